@@ -1,0 +1,76 @@
+// Package fault holds the words for how a request can fail in a way that its
+// sender can act on. It owns the kinds and the shape of such a failure; which
+// HTTP status a kind becomes is the doors' business (see package wire).
+//
+// Every other error is an internal one: shown as such, logged once.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what sort of failure a fault is.
+type Kind int
+
+// The kinds of faults.
+const (
+	Invalid       Kind = iota + 1 // the request cannot be understood
+	Unknown                       // the sender is not known: no credentials, or wrong ones
+	Forbidden                     // the sender is known and may not
+	Missing                       // what the request names does not exist for its sender
+	Conflict                      // the present state does not allow it
+	TooLarge                      // the body is larger than is read
+	Unsupported                   // the body's content type is not read
+	Unprocessable                 // understood, and not acceptable as it stands
+	Throttled                     // too many requests; see Error.After
+)
+
+// Error is a failure that its sender can act on. Text is made for showing: it
+// says what was wrong and, where we know it, what to do next.
+type Error struct {
+	Kind   Kind
+	Code   string        // stable, for programs
+	Field  string        // the parameter or member at fault, if it is one
+	Text   string        // a sentence for people
+	After  time.Duration // for Throttled: when to try again
+	Detail any           // what a door shows beside the text, such as a transcript of checks
+}
+
+// New makes a fault; text is a format for args.
+func New(kind Kind, code, text string, args ...any) *Error {
+	return &Error{Kind: kind, Code: code, Text: fmt.Sprintf(text, args...)}
+}
+
+// Parameter is the fault of a query parameter that is out of bounds.
+func Parameter(name, text string, args ...any) *Error {
+	return New(Invalid, "invalid_parameter", name+" "+text, args...).On(name)
+}
+
+// Field is the fault of a body member whose value is not acceptable.
+func Field(name, text string, args ...any) *Error {
+	return New(Unprocessable, "invalid_field", name+" "+text, args...).On(name)
+}
+
+// On names the parameter or member at fault.
+func (e *Error) On(field string) *Error {
+	e.Field = field
+	return e
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Text }
+
+// Of returns the fault in err's chain, or nil when err is an internal error.
+func Of(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return nil
+}
+
+// Is reports whether err is a fault with this code.
+func Is(err error, code string) bool {
+	e := Of(err)
+	return e != nil && e.Code == code
+}

@@ -1,0 +1,133 @@
+// Package secret makes, hashes, compares and seals opaque secrets: API keys,
+// codes, tokens, client secrets, webhook secrets. It stores nothing.
+//
+// What we only ever compare is kept as a hash. Our secrets carry 256 random
+// bits, so a plain SHA-256 is enough and a slow hash would only cost time;
+// people's passwords are another matter and live in package account.
+package secret
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// KeySize is the length in bytes of the key a Box is made from.
+const KeySize = 32
+
+// Make returns a new secret of 256 random bits in lower-case hex, behind prefix.
+func Make(prefix string) string {
+	return prefix + hex.EncodeToString(random(32))
+}
+
+// MakeWebhook returns a new webhook secret in the form that Standard Webhooks
+// gives it: whsec_ and the base64 of 32 bytes.
+func MakeWebhook() string {
+	return "whsec_" + base64.StdEncoding.EncodeToString(random(32))
+}
+
+// UUID returns a random (version 4) UUID in its usual form.
+func UUID() string {
+	b := random(16)
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	var s [36]byte
+	hex.Encode(s[0:8], b[0:4])
+	hex.Encode(s[9:13], b[4:6])
+	hex.Encode(s[14:18], b[6:8])
+	hex.Encode(s[19:23], b[8:10])
+	hex.Encode(s[24:], b[10:])
+	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
+	return string(s[:])
+}
+
+// random cannot fail: crypto/rand ends the program when the system has no
+// randomness to give.
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return b
+}
+
+// Hash is the form in which a random secret is stored and looked up.
+func Hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// Equal compares two secrets, or two hashes, in constant time.
+func Equal(a, b string) bool {
+	return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}
+
+// Box seals what we must be able to read again and peppers what we need not.
+// Its two keys are derived from the one secret key of the installation.
+type Box struct {
+	aead   cipher.AEAD
+	pepper []byte
+}
+
+// NewBox makes a Box from the installation's secret key of KeySize bytes.
+func NewBox(key []byte) (*Box, error) {
+	if len(key) != KeySize {
+		return nil, fmt.Errorf("the secret key has %d bytes, not %d", len(key), KeySize)
+	}
+	sealing, err := hkdf.Key(sha256.New, key, nil, "claviger seal v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the sealing key: %w", err)
+	}
+	pepper, err := hkdf.Key(sha256.New, key, nil, "claviger pepper v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the pepper: %w", err)
+	}
+	block, err := aes.NewCipher(sealing)
+	if err != nil {
+		return nil, fmt.Errorf("make the cipher: %w", err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("make the cipher mode: %w", err)
+	}
+	return &Box{aead: aead, pepper: pepper}, nil
+}
+
+// Seal encrypts text for storage. label says what it is for; the same label
+// opens it, so that a sealed value moved to another column does not open there.
+func (b *Box) Seal(label, text string) string {
+	nonce := random(b.aead.NonceSize())
+	sealed := b.aead.Seal(nonce, nonce, []byte(text), []byte(label))
+	return base64.StdEncoding.EncodeToString(sealed)
+}
+
+// errSealed tells nothing of what was sealed.
+var errSealed = errors.New("a sealed value does not open: was it sealed with another secret key?")
+
+// Open decrypts what Seal made with the same label.
+func (b *Box) Open(label, sealed string) (string, error) {
+	raw, err := base64.StdEncoding.DecodeString(sealed)
+	if err != nil || len(raw) < b.aead.NonceSize() {
+		return "", errSealed
+	}
+	n := b.aead.NonceSize()
+	text, err := b.aead.Open(nil, raw[:n], raw[n:], []byte(label))
+	if err != nil {
+		return "", errSealed
+	}
+	return string(text), nil
+}
+
+// Pepper hashes s with a key that is not in the database, so that a stolen
+// database alone proves nothing.
+func (b *Box) Pepper(s string) string {
+	mac := hmac.New(sha256.New, b.pepper)
+	mac.Write([]byte(s))
+	return hex.EncodeToString(mac.Sum(nil))
+}
