@@ -1,0 +1,315 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// lite is SQLite: one connection that writes, behind a goroutine that groups
+// transactions, and a few that read.
+type lite struct {
+	path    string
+	writer  *writer
+	readers chan *liteConn // idle ones; nil stands for one not opened yet
+	size    int
+	closing chan struct{}
+}
+
+// litePragmas hold for every connection. An acknowledged write is on disk, hence
+// synchronous=FULL. The cache is bounded because each connection has its own.
+const litePragmas = `
+	PRAGMA busy_timeout = 10000;
+	PRAGMA journal_mode = WAL;
+	PRAGMA synchronous = FULL;
+	PRAGMA foreign_keys = ON;
+	PRAGMA wal_autocheckpoint = 4000;
+	PRAGMA journal_size_limit = 67108864;
+	PRAGMA cache_size = -8192;
+	PRAGMA temp_store = MEMORY;`
+
+func openLite(ctx context.Context, path string, o Options) (engine, error) {
+	c, err := openLiteConn(ctx, path, litePragmas)
+	if err != nil {
+		return nil, err
+	}
+	size := o.Readers
+	if size <= 0 {
+		size = 2 * runtime.NumCPU()
+	}
+	l := &lite{path: path, readers: make(chan *liteConn, size), size: size, closing: make(chan struct{})}
+	for range size {
+		l.readers <- nil
+	}
+	l.writer = newWriter(c, l, l.closing, o.SingleCommits)
+	return l, nil
+}
+
+func (l *lite) folder() string { return "sqlite" }
+
+func (l *lite) read(ctx context.Context, fn func(*Tx) error) error {
+	return l.withReader(ctx, func(c *liteConn) error {
+		if err := c.exec("BEGIN"); err != nil {
+			return fmt.Errorf("begin a snapshot: %w", err)
+		}
+		// Also when fn panics or ctx is over: the connection goes back to the others.
+		defer func() {
+			c.SetInterrupt(context.Background())
+			_ = c.exec("ROLLBACK") // nothing was written
+		}()
+		s := &liteSession{conn: c}
+		if err := fn(&Tx{session: s, engine: l}); err != nil {
+			return err
+		}
+		return s.err
+	})
+}
+
+func (l *lite) query(ctx context.Context, s *statement) error {
+	return l.withReader(ctx, func(c *liteConn) error { return c.run(s) })
+}
+
+func (l *lite) withReader(ctx context.Context, fn func(*liteConn) error) (err error) {
+	var c *liteConn
+	select {
+	case c = <-l.readers:
+	case <-l.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a connection that reads: %w", context.Cause(ctx))
+	}
+	defer func() { l.readers <- c }()
+	if c == nil {
+		if c, err = openLiteConn(ctx, l.path, litePragmas+"PRAGMA query_only = ON;"); err != nil {
+			return err
+		}
+	}
+	c.SetInterrupt(ctx)
+	defer c.SetInterrupt(context.Background())
+	err = fn(c)
+	if errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil {
+		return fmt.Errorf("read: %w", context.Cause(ctx))
+	}
+	return err
+}
+
+func (l *lite) write(ctx context.Context, fn func(*Tx) error) error {
+	return l.writer.do(ctx, fn)
+}
+
+func (l *lite) draw(sequence string, n int) (*statement, int) {
+	return &statement{
+		sql:  `UPDATE sequences SET last = last + $2 WHERE name = $1 RETURNING last`,
+		args: []any{sequence, n},
+	}, n
+}
+
+// There is one writer, and ids are drawn and committed in the same order.
+
+func (l *lite) mark(string) *statement { return nil }
+
+func (l *lite) settled(ctx context.Context, sequence string) (int64, error) {
+	return One(ctx, &DB{l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, sequence)
+}
+
+func (l *lite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }
+
+func (l *lite) close() error {
+	select {
+	case <-l.closing:
+		return nil
+	default:
+	}
+	close(l.closing)
+	<-l.writer.done
+	var errs []error
+	for range l.size {
+		if c := <-l.readers; c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	errs = append(errs, l.writer.conn.Close())
+	return errors.Join(errs...)
+}
+
+// liteConn is a connection with its prepared statements.
+type liteConn struct {
+	*sqlite3.Conn
+	prepared map[string]*sqlite3.Stmt
+}
+
+func openLiteConn(ctx context.Context, path, pragmas string) (*liteConn, error) {
+	conn, err := sqlite3.OpenContext(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open the database file %s: %w", path, err)
+	}
+	conn.SetInterrupt(context.Background())
+	c := &liteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}
+	if err := conn.Exec(pragmas); err != nil {
+		return nil, errors.Join(fmt.Errorf("set up the database file %s: %w", path, err), conn.Close())
+	}
+	return c, nil
+}
+
+// stmt prepares a text once per connection. SQLite knows $1 as a name, numbered
+// by first appearance; ?1 is what everybody else means by $1.
+func (c *liteConn) stmt(sql string) (*sqlite3.Stmt, error) {
+	if s, ok := c.prepared[sql]; ok {
+		return s, nil
+	}
+	s, tail, err := c.PrepareFlags(strings.ReplaceAll(sql, "$", "?"), sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, fmt.Errorf("prepare %q: %w", sql, err)
+	}
+	if strings.TrimSpace(tail) != "" {
+		return nil, errors.Join(fmt.Errorf("prepare %q: more than one statement", sql), s.Close())
+	}
+	c.prepared[sql] = s
+	return s, nil
+}
+
+// Close finalizes the prepared statements and closes the connection.
+func (c *liteConn) Close() error {
+	for _, s := range c.prepared {
+		_ = s.Close() // it repeats the statement's last error, which was reported then
+	}
+	return c.Conn.Close()
+}
+
+func (c *liteConn) exec(sql string) error { return c.run(&statement{sql: sql}) }
+
+// run runs a statement to its end.
+func (c *liteConn) run(st *statement) error {
+	st.done = true
+	s, err := c.stmt(st.sql)
+	if err == nil {
+		if err = bind(s, st.args); err == nil {
+			err = c.step(s, st)
+		}
+		if again := s.Reset(); err == nil {
+			err = again // otherwise it repeats the error of the step before it
+		}
+	}
+	if err != nil {
+		st.err = fmt.Errorf("%s: %w", firstWords(st.sql), err)
+	}
+	return st.err
+}
+
+func (c *liteConn) step(s *sqlite3.Stmt, st *statement) error {
+	row := Row{src: liteRow{s}}
+	for s.Step() {
+		if st.each == nil {
+			continue
+		}
+		if err := st.each(&row); err != nil {
+			return err
+		}
+	}
+	st.rows = c.Changes()
+	return s.Err()
+}
+
+func bind(s *sqlite3.Stmt, args []any) error {
+	for i, arg := range args {
+		var err error
+		switch v := arg.(type) {
+		case int64:
+			err = s.BindInt64(i+1, v)
+		case int:
+			err = s.BindInt64(i+1, int64(v))
+		case string:
+			err = s.BindText(i+1, v)
+		case bool:
+			err = s.BindBool(i+1, v)
+		case time.Time:
+			err = s.BindInt64(i+1, toNanos(v))
+		default:
+			var p any
+			if p, err = plain(arg); err == nil {
+				err = bind1(s, i+1, p)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("bind $%d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func bind1(s *sqlite3.Stmt, n int, arg any) error {
+	switch v := arg.(type) {
+	case int64:
+		return s.BindInt64(n, v)
+	case bool:
+		return s.BindBool(n, v)
+	default:
+		return s.BindText(n, v.(string))
+	}
+}
+
+type liteRow struct{ *sqlite3.Stmt }
+
+func (r liteRow) scan(dest []any) error {
+	if n := r.ColumnCount(); n != len(dest) {
+		return fmt.Errorf("%d columns for %d places", n, len(dest))
+	}
+	for i, d := range dest {
+		switch p := d.(type) {
+		case *int64:
+			*p = r.ColumnInt64(i)
+		case *int:
+			*p = int(r.ColumnInt64(i))
+		case *string:
+			*p = r.ColumnText(i)
+		case *bool:
+			*p = r.ColumnInt64(i) != 0
+		case *time.Time:
+			*p = fromNanos(r.ColumnInt64(i))
+		default:
+			v := reflect.ValueOf(d).Elem()
+			switch v.Kind() { //nolint:exhaustive // everything else is refused
+			case reflect.Int, reflect.Int64:
+				v.SetInt(r.ColumnInt64(i))
+			case reflect.String:
+				v.SetString(r.ColumnText(i))
+			default:
+				return fmt.Errorf("column %d cannot be scanned into %T", i, d)
+			}
+		}
+	}
+	return nil
+}
+
+// liteSession runs statements at once; there is no round trip to save. After an
+// error it runs nothing more, as PostgreSQL would not either.
+type liteSession struct {
+	conn *liteConn
+	err  error
+}
+
+func (s *liteSession) send(st *statement) {
+	if s.err != nil {
+		st.done, st.err = true, s.err
+		return
+	}
+	s.err = s.conn.run(st)
+}
+
+func (s *liteSession) flush(context.Context) error { return s.err }
+
+// firstWords names a statement in an error.
+func firstWords(sql string) string {
+	words := strings.Fields(sql)
+	return strings.Join(words[:min(len(words), 6)], " ")
+}
+
+func isLiteDuplicate(err error) bool {
+	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) || errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY)
+}

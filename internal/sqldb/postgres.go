@@ -1,0 +1,272 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// postgres is a pool of connections to PostgreSQL.
+type postgres struct {
+	pool       *pgxpool.Pool
+	roundTrips bool
+}
+
+// maxTries bounds how often a transaction is run again when PostgreSQL says that
+// it got in another's way.
+const maxTries = 5
+
+func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		// The error of pgx quotes the URL, password masked; the cause is enough.
+		return nil, fmt.Errorf("read the database URL: %w", errors.Unwrap(err))
+	}
+	cfg.MaxConns = int32(o.Readers) //nolint:gosec // a setting, checked where it is read
+	if o.Readers <= 0 {
+		cfg.MaxConns = int32(10 * runtime.NumCPU()) //nolint:gosec // cores are few
+	}
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach the database: %w", err)
+	}
+	return &postgres{pool: pool, roundTrips: o.RoundTrips}, nil
+}
+
+func (p *postgres) folder() string { return "postgres" }
+
+func (p *postgres) close() error {
+	p.pool.Close()
+	return nil
+}
+
+func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
+	return p.transact(ctx, "begin isolation level repeatable read read only", fn)
+}
+
+// write runs fn until it is not in another's way. Writers of one partner take
+// their turns (see partner.Lock), so running again is rare.
+func (p *postgres) write(ctx context.Context, fn func(*Tx) error) error {
+	var err error
+	for range maxTries {
+		err = p.transact(ctx, "begin", fn)
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "40001" && e.Code != "40P01" {
+			return err
+		}
+	}
+	return err
+}
+
+func (p *postgres) transact(ctx context.Context, begin string, fn func(*Tx) error) error {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("get a connection: %w", err)
+	}
+	// A connection that is not idle, as after a panic of fn, is not used again.
+	defer conn.Release()
+	s := &pgSession{conn: conn.Conn(), begin: begin, roundTrips: p.roundTrips}
+	err = fn(&Tx{session: s, engine: p})
+	if err == nil {
+		err = s.commit(ctx)
+	}
+	if err != nil && s.begun() && !conn.Conn().IsClosed() {
+		// The request may be over; the connection is worth saving all the same.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if _, rerr := conn.Exec(ctx, "rollback"); rerr != nil {
+			err = errors.Join(err, conn.Conn().Close(ctx))
+		}
+	}
+	return err
+}
+
+func (p *postgres) query(ctx context.Context, s *statement) error {
+	rows, err := p.pool.Query(ctx, s.sql, pgArgs(s.args)...)
+	if err == nil {
+		err = s.take(rows)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", firstWords(s.sql), err)
+	}
+	return nil
+}
+
+func (p *postgres) draw(sequence string, n int) (*statement, int) {
+	return &statement{
+		sql:  `SELECT nextval($1::text::regclass) FROM generate_series(1, $2::int)`,
+		args: []any{sequence, n},
+	}, 1
+}
+
+// Advisory locks are numbers. Those with the sign bit are names (tryLock), those
+// with the bit below it are marks, and the one of migrations has neither.
+
+func (p *postgres) tryLock(name string) *statement {
+	return &statement{
+		sql:  `SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0) | (-9223372036854775808))`,
+		args: []any{name},
+	}
+}
+
+// lastDrawn is the newest id of a sequence; a new one says 1 and means none.
+const lastDrawn = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM `
+
+// mark locks, until the transaction ends, the number of the newest id before its
+// own: what it draws next is higher.
+func (p *postgres) mark(sequence string) *statement {
+	return &statement{sql: `SELECT pg_advisory_xact_lock_shared((1::bigint << 62) | (` + lastDrawn + sequence + `))`}
+}
+
+// settled reads the newest id first, then the marks. A transaction whose mark is
+// not there yet draws its ids later still, so they are higher; one whose mark is
+// gone is decided, and whoever reads now sees what it did.
+func (p *postgres) settled(ctx context.Context, sequence string) (int64, error) {
+	newest, err := One(ctx, &DB{p}, Value[int64], lastDrawn+sequence)
+	if err != nil {
+		return 0, err
+	}
+	oldest, err := One(ctx, &DB{p}, Value[int64], `SELECT coalesce(min(((classid::bigint & 1073741823) << 32) | objid::bigint), $1)
+		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 30 = 1
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, newest)
+	return min(newest, oldest), err
+}
+
+// pgSession gathers statements and sends them in one pipeline: the begin goes
+// with the first, the commit with the last.
+type pgSession struct {
+	conn       *pgx.Conn
+	begin      string // "" once it is sent
+	pending    []*statement
+	err        error
+	roundTrips bool
+}
+
+func (s *pgSession) begun() bool { return s.begin == "" }
+
+func (s *pgSession) send(st *statement) { s.pending = append(s.pending, st) }
+
+func (s *pgSession) flush(ctx context.Context) error {
+	if s.err != nil || len(s.pending) == 0 {
+		return s.err
+	}
+	if s.begin != "" {
+		s.pending = append([]*statement{{sql: s.begin}}, s.pending...)
+		s.begin = ""
+	}
+	if s.roundTrips {
+		for _, st := range s.pending {
+			if s.err == nil {
+				s.err = s.pipeline(ctx, []*statement{st})
+			}
+		}
+	} else {
+		s.err = s.pipeline(ctx, s.pending)
+	}
+	s.pending = s.pending[:0]
+	return s.err
+}
+
+// pipeline sends statements in one round trip and takes their answers in order.
+func (s *pgSession) pipeline(ctx context.Context, sts []*statement) error {
+	var b pgx.Batch
+	for _, st := range sts {
+		b.Queue(st.sql, pgArgs(st.args)...)
+	}
+	answers := s.conn.SendBatch(ctx, &b)
+	var failed error
+	for _, st := range sts {
+		st.done = true
+		if failed == nil {
+			rows, err := answers.Query()
+			if err == nil {
+				err = st.take(rows)
+			}
+			if err != nil {
+				failed = fmt.Errorf("%s: %w", firstWords(st.sql), err)
+			}
+		}
+		st.err = failed
+	}
+	if err := answers.Close(); failed == nil && err != nil {
+		failed = fmt.Errorf("finish a batch: %w", err)
+	}
+	return failed
+}
+
+func (s *pgSession) commit(ctx context.Context) error {
+	if s.err != nil || s.begin != "" && len(s.pending) == 0 {
+		return s.err
+	}
+	s.send(&statement{sql: "commit"})
+	return s.flush(ctx)
+}
+
+// take reads an answer to its end.
+func (s *statement) take(rows pgx.Rows) error {
+	defer rows.Close()
+	row := Row{src: pgRow{rows}}
+	for rows.Next() {
+		if s.each == nil {
+			continue
+		}
+		if err := s.each(&row); err != nil {
+			return err
+		}
+	}
+	s.done = true
+	s.rows = rows.CommandTag().RowsAffected()
+	return rows.Err()
+}
+
+// pgArgs turns times into what is stored; pgx knows the rest.
+func pgArgs(args []any) []any {
+	for i, a := range args {
+		if t, ok := a.(time.Time); ok {
+			args[i] = toNanos(t)
+		}
+	}
+	return args
+}
+
+type pgRow struct{ pgx.Rows }
+
+func (r pgRow) scan(dest []any) error {
+	for i, d := range dest {
+		if t, ok := d.(*time.Time); ok {
+			dest[i] = (*nanos)(t)
+		}
+	}
+	return r.Scan(dest...)
+}
+
+// nanos scans a stored time.
+type nanos time.Time
+
+// ScanInt64 implements pgtype.Int64Scanner.
+func (n *nanos) ScanInt64(v pgtype.Int8) error {
+	*n = nanos(fromNanos(v.Int64))
+	return nil
+}
+
+// IsDuplicate reports whether err is a breach of a unique index. On PostgreSQL
+// the transaction is lost with it; prefer ON CONFLICT.
+func IsDuplicate(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "23505"
+	}
+	return isLiteDuplicate(err)
+}

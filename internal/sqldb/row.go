@@ -1,0 +1,51 @@
+package sqldb
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// Row is one row of an answer, valid while its scan function runs.
+type Row struct {
+	src source
+}
+
+// source is a row as its database has it.
+type source interface {
+	scan(dest []any) error
+}
+
+// Scan copies the row's columns, in order, into dest: pointers to int, int64,
+// string, bool, time.Time, or to a type made of int, int64 or string.
+func (r *Row) Scan(dest ...any) error { return r.src.scan(dest) }
+
+// toNanos is how a time is stored.
+func toNanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// plain turns an argument of a named type into what it is made of.
+func plain(arg any) (any, error) {
+	v := reflect.ValueOf(arg)
+	switch v.Kind() { //nolint:exhaustive // everything else is refused below
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int(), nil
+	case reflect.String:
+		return v.String(), nil
+	case reflect.Bool:
+		return v.Bool(), nil
+	default:
+		return nil, fmt.Errorf("an argument of type %T cannot be stored", arg)
+	}
+}

@@ -1,0 +1,282 @@
+// Package sqldb is the only room that knows the database: it opens it, migrates
+// it and runs transactions. Rooms write one SQL text for both databases, with
+// $1…$n placeholders, RETURNING and ON CONFLICT; SQLite runs inside the process
+// behind one grouping writer, PostgreSQL behind a pool. It owns no domain table.
+//
+// Times are stored as Unix nanoseconds, the zero time as 0.
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+)
+
+// ErrNone is what One returns when the statement yields no row.
+var ErrNone = errors.New("no such row")
+
+// ErrClosed is what a closed database answers.
+var ErrClosed = errors.New("the database is closed")
+
+// Options are the settings of a database; the zero value is usable.
+type Options struct {
+	Readers int          // connections that read; 0: twice the cores for SQLite, ten times for PostgreSQL
+	Log     *slog.Logger // nil: slog.Default()
+
+	// SingleCommits makes SQLite commit every transaction on its own. It is the
+	// yardstick that benchmarks hold the grouping writer against.
+	SingleCommits bool
+	// RoundTrips makes PostgreSQL send every statement on its own, likewise.
+	RoundTrips bool
+}
+
+// DB is an open database.
+type DB struct {
+	engine engine
+}
+
+// engine is what the two databases do differently.
+type engine interface {
+	// read runs fn in one snapshot, write in one transaction.
+	read(ctx context.Context, fn func(*Tx) error) error
+	write(ctx context.Context, fn func(*Tx) error) error
+	// query runs one statement outside a transaction.
+	query(ctx context.Context, s *statement) error
+	// migrate applies what of all is missing, in order, and returns their names;
+	// applied names those that were there before.
+	migrate(ctx context.Context, all []migration) ([]string, error)
+	applied(ctx context.Context) (map[string]bool, error)
+	folder() string // of its migrations
+	// draw yields rows that each end a run of so many ids.
+	draw(sequence string, n int) (s *statement, run int)
+	// mark makes settled stay below what the transaction draws from now on; nil
+	// where it need not.
+	mark(sequence string) *statement
+	settled(ctx context.Context, sequence string) (int64, error)
+	tryLock(name string) *statement
+	close() error
+}
+
+// Open opens the database at url: a postgres:// URL, or else the path of an
+// SQLite file, made if it is not there. It does not migrate.
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	open := openLite
+	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+		open = openPostgres
+	}
+	e, err := open(ctx, url, o)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{engine: e}, nil
+}
+
+// Close waits for writes under way and closes the database.
+func (db *DB) Close() error { return db.engine.close() }
+
+// Ping reports whether the database answers.
+func (db *DB) Ping(ctx context.Context) error {
+	_, err := One(ctx, db, Value[int64], `SELECT 1`)
+	return err
+}
+
+// Read runs fn in one snapshot: what it reads fits together. fn must not write.
+func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	return db.engine.read(ctx, fn)
+}
+
+// Write runs fn in one transaction and returns when it is on disk; an error of
+// fn, or of any statement in it, undoes all of it. fn does no I/O but through
+// its Tx, opens no other transaction, and may be run again when PostgreSQL asks
+// for that, so it must set what it returns anew each time.
+func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	var after []func()
+	err := db.engine.write(ctx, func(tx *Tx) error {
+		err := fn(tx)
+		after = tx.after
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range after {
+		f()
+	}
+	return nil
+}
+
+func (db *DB) query(ctx context.Context, s *statement) error {
+	return db.engine.query(ctx, s)
+}
+
+// statement is one SQL text on its way, and what becomes of its answer.
+type statement struct {
+	sql  string
+	args []any
+	each func(*Row) error // nil: no rows are wanted
+	rows int64            // set: how many rows it changed
+	done bool             // set when it has run
+	err  error            // set when it failed
+}
+
+// Reader is what One and All ask: a DB for one statement on its own, a Tx for
+// one among others.
+type Reader interface {
+	query(ctx context.Context, s *statement) error
+}
+
+// One runs a statement and scans its first row, or returns ErrNone.
+func One[T any](ctx context.Context, r Reader, scan func(*Row, *T) error, sql string, args ...any) (T, error) {
+	var a Answer[T]
+	a.expect(scan, sql, args)
+	err := r.query(ctx, &a.statement)
+	return a.first(err)
+}
+
+// All runs a statement and scans every row. No row is an empty slice.
+func All[T any](ctx context.Context, r Reader, scan func(*Row, *T) error, sql string, args ...any) ([]T, error) {
+	var a Answer[T]
+	a.expect(scan, sql, args)
+	err := r.query(ctx, &a.statement)
+	return a.found, err
+}
+
+// Value scans a row of one column.
+func Value[T any](r *Row, v *T) error { return r.Scan(v) }
+
+// Tx is a transaction under way. It serves one goroutine.
+type Tx struct {
+	session session
+	engine  engine
+	after   []func()
+}
+
+// session is how a transaction's statements reach its database.
+type session interface {
+	// send takes a statement on: it may run at once or wait for flush.
+	send(s *statement)
+	// flush runs what waits and returns the first error of the transaction.
+	flush(ctx context.Context) error
+}
+
+func (tx *Tx) query(ctx context.Context, s *statement) error {
+	tx.session.send(s)
+	return tx.session.flush(ctx)
+}
+
+// Exec runs a statement now and returns how many rows it changed.
+func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	s := &statement{sql: sql, args: args}
+	err := tx.query(ctx, s)
+	return s.rows, err
+}
+
+// Queue runs a statement whose result nobody waits for: it goes to the database
+// with the next one that is waited for, or with the commit, in one round trip.
+// If it fails, the transaction fails.
+func (tx *Tx) Queue(sql string, args ...any) {
+	tx.session.send(&statement{sql: sql, args: args})
+}
+
+// Ask puts a question whose answer is not needed yet: all that is asked and
+// queued goes to the database in one round trip, when the first answer is read.
+func Ask[T any](tx *Tx, scan func(*Row, *T) error, sql string, args ...any) *Answer[T] {
+	a := &Answer[T]{tx: tx}
+	a.expect(scan, sql, args)
+	tx.session.send(&a.statement)
+	return a
+}
+
+// Answer is what a question put with Ask will yield.
+type Answer[T any] struct {
+	statement
+	tx    *Tx
+	found []T
+}
+
+func (a *Answer[T]) expect(scan func(*Row, *T) error, sql string, args []any) {
+	a.sql, a.args, a.found = sql, args, []T{}
+	a.each = func(r *Row) error {
+		var zero T
+		a.found = append(a.found, zero)
+		return scan(r, &a.found[len(a.found)-1])
+	}
+}
+
+// One returns the first row of the answer, or ErrNone.
+func (a *Answer[T]) One(ctx context.Context) (T, error) {
+	return a.first(a.wait(ctx))
+}
+
+// All returns every row of the answer.
+func (a *Answer[T]) All(ctx context.Context) ([]T, error) {
+	return a.found, a.wait(ctx)
+}
+
+func (a *Answer[T]) wait(ctx context.Context) error {
+	if a.done {
+		return a.err
+	}
+	return a.tx.session.flush(ctx)
+}
+
+func (a *Answer[T]) first(err error) (T, error) {
+	if err == nil && len(a.found) > 0 {
+		return a.found[0], nil
+	}
+	var zero T
+	if err == nil {
+		err = ErrNone
+	}
+	return zero, err
+}
+
+// Draw takes n new ids from a sequence, in rising order. What a transaction drew
+// and did not use, because it failed, may be lost.
+func Draw(tx *Tx, sequence string, n int) *Answer[int64] {
+	a := &Answer[int64]{tx: tx}
+	s, run := tx.engine.draw(sequence, n)
+	a.sql, a.args = s.sql, s.args
+	a.each = func(r *Row) error {
+		var last int64
+		err := r.Scan(&last)
+		for id := last - int64(run) + 1; id <= last; id++ {
+			a.found = append(a.found, id)
+		}
+		return err
+	}
+	tx.session.send(&a.statement)
+	return a
+}
+
+// Number is Draw for rows that are read in the order of their ids while others
+// write: until the transaction ends, Settled stays below the ids it drew.
+func Number(tx *Tx, sequence string, n int) *Answer[int64] {
+	if s := tx.engine.mark(sequence); s != nil {
+		tx.session.send(s)
+	}
+	return Draw(tx, sequence, n)
+}
+
+// Settled returns the highest id of a sequence such that no transaction in
+// flight holds one at or below it: rows read from now on, up to that id, are all
+// there will ever be. Transactions draw their ids in another order than they
+// commit in, so the newest row may be higher.
+func (db *DB) Settled(ctx context.Context, sequence string) (int64, error) {
+	return db.engine.settled(ctx, sequence)
+}
+
+// AfterCommit calls f once the transaction is on disk, and never if it fails.
+func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }
+
+// TryLock takes the lock of that name until the transaction ends. False means
+// that another transaction holds it. SQLite has one writer, which so to say
+// holds every lock.
+func (tx *Tx) TryLock(ctx context.Context, name string) (bool, error) {
+	s := tx.engine.tryLock(name)
+	return One(ctx, tx, Value[bool], s.sql, s.args...)
+}

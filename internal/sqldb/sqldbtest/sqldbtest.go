@@ -1,0 +1,150 @@
+// Package sqldbtest gives a test an empty, migrated database of its own: SQLite
+// in a temporary file, or PostgreSQL when CLAVIGER_TEST_POSTGRES holds the URL of
+// a server where databases may be made (script/with-postgres sets it).
+package sqldbtest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"claviger/internal/sqldb"
+)
+
+// Variable names the server to test on; unset or empty, tests run on SQLite.
+const Variable = "CLAVIGER_TEST_POSTGRES"
+
+// Open returns an empty, migrated database that ends with the test.
+func Open(t testing.TB) *sqldb.DB {
+	t.Helper()
+	return OpenWith(t, URL(t), sqldb.Options{})
+}
+
+// OpenWith opens a database that URL gave; several may share one, as nodes do.
+func OpenWith(t testing.TB, at string, o sqldb.Options) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), at, o)
+	if err != nil {
+		t.Fatalf("open %s: %v", at, err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close the database: %v", err)
+		}
+	})
+	return db
+}
+
+// Postgres reports whether tests run on PostgreSQL.
+func Postgres() bool { return os.Getenv(Variable) != "" }
+
+// URL makes an empty, migrated database and returns where it is.
+func URL(t testing.TB) string {
+	t.Helper()
+	made, err := template()
+	if err != nil {
+		t.Fatalf("make the template database: %v", err)
+	}
+	if Postgres() {
+		return clone(t, made)
+	}
+	file := filepath.Join(t.TempDir(), "test.db")
+	if err := os.WriteFile(file, []byte(made), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Empty returns where a database without any table is.
+func Empty(t testing.TB) string {
+	t.Helper()
+	if Postgres() {
+		return clone(t, "template1")
+	}
+	return filepath.Join(t.TempDir(), "empty.db")
+}
+
+// template is a migrated database made once per test binary: the bytes of an
+// SQLite file, or the name of a PostgreSQL database that is copied.
+var template = sync.OnceValues(func() (string, error) {
+	ctx := context.Background()
+	if Postgres() {
+		name := fmt.Sprintf("t%d_template_%d", os.Getpid(), time.Now().UnixNano())
+		if err := admin(ctx, "CREATE DATABASE "+name); err != nil {
+			return "", err
+		}
+		return name, migrate(ctx, at(name))
+	}
+	dir, err := os.MkdirTemp("", "claviger")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder too
+	file := filepath.Join(dir, "template.db")
+	if err := migrate(ctx, file); err != nil {
+		return "", err
+	}
+	made, err := os.ReadFile(file) //nolint:gosec // the path is ours
+	return string(made), err
+})
+
+func migrate(ctx context.Context, url string) error {
+	db, err := sqldb.Open(ctx, url, sqldb.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := db.Migrate(ctx); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+var copies atomic.Int64
+
+func clone(t testing.TB, from string) string {
+	t.Helper()
+	name := fmt.Sprintf("t%d_%d", os.Getpid(), copies.Add(1))
+	if err := admin(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+from); err != nil {
+		t.Fatalf("copy the template database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := admin(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return at(name)
+}
+
+// at is the server's URL with another database.
+func at(name string) string {
+	u, err := url.Parse(os.Getenv(Variable))
+	if err != nil {
+		panic(fmt.Sprintf("%s is not a URL: %v", Variable, err))
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// admin runs one statement on the server. Copies of one template wait for one
+// another, because PostgreSQL copies only a database that nobody else uses.
+func admin(ctx context.Context, sql string) error {
+	adminLock.Lock()
+	defer adminLock.Unlock()
+	conn, err := pgx.Connect(ctx, os.Getenv(Variable))
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", Variable, err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // nothing depends on it
+	_, err = conn.Exec(ctx, sql)
+	return err
+}
+
+var adminLock sync.Mutex

@@ -1,0 +1,188 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// maxGroup bounds how many transactions share a commit, and so how long the
+// first of them waits for the last.
+const maxGroup = 256
+
+// writer owns SQLite's one writing connection. It takes whatever transactions
+// are waiting and commits them together: the commit's fsync is what costs, and
+// while it runs the next group gathers by itself. It never waits on purpose.
+type writer struct {
+	conn     *liteConn
+	engine   engine
+	single   bool
+	requests chan *request
+	closing  <-chan struct{}
+	done     chan struct{}
+}
+
+// request is a transaction that waits for its turn.
+type request struct {
+	ctx    context.Context //nolint:containedctx // it travels with the request to the writer's goroutine
+	fn     func(*Tx) error
+	err    error
+	ready  bool // ran well; lacks only the commit
+	panic  any  // what fn panicked with
+	answer chan struct{}
+}
+
+func newWriter(c *liteConn, e engine, closing <-chan struct{}, single bool) *writer {
+	w := &writer{
+		conn: c, engine: e, single: single, closing: closing,
+		requests: make(chan *request, maxGroup), done: make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+// do hands fn to the writer and waits until it is on disk or refused.
+func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
+	r := &request{ctx: ctx, fn: fn, answer: make(chan struct{})}
+	select {
+	case <-w.closing:
+		return ErrClosed
+	default:
+	}
+	select {
+	case w.requests <- r:
+	case <-w.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
+	}
+	select {
+	case <-r.answer:
+	case <-w.done:
+		// The writer may have answered just before it ended.
+		select {
+		case <-r.answer:
+		default:
+			return ErrClosed
+		}
+	}
+	if r.panic != nil {
+		panic(r.panic)
+	}
+	return r.err
+}
+
+func (w *writer) run() {
+	defer close(w.done)
+	for {
+		select {
+		case r := <-w.requests:
+			w.commit(w.gather(r))
+		case <-w.closing:
+			for { // what came before the end is still served
+				select {
+				case r := <-w.requests:
+					w.commit(w.gather(r))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (w *writer) gather(first *request) []*request {
+	group := []*request{first}
+	for !w.single && len(group) < maxGroup {
+		select {
+		case r := <-w.requests:
+			group = append(group, r)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit runs a group in one SQLite transaction, each request in a savepoint of
+// its own so that one that fails is undone alone, and answers all of them.
+func (w *writer) commit(group []*request) {
+	err := w.conn.exec("BEGIN IMMEDIATE")
+	if err == nil {
+		for i, r := range group {
+			w.serve(r, len(group) > 1)
+			// SQLite undid the whole transaction by itself: disk full, I/O error.
+			if w.conn.GetAutocommit() {
+				err = fmt.Errorf("the database undid the transaction: %w", r.err)
+				group[i].ready = false
+				break
+			}
+		}
+	}
+	if err == nil {
+		err = w.finish(group)
+	}
+	for _, r := range group {
+		if err != nil && r.panic == nil && (r.ready || r.err == nil) {
+			r.err = err
+		}
+		close(r.answer)
+	}
+}
+
+// finish commits when anything is left to commit.
+func (w *writer) finish(group []*request) error {
+	end := "ROLLBACK"
+	for _, r := range group {
+		if r.ready {
+			end = "COMMIT"
+		}
+	}
+	err := w.conn.exec(end)
+	if err != nil && !w.conn.GetAutocommit() {
+		err = errors.Join(err, w.conn.exec("ROLLBACK"))
+	}
+	return err
+}
+
+func (w *writer) serve(r *request, among bool) {
+	if r.ctx.Err() != nil {
+		r.err = fmt.Errorf("wait for the writer: %w", context.Cause(r.ctx))
+		return
+	}
+	if among {
+		if r.err = w.conn.exec("SAVEPOINT one"); r.err != nil {
+			return
+		}
+	}
+	r.err = w.call(r)
+	r.ready = r.err == nil
+	if !among || w.conn.GetAutocommit() {
+		return
+	}
+	if r.err != nil {
+		if err := w.conn.exec("ROLLBACK TO one"); err != nil {
+			r.err = errors.Join(r.err, err)
+		}
+	}
+	if err := w.conn.exec("RELEASE one"); err != nil {
+		r.ready, r.err = false, errors.Join(r.err, err)
+	}
+}
+
+// call runs fn and carries its panic to the goroutine that asked for it: one
+// request's bug must not end the writer.
+func (w *writer) call(r *request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.panic = fmt.Sprintf("%v\n\nin a transaction:\n%s", p, debug.Stack())
+			err = errors.New("panic in a transaction")
+		}
+	}()
+	s := &liteSession{conn: w.conn}
+	if err := r.fn(&Tx{session: s, engine: w.engine}); err != nil {
+		return err
+	}
+	return s.err
+}
