@@ -1,0 +1,206 @@
+// Package account holds the people who sign in (buyers, members of partners,
+// operators) and the tokens of the marketplace's programs: who they are, how they
+// prove it, and that they can be erased. It owns the tables users, login_links
+// and operator_tokens.
+//
+// What a person bought is package license's, for whom a person acts package
+// partner's.
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// The bounds of a person's texts, in characters.
+const (
+	maxName     = 100
+	maxExternal = 255
+)
+
+// User is somebody who can sign in, or what is left after being erased: the id,
+// without anything that tells who it was.
+type User struct {
+	ID         int64
+	Email      string
+	Name       string
+	ExternalID string // what the operator's own systems call the user
+	Operator   bool   // may use the console
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	ErasedAt   time.Time // zero: not erased
+}
+
+// Person is a user as a request names one.
+type Person struct{ Email, Name, ExternalID string }
+
+// Book is the book of accounts.
+type Book struct {
+	DB        *sqldb.DB
+	Now       func() time.Time
+	PublicURL string // the address that sign-in links begin with, without a slash at its end
+}
+
+const columns = `id, email, name, external_id, operator, created_at, updated_at, erased_at`
+
+func scan(r *sqldb.Row, u *User) error {
+	return r.Scan(&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt)
+}
+
+// Valid reports the first member of the person that is not acceptable. A person
+// has an e-mail address, an external id or both; the name may be empty.
+func (p Person) Valid() error {
+	_, err := p.checked()
+	return err
+}
+
+// checked is the person as it is stored.
+func (p Person) checked() (Person, error) {
+	var err error
+	if p.ExternalID, err = field.Line("external_id", p.ExternalID, 0, maxExternal); err != nil {
+		return p, err
+	}
+	if p.Email != "" || p.ExternalID == "" {
+		if p.Email, err = field.Email("email", p.Email); err != nil {
+			return p, err
+		}
+	}
+	p.Name, err = field.Line("name", p.Name, 0, maxName)
+	return p, err
+}
+
+// unknown is the fault of a user that does not exist.
+func unknown() error {
+	return fault.New(fault.Missing, "unknown_user", "There is no such user; list the users to see their ids.")
+}
+
+// found turns the answer that there is no row into the fault for it.
+func found(u User, err error, doing string) (User, error) {
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return User{}, unknown()
+	case err != nil:
+		return User{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	return u, nil
+}
+
+// Get returns the user with that id.
+func (b *Book) Get(ctx context.Context, id int64) (User, error) {
+	u, err := sqldb.One(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
+	return found(u, err, "get a user")
+}
+
+// Create makes a user, or returns the one that the person already is; see Find.
+func (b *Book) Create(ctx context.Context, by audit.Actor, p Person) (u User, created bool, err error) {
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := b.Now()
+		var changed bool
+		u, created, changed, err = find(ctx, tx, p, now)
+		if err != nil {
+			return err
+		}
+		switch {
+		case created:
+			audit.Record(tx, now, by, "user.create", subject(u.ID), nil, u.facts())
+		case changed:
+			audit.Record(tx, now, by, "user.update", subject(u.ID), nil, u.facts())
+		}
+		return nil
+	})
+	if err != nil {
+		return User{}, false, fmt.Errorf("create a user: %w", err)
+	}
+	return u, created, nil
+}
+
+// Filter narrows a list of users; what is empty does not narrow.
+type Filter struct {
+	Email      string // letter case aside
+	ExternalID string
+}
+
+// List returns one page of the users that fit f, newest first unless the page
+// says otherwise, and whether more follow.
+func (b *Book) List(ctx context.Context, f Filter, p page.Page) (users []User, more bool, err error) {
+	order := "DESC"
+	if p.Order == page.OldestFirst {
+		order = "ASC"
+	}
+	where, args := "", []any{p.Limit + 1, p.Offset()}
+	add := func(column, value string) {
+		args = append(args, value)
+		// The second half lets the partial index on the column serve.
+		where += fmt.Sprintf(" AND %s = $%d AND %s <> ''", column, len(args), column)
+	}
+	if f.Email != "" {
+		add("email_key", field.EmailKey(f.Email))
+	}
+	if f.ExternalID != "" {
+		add("external_id", f.ExternalID)
+	}
+	users, err = sqldb.All(ctx, b.DB, scan,
+		`SELECT `+columns+` FROM users WHERE id > 0`+where+` ORDER BY id `+order+` LIMIT $1 OFFSET $2`, args...)
+	if err != nil {
+		return nil, false, fmt.Errorf("list users: %w", err)
+	}
+	if int64(len(users)) > p.Limit {
+		return users[:p.Limit], true, nil
+	}
+	return users, false, nil
+}
+
+// Erase takes from a user all that tells who it is, and every way to sign in; the
+// row stays, since purchases point at it. Erasing again changes nothing. The
+// caller, who also decides what becomes of the user's licenses, writes the audit
+// entry.
+func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (User, error) {
+	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, password_hash = '',
+		proven_at = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
+	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
+	u, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
+	return found(u, err, "erase a user")
+}
+
+// SetOperator says whether a user may use the console.
+func SetOperator(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, operator bool, at time.Time) (User, error) {
+	before, err := lock(ctx, tx, id)
+	if err != nil || before.Operator == operator {
+		return before, err
+	}
+	after := before
+	after.Operator, after.UpdatedAt = operator, at
+	tx.Queue(`UPDATE users SET operator = $2, updated_at = $3 WHERE id = $1`, id, operator, at)
+	audit.Record(tx, at, by, "user.operator", subject(id), before.facts(), after.facts())
+	return after, nil
+}
+
+// lock takes a user's row for the rest of the transaction. An erased user is
+// refused: nothing is ever added to one again.
+func lock(ctx context.Context, tx *sqldb.Tx, id int64) (User, error) {
+	u, err := sqldb.One(ctx, tx, scan, `UPDATE users SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id)
+	if u, err = found(u, err, "lock a user"); err != nil {
+		return User{}, err
+	}
+	if !u.ErasedAt.IsZero() {
+		return User{}, fault.New(fault.Conflict, "user_erased", "This user was erased; create a new one.")
+	}
+	return u, nil
+}
+
+func subject(id int64) string { return "user:" + strconv.FormatInt(id, 10) }
+
+// facts tells which members a user has and not what they are: entries stay for
+// ever, and a user may be erased.
+func (u User) facts() audit.Facts {
+	return audit.Facts{"email": u.Email != "", "name": u.Name != "", "external_id": u.ExternalID != "", "operator": u.Operator}
+}

@@ -1,0 +1,172 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// Scope is what an operator token allows.
+type Scope string
+
+// The scopes. Admin has the others in it, and each has Read in it.
+const (
+	Read    Scope = "read"    // see everything
+	Sell    Scope = "sell"    // purchases, plan changes, refunds
+	Support Scope = "support" // hold, reinstate, release, redeliver, sign-in links
+	Admin   Scope = "admin"   // partners, users, tokens
+)
+
+// scopes is every scope, in the order in which a token lists its own.
+var scopes = []Scope{Read, Sell, Support, Admin}
+
+// Token is the right of one of the marketplace's programs to use the operator
+// API. The token itself is shown when it is made and kept only as a hash.
+type Token struct {
+	ID        int64
+	Name      string
+	Scopes    []Scope
+	CreatedAt time.Time
+	ExpiresAt time.Time // zero: never
+	RevokedAt time.Time // zero: not revoked
+}
+
+// May reports whether the token allows what needs the scope.
+func (t Token) May(s Scope) bool {
+	return s == Read && len(t.Scopes) > 0 || slices.Contains(t.Scopes, s) || slices.Contains(t.Scopes, Admin)
+}
+
+const tokenColumns = `id, name, scopes, created_at, expires_at, revoked_at`
+
+func scanToken(r *sqldb.Row, t *Token) error {
+	var list string
+	err := r.Scan(&t.ID, &t.Name, &list, &t.CreatedAt, &t.ExpiresAt, &t.RevokedAt)
+	for s := range strings.FieldsSeq(list) {
+		t.Scopes = append(t.Scopes, Scope(s))
+	}
+	return err
+}
+
+// AddToken makes a token and returns it with its secret, which cannot be read
+// again. A given that is not empty is taken as the secret instead of a new one;
+// the zero expires means never.
+func (b *Book) AddToken(ctx context.Context, by audit.Actor, name string, allow []Scope, expires time.Time, given string) (Token, string, error) {
+	t := Token{CreatedAt: b.Now(), ExpiresAt: expires}
+	var err error
+	if t.Name, err = field.Line("name", name, 1, maxName); err != nil {
+		return Token{}, "", err
+	}
+	if t.Scopes, err = ordered(allow); err != nil {
+		return Token{}, "", err
+	}
+	if !expires.IsZero() && !expires.After(t.CreatedAt) {
+		return Token{}, "", fault.Field("expires_at", "is in the past; send a time to come, or leave it out for a token that does not expire.")
+	}
+	if given == "" {
+		given = secret.Make("op_")
+	}
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		t.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO operator_tokens (name, hash, scopes, created_at, expires_at, revoked_at)
+			VALUES ($1, $2, $3, $4, $5, 0) RETURNING id`, t.Name, secret.Hash(given), joined(t.Scopes), t.CreatedAt, t.ExpiresAt)
+		audit.Record(tx, t.CreatedAt, by, "token.create", tokenSubject(t.ID), nil, t.facts())
+		return err
+	})
+	if err != nil {
+		return Token{}, "", fmt.Errorf("add a token: %w", err)
+	}
+	return t, given, nil
+}
+
+// ordered checks scopes and returns them in their order, each once.
+func ordered(allow []Scope) ([]Scope, error) {
+	for _, s := range allow {
+		if !slices.Contains(scopes, s) {
+			return nil, fault.Field("scopes", "has %q, which is not a scope; choose from %s.", s, joined(scopes))
+		}
+	}
+	if len(allow) == 0 {
+		return nil, fault.Field("scopes", "is missing or empty; choose from %s.", joined(scopes))
+	}
+	var list []Scope
+	for _, s := range scopes {
+		if slices.Contains(allow, s) {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+func joined(list []Scope) string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = string(s)
+	}
+	return strings.Join(words, " ")
+}
+
+// Tokens returns every token, the newest first, those that no longer work too.
+func (b *Book) Tokens(ctx context.Context) ([]Token, error) {
+	list, err := sqldb.All(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens ORDER BY id DESC`)
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	return list, nil
+}
+
+// RevokeToken ends a token at once. Revoking it again changes nothing.
+func (b *Book) RevokeToken(ctx context.Context, by audit.Actor, id int64) (Token, error) {
+	var t Token
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := b.Now()
+		n, err := tx.Exec(ctx, `UPDATE operator_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id, now)
+		if err != nil {
+			return err
+		}
+		t, err = sqldb.One(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens WHERE id = $1`, id)
+		if errors.Is(err, sqldb.ErrNone) {
+			return fault.New(fault.Missing, "unknown_token", "There is no such token; list the tokens to see their ids.")
+		}
+		if err == nil && n > 0 {
+			audit.Record(tx, now, by, "token.revoke", tokenSubject(id), t.facts(), nil)
+		}
+		return err
+	})
+	if err != nil {
+		return Token{}, fmt.Errorf("revoke a token: %w", err)
+	}
+	return t, nil
+}
+
+// ByToken returns the token whose secret that is, if it still works.
+func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
+	t, err := sqldb.One(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens
+		WHERE hash = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, secret.Hash(value), b.Now())
+	if errors.Is(err, sqldb.ErrNone) {
+		return Token{}, fault.New(fault.Unknown, "invalid_token",
+			"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer <token>.")
+	}
+	if err != nil {
+		return Token{}, fmt.Errorf("look up a token: %w", err)
+	}
+	return t, nil
+}
+
+func tokenSubject(id int64) string { return "token:" + strconv.FormatInt(id, 10) }
+
+func (t Token) facts() audit.Facts {
+	facts := audit.Facts{"name": t.Name, "scopes": t.Scopes}
+	if !t.ExpiresAt.IsZero() {
+		facts["expires_at"] = t.ExpiresAt.Format(time.RFC3339)
+	}
+	return facts
+}

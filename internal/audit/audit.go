@@ -1,0 +1,135 @@
+// Package audit keeps who did what, before and after. It owns the table of
+// entries and nothing of what they tell: the room that acts writes the entry, in
+// the transaction of the act, so that there is no act without its entry.
+//
+// Entries stay for ever. They never carry a secret, nor the personal data of
+// somebody who can ask to be erased.
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// The kinds of actors.
+const (
+	ByToken   = "token"   // a program of the marketplace, by its operator token
+	ByUser    = "user"    // somebody who signed in
+	ByPartner = "partner" // a partner's program, by its API key
+	BySystem  = "system"  // the service itself, or whoever runs its commands
+)
+
+// Actor is who acts. ID is that of the token, user or partner; 0 for the system.
+type Actor struct {
+	Kind string
+	ID   int64
+	Name string
+}
+
+// System is the actor of what nobody asked for by name, such as a command line.
+func System(name string) Actor { return Actor{Kind: BySystem, Name: name} }
+
+// Entry is one act. Before and After are compact JSON objects, "" where there is
+// nothing to tell.
+type Entry struct {
+	ID            int64
+	At            time.Time
+	Actor         Actor
+	Action        string // what was done: "partner.create", "license.hold"
+	Subject       string // what it was done to: "partner:1", "license:<key>"
+	Before, After string
+}
+
+// Facts is what an entry tells of its subject, by the names that the doors use.
+type Facts map[string]any
+
+// Record queues the entry of an act in the act's transaction.
+func Record(tx *sqldb.Tx, at time.Time, by Actor, action, subject string, before, after any) {
+	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, action, subject, before, after)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		at, by.Kind, by.ID, by.Name, action, subject, text(before), text(after))
+}
+
+// text is v as compact JSON, "" for nil. What cannot be encoded is a mistake of
+// the caller; the entry then says so, since an act must not fail for its record.
+func text(v any) string {
+	if v == nil {
+		return ""
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprintf(`{"not_encoded":%q}`, fmt.Sprintf("%T", v))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Log reads the entries.
+type Log struct{ DB *sqldb.DB }
+
+// Filter narrows a list of entries; what is zero does not narrow.
+type Filter struct {
+	Subject   string
+	Action    string
+	ActorKind string
+	ActorID   int64
+}
+
+// List returns one page of the entries that fit f, newest first unless the page
+// says otherwise, and whether more follow.
+func (l *Log) List(ctx context.Context, f Filter, p page.Page) (entries []Entry, more bool, err error) {
+	where, args := f.where()
+	order := "DESC"
+	if p.Order == page.OldestFirst {
+		order = "ASC"
+	}
+	args = append(args, p.Limit+1, p.Offset())
+	entries, err = sqldb.All(ctx, l.DB, scanEntry, fmt.Sprintf(
+		`SELECT id, at, actor_kind, actor_id, actor_name, action, subject, before, after
+		FROM audit_entries %s ORDER BY id %s LIMIT $%d OFFSET $%d`, where, order, len(args)-1, len(args)), args...)
+	if err != nil {
+		return nil, false, fmt.Errorf("list audit entries: %w", err)
+	}
+	if int64(len(entries)) > p.Limit {
+		return entries[:p.Limit], true, nil
+	}
+	return entries, false, nil
+}
+
+// where is the condition of the filter; only its values come from outside.
+func (f Filter) where() (string, []any) {
+	var terms []string
+	var args []any
+	add := func(column string, value any) {
+		args = append(args, value)
+		terms = append(terms, fmt.Sprintf("%s = $%d", column, len(args)))
+	}
+	if f.Subject != "" {
+		add("subject", f.Subject)
+	}
+	if f.Action != "" {
+		add("action", f.Action)
+	}
+	if f.ActorKind != "" {
+		add("actor_kind", f.ActorKind)
+	}
+	if f.ActorID != 0 {
+		add("actor_id", f.ActorID)
+	}
+	if terms == nil {
+		return "", nil
+	}
+	return "WHERE " + strings.Join(terms, " AND "), args
+}
+
+func scanEntry(r *sqldb.Row, e *Entry) error {
+	return r.Scan(&e.ID, &e.At, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Action, &e.Subject, &e.Before, &e.After)
+}

@@ -1,0 +1,107 @@
+package audit_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"claviger/internal/audit"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+var (
+	noon  = time.Date(2026, 3, 4, 12, 0, 0, 123456000, time.UTC)
+	token = audit.Actor{Kind: audit.ByToken, ID: 7, Name: "checkout"}
+	ann   = audit.Actor{Kind: audit.ByUser, ID: 3, Name: "ann"}
+)
+
+// fill writes four entries and returns the log.
+func fill(t *testing.T) *audit.Log {
+	t.Helper()
+	db := sqldbtest.Open(t)
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		audit.Record(tx, noon, token, "partner.create", "partner:1", nil, audit.Facts{"name": "A & <B>", "strict": false})
+		audit.Record(tx, noon.Add(time.Second), token, "partner.update", "partner:1", audit.Facts{"n": 1}, audit.Facts{"n": 2})
+		audit.Record(tx, noon.Add(2*time.Second), ann, "license.release", "license:k", nil, nil)
+		audit.Record(tx, noon.Add(3*time.Second), audit.System("token add"), "token.create", "token:1", nil, audit.Facts{"bad": math.Inf(1)})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &audit.Log{DB: db}
+}
+
+func TestRecord(t *testing.T) {
+	got, more, err := fill(t).List(t.Context(), audit.Filter{}, page.First())
+	if err != nil || more {
+		t.Fatalf("List: more %v, %v", more, err)
+	}
+	want := []audit.Entry{
+		{At: noon.Add(3 * time.Second), Actor: audit.System("token add"), Action: "token.create", Subject: "token:1", After: `{"not_encoded":"audit.Facts"}`},
+		{At: noon.Add(2 * time.Second), Actor: ann, Action: "license.release", Subject: "license:k"},
+		{At: noon.Add(time.Second), Actor: token, Action: "partner.update", Subject: "partner:1", Before: `{"n":1}`, After: `{"n":2}`},
+		{At: noon, Actor: token, Action: "partner.create", Subject: "partner:1", After: `{"name":"A & <B>","strict":false}`},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(audit.Entry{}, "ID")); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecordGoesWithItsAct(t *testing.T) {
+	l := fill(t)
+	refused := errors.New("refused")
+	err := l.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		audit.Record(tx, noon, token, "partner.update", "partner:9", nil, nil)
+		return refused
+	})
+	if !errors.Is(err, refused) {
+		t.Fatalf("Write = %v", err)
+	}
+	got, _, err := l.List(t.Context(), audit.Filter{Subject: "partner:9"}, page.First())
+	if err != nil || len(got) != 0 {
+		t.Errorf("an act that failed has the entries %v (%v)", got, err)
+	}
+}
+
+func TestList(t *testing.T) {
+	l := fill(t)
+	for _, c := range []struct {
+		name   string
+		filter audit.Filter
+		page   page.Page
+		want   []string
+		more   bool
+	}{
+		{"all", audit.Filter{}, page.First(), []string{"token.create", "license.release", "partner.update", "partner.create"}, false},
+		{"oldest first", audit.Filter{}, page.Page{Number: 1, Limit: 2, Order: page.OldestFirst}, []string{"partner.create", "partner.update"}, true},
+		{"second page", audit.Filter{}, page.Page{Number: 2, Limit: 3}, []string{"partner.create"}, false},
+		{"exactly full", audit.Filter{}, page.Page{Number: 1, Limit: 4}, []string{"token.create", "license.release", "partner.update", "partner.create"}, false},
+		{"far past the end", audit.Filter{}, page.Page{Number: math.MaxInt64, Limit: 100}, nil, false},
+		{"by subject", audit.Filter{Subject: "partner:1"}, page.First(), []string{"partner.update", "partner.create"}, false},
+		{"by action", audit.Filter{Action: "license.release"}, page.First(), []string{"license.release"}, false},
+		{"by kind of actor", audit.Filter{ActorKind: audit.BySystem}, page.First(), []string{"token.create"}, false},
+		{"by actor", audit.Filter{ActorKind: audit.ByToken, ActorID: 7, Subject: "partner:1", Action: "partner.create"}, page.First(), []string{"partner.create"}, false},
+		{"SQL in a filter", audit.Filter{Subject: "' OR 1=1 --"}, page.First(), nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			entries, more, err := l.List(t.Context(), c.filter, c.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.Action)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || more != c.more {
+				t.Errorf("more %v, want %v; actions (-want +got):\n%s", more, c.more, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package event
+
+import (
+	"time"
+
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// Draft is an event about to be written by the holder of the partner's ledger,
+// which gives it its ordinal.
+type Draft struct {
+	Event
+	Ord int64
+	Was Status // of the license before; 0 for a new one
+}
+
+// Number draws ids for so many events.
+func Number(tx *sqldb.Tx, n int) *sqldb.Answer[int64] {
+	return sqldb.Number(tx, "event_ids", n)
+}
+
+// Append queues the event, its delivery and, when the license's status changed,
+// the move of the license's earlier events to that status. The id must come from
+// Number, under the partner's lock: Feed relies on that.
+func Append(tx *sqldb.Tx, d Draft) {
+	now := d.Kind.Status()
+	if d.Was != 0 && d.Was != now {
+		restate(tx, d.LicenseID, d.Was, now)
+	}
+	tx.Queue(`INSERT INTO events (id, partner_id, ord, license_id, license_key, kind, tier, previous_tier, reason, event_ms, status, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		d.ID, d.PartnerID, d.Ord, d.LicenseID, d.LicenseKey, int(d.Kind), d.Tier, d.PreviousTier, string(d.Reason),
+		d.At.UnixMilli(), int(now), d.CreatedAt)
+	tx.Queue(`INSERT INTO event_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, 1)
+		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + 1`,
+		d.PartnerID, int(now), page.BlockOf(d.Ord))
+	webhook.Enqueue(tx, webhook.Delivery{EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID}, d.CreatedAt)
+}
+
+// restate moves a license's events to its new status, so that a list by status
+// finds them by index: the counts of their blocks first, then the rows.
+func restate(tx *sqldb.Tx, licenseID int64, was, now Status) {
+	const move = `INSERT INTO event_blocks (partner_id, status, block, n)
+		SELECT partner_id, CAST($2 AS bigint), (ord - 1) / 4096, CAST($3 AS bigint) * count(*) FROM events
+		WHERE license_id = $1 GROUP BY partner_id, (ord - 1) / 4096
+		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + excluded.n`
+	tx.Queue(move, licenseID, int(was), -1)
+	tx.Queue(move, licenseID, int(now), 1)
+	tx.Queue(`UPDATE events SET status = $2 WHERE license_id = $1`, licenseID, int(now))
+}
+
+// Millis cuts a time to what event timestamps carry.
+func Millis(t time.Time) time.Time { return t.Truncate(time.Millisecond) }

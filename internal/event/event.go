@@ -1,0 +1,138 @@
+// Package event keeps the record of every act on a license: append-only, each
+// with a dense ordinal within its partner and an id that rises in commit order
+// per partner. It owns the tables events and event_blocks. Each event puts a
+// delivery into the webhook outbox in the same transaction. Which act makes
+// which event is decided in package license.
+package event
+
+import (
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/webhook"
+)
+
+// Status is the status of a license. An event's kind fixes it.
+type Status int
+
+// The three statuses; the zero value stands for none.
+const (
+	Inactive Status = iota + 1
+	Active
+	Deactivated
+)
+
+func (s Status) String() string {
+	switch s {
+	case Inactive:
+		return "inactive"
+	case Active:
+		return "active"
+	case Deactivated:
+		return "deactivated"
+	default:
+		return ""
+	}
+}
+
+// ParseStatus reads a status from a query; "" is none.
+func ParseStatus(s string) (Status, error) {
+	for _, known := range []Status{0, Inactive, Active, Deactivated} {
+		if s == known.String() {
+			return known, nil
+		}
+	}
+	return 0, fault.Parameter("status", "must be inactive, active or deactivated.")
+}
+
+// Kind is what happened. Its numbers are those of the status that it leaves
+// behind.
+type Kind int
+
+// The three kinds.
+const (
+	Purchase   = Kind(Inactive)
+	Activate   = Kind(Active)
+	Deactivate = Kind(Deactivated)
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Purchase:
+		return "purchase"
+	case Activate:
+		return "activate"
+	case Deactivate:
+		return "deactivate"
+	default:
+		return ""
+	}
+}
+
+// Status is the status of the license after an event of this kind.
+func (k Kind) Status() Status { return Status(k) }
+
+// ParseKind reads a kind from a query; "" is none.
+func ParseKind(s string) (Kind, error) {
+	for _, known := range []Kind{0, Purchase, Activate, Deactivate} {
+		if s == known.String() {
+			return known, nil
+		}
+	}
+	return 0, fault.Parameter("event", "must be purchase, activate or deactivate.")
+}
+
+// Reason is why an event happened.
+type Reason string
+
+// The reasons. Partners see them; the list only grows.
+const (
+	Purchased      Reason = "purchased"
+	Redeemed       Reason = "redeemed"
+	PlanChanged    Reason = "plan_changed"
+	Refunded       Reason = "refunded"
+	RefundReversed Reason = "refund_reversed"
+	Chargeback     Reason = "chargeback"
+	Held           Reason = "held"
+	Reinstated     Reason = "reinstated"
+	Released       Reason = "released"
+	Transferred    Reason = "transferred"
+	UserErased     Reason = "user_erased"
+	Operator       Reason = "operator"
+)
+
+// sentences are what partners read of a reason: fixed words, so that nothing
+// about a buyer or of an operator's notes can reach them.
+var sentences = map[Reason]string{
+	Purchased:      "The license was purchased.",
+	Redeemed:       "The buyer activated the license.",
+	PlanChanged:    "The buyer changed the plan.",
+	Refunded:       "A purchase of the license was refunded.",
+	RefundReversed: "A refund of the license was reversed.",
+	Chargeback:     "The payment is disputed, so the license is on hold.",
+	Held:           "The marketplace put the license on hold.",
+	Reinstated:     "The marketplace lifted the hold on the license.",
+	Released:       "The buyer disconnected the license from the account it was used with.",
+	Transferred:    "The license was transferred to another buyer.",
+	UserErased:     "The buyer's account was erased.",
+	Operator:       "The marketplace activated the license for the buyer.",
+}
+
+// Sentence says the reason in words.
+func (r Reason) Sentence() string { return sentences[r] }
+
+// Event is a full snapshot of what a license became: a partner's handler is one
+// upsert.
+type Event struct {
+	ID           int64
+	PartnerID    int64
+	LicenseID    int64
+	LicenseKey   string
+	Kind         Kind
+	Tier         int
+	PreviousTier int // 0 unless this event changed the tier
+	Reason       Reason
+	At           time.Time // milliseconds; rises strictly per license
+	CreatedAt    time.Time
+	Responses    []webhook.Response // the newest ten, newest first, where a list embeds them
+}

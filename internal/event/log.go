@@ -1,0 +1,242 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// Log reads the events.
+type Log struct {
+	DB *sqldb.DB
+}
+
+// Filter narrows a list of events; the zero value lists all.
+type Filter struct {
+	Status Status // the present status of the event's license
+	Kind   Kind
+	After  int64 // only events with a higher id
+}
+
+// List is one page of events.
+type List struct {
+	Events []Event
+	Total  int64 // -1 when a filter makes it unknown
+	More   bool  // whether a next page exists
+}
+
+const columns = `id, partner_id, license_id, license_key, kind, tier, previous_tier, reason, event_ms, created_at`
+
+func scan(r *sqldb.Row, e *Event) error {
+	var kind int
+	var reason string
+	var ms int64
+	err := r.Scan(&e.ID, &e.PartnerID, &e.LicenseID, &e.LicenseKey, &kind, &e.Tier, &e.PreviousTier, &reason, &ms, &e.CreatedAt)
+	e.Kind, e.Reason, e.At = Kind(kind), Reason(reason), time.UnixMilli(ms).UTC()
+	return err
+}
+
+// List lists a partner's events with their newest responses.
+func (l *Log) List(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
+	return l.list(ctx, func(tx *sqldb.Tx) (List, error) {
+		switch {
+		case f.Kind == 0 && f.After <= 0 && f.Status == 0:
+			return byOrdinal(ctx, tx, partnerID, p)
+		case f.Kind == 0 && f.After <= 0:
+			return byStatus(ctx, tx, partnerID, f.Status, p)
+		default:
+			return filtered(ctx, tx, partnerID, f, p)
+		}
+	})
+}
+
+// OfLicense lists the events of one license, which are few, with their newest
+// responses. Filter.Status has no meaning here and is passed over.
+func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p page.Page) (List, error) {
+	return l.list(ctx, func(tx *sqldb.Tx) (List, error) {
+		const where = `license_id = $1 AND id > $2 AND (kind = $3 OR $3 = 0)`
+		total := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM events WHERE `+where,
+			licenseID, max(f.After, 0), int(f.Kind))
+		events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events WHERE `+where+`
+			ORDER BY id `+direction(p)+` LIMIT $4 OFFSET $5`, licenseID, max(f.After, 0), int(f.Kind), p.Limit, p.Offset())
+		if err != nil {
+			return List{}, err
+		}
+		n, err := total.One(ctx)
+		list := List{Events: events, Total: n, More: p.Offset()+p.Limit < n}
+		if f.Kind != 0 || f.After > 0 {
+			list.Total = -1
+		}
+		return list, err
+	})
+}
+
+// list runs read in one snapshot and adds the responses, two questions in all.
+func (l *Log) list(ctx context.Context, read func(*sqldb.Tx) (List, error)) (List, error) {
+	var list List
+	err := l.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		var err error
+		if list, err = read(tx); err != nil {
+			return err
+		}
+		ids := make([]int64, len(list.Events))
+		for i := range list.Events {
+			ids[i] = list.Events[i].ID
+		}
+		responses, err := webhook.OfEvents(ctx, tx, ids)
+		for i := range list.Events {
+			list.Events[i].Responses = responses[list.Events[i].ID]
+		}
+		return err
+	})
+	if err != nil {
+		return List{}, fmt.Errorf("list events: %w", err)
+	}
+	return list, nil
+}
+
+// byOrdinal reads a page as a range of ordinals: the same cost at any depth.
+// Ordinals are dense, so the highest is the total.
+func byOrdinal(ctx context.Context, tx *sqldb.Tx, partnerID int64, p page.Page) (List, error) {
+	total, err := sqldb.One(ctx, tx, sqldb.Value[int64],
+		`SELECT coalesce(max(ord), 0) FROM events WHERE partner_id = $1`, partnerID)
+	if err != nil {
+		return List{}, err
+	}
+	low, high := p.Ordinals(total)
+	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
+		WHERE partner_id = $1 AND ord >= $2 AND ord <= $3 ORDER BY ord `+direction(p), partnerID, low, high)
+	return List{Events: events, Total: total}, err
+}
+
+// byStatus finds the page by the counts of its blocks; page.Seek says how.
+func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p page.Page) (List, error) {
+	blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *page.Block) error { return r.Scan(&b.Index, &b.N) },
+		`SELECT block, n FROM event_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`, partnerID, int(s))
+	if err != nil {
+		return List{}, err
+	}
+	from, skip, total, ok := p.Seek(blocks)
+	if !ok {
+		return List{Events: []Event{}, Total: total}, nil
+	}
+	// The inner question walks the index alone; the outer one reads rows.
+	side := side(p)
+	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
+		WHERE partner_id = $1 AND status = $2 AND ord `+side+` (
+			SELECT ord FROM events WHERE partner_id = $1 AND status = $2 AND ord `+side+` $3
+			ORDER BY ord `+direction(p)+` LIMIT 1 OFFSET $4)
+		ORDER BY ord `+direction(p)+` LIMIT $5`, partnerID, int(s), from, skip, p.Limit)
+	return List{Events: events, Total: total}, err
+}
+
+// filtered reads a page from the other filters, without a total.
+func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p page.Page) (List, error) {
+	after, err := ordinalAfter(ctx, tx, partnerID, f.After)
+	if err != nil {
+		return List{}, err
+	}
+	// Each condition is there or not, so that each combination has its index.
+	where, args := `partner_id = $1 AND ord > $2`, []any{partnerID, after, p.Limit + 1, p.Offset()}
+	if f.Kind != 0 {
+		args = append(args, int(f.Kind))
+		where += fmt.Sprintf(` AND kind = $%d`, len(args))
+	}
+	if f.Status != 0 {
+		args = append(args, int(f.Status))
+		where += fmt.Sprintf(` AND status = $%d`, len(args))
+	}
+	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
+		WHERE `+where+` ORDER BY ord `+direction(p)+` LIMIT $3 OFFSET $4`, args...)
+	list := List{Events: events, Total: -1}
+	if list.More = int64(len(events)) > p.Limit; list.More {
+		list.Events = events[:p.Limit]
+	}
+	return list, err
+}
+
+// ordinalAfter is the ordinal of the partner's last event whose id is not above
+// after. A cursor is nearly always an id that the partner saw: one look-up. Any
+// other number is found by halving, since ids rise with ordinals; that spares
+// every event a further index.
+func ordinalAfter(ctx context.Context, tx *sqldb.Tx, partnerID, after int64) (int64, error) {
+	if after <= 0 {
+		return 0, nil
+	}
+	ord, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT ord FROM events WHERE id = $1 AND partner_id = $2`, after, partnerID)
+	if !errors.Is(err, sqldb.ErrNone) {
+		return ord, err
+	}
+	total, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM events WHERE partner_id = $1`, partnerID)
+	if err != nil {
+		return 0, err
+	}
+	above := sort.Search(int(total), func(i int) bool {
+		id, e := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT id FROM events WHERE partner_id = $1 AND ord = $2`, partnerID, int64(i+1))
+		err = errors.Join(err, e)
+		return id > after
+	})
+	return int64(above), err
+}
+
+// Feed returns the events of all partners after an id, oldest first, and whether
+// more are there. It stops before the oldest event that a transaction still in
+// flight may come to precede, so a reader that goes on from the last id it saw
+// misses nothing: ids of different partners may be committed out of order.
+func (l *Log) Feed(ctx context.Context, after int64, limit int) (events []Event, more bool, err error) {
+	settled, err := l.DB.Settled(ctx, "event_ids")
+	if err != nil {
+		return nil, false, fmt.Errorf("see which events are settled: %w", err)
+	}
+	events, err = sqldb.All(ctx, l.DB, scan, `SELECT `+columns+` FROM events WHERE id > $1 AND id <= $2
+		ORDER BY id LIMIT $3`, after, settled, limit+1)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the feed of events: %w", err)
+	}
+	if more = len(events) > limit; more {
+		events = events[:limit]
+	}
+	return events, more, nil
+}
+
+// Get returns one event, without its responses.
+func (l *Log) Get(ctx context.Context, id int64) (Event, error) {
+	e, err := sqldb.One(ctx, l.DB, scan, `SELECT `+columns+` FROM events WHERE id = $1`, id)
+	if errors.Is(err, sqldb.ErrNone) {
+		return Event{}, fault.New(fault.Missing, "unknown_event", "There is no event %d.", id)
+	}
+	if err != nil {
+		return Event{}, fmt.Errorf("read event %d: %w", id, err)
+	}
+	return e, nil
+}
+
+// Count is how many events there are.
+func (l *Log) Count(ctx context.Context) (int64, error) {
+	n, err := sqldb.One(ctx, l.DB, sqldb.Value[int64], `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM event_blocks`)
+	if err != nil {
+		return 0, fmt.Errorf("count events: %w", err)
+	}
+	return n, nil
+}
+
+func direction(p page.Page) string {
+	if p.Order == page.OldestFirst {
+		return "ASC"
+	}
+	return "DESC"
+}
+
+func side(p page.Page) string {
+	if p.Order == page.OldestFirst {
+		return ">="
+	}
+	return "<="
+}

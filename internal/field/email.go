@@ -1,0 +1,61 @@
+package field
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"claviger/internal/fault"
+)
+
+// maxEmail is the length in bytes that the longest address in use may have.
+const maxEmail = 254
+
+// Email checks an e-mail address and returns it without the white space around
+// it, letters as they were written. Whether somebody reads mail there, only a
+// mail can tell; the rule refuses what no mail could reach.
+func Email(name, value string) (string, error) {
+	if !utf8.ValidString(value) {
+		return "", fault.Field(name, "is not valid UTF-8; send the address in UTF-8.")
+	}
+	value = strings.TrimSpace(value)
+	local, domain, found := strings.Cut(value, "@")
+	switch {
+	case value == "":
+		return "", fault.Field(name, "is missing or empty; send an e-mail address such as ann@example.com.")
+	case len(value) > maxEmail:
+		return "", fault.Field(name, "has %d bytes; an e-mail address has at most %d.", len(value), maxEmail)
+	case strings.ContainsFunc(value, notInEmail):
+		return "", fault.Field(name, "must not have spaces, control characters or any of ( ) < > [ ] , ; : \\ \" in it.")
+	case !found || local == "" || strings.Contains(domain, "@"):
+		return "", fault.Field(name, "must be an e-mail address with one @, such as ann@example.com.")
+	case !isDomain(domain):
+		return "", fault.Field(name, "must end in a domain after the @, such as ann@example.com.")
+	}
+	return value, nil
+}
+
+// EmailKey is the form in which addresses are compared: letter case aside.
+func EmailKey(email string) string { return strings.ToLower(email) }
+
+// notInEmail reports what an address without quoting cannot have. Characters
+// that cannot be seen are refused too: they make two addresses look like one.
+func notInEmail(r rune) bool {
+	return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(`()<>[],;:\"`, r)
+}
+
+// isDomain reports whether s is made of labels as host names have them. Letters
+// beyond ASCII pass: there are such domains, and mail servers that take them.
+func isDomain(s string) bool {
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
+			return false
+		}
+		if strings.ContainsFunc(label, func(r rune) bool {
+			return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+		}) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,40 @@
+// Package field holds the rules for what a member of a request may be: a line of
+// text, an e-mail address, a URL. A value that breaks its rule is a fault that
+// names the member and says what to do. The package knows no member by name and
+// stores nothing.
+package field
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"claviger/internal/fault"
+)
+
+// Line checks a one-line text of low..high characters and returns it without the
+// white space around it. Control characters are refused and not removed: they
+// have no place in a name, and PostgreSQL does not store a NUL.
+func Line(name, value string, low, high int) (string, error) {
+	if !utf8.ValidString(value) {
+		return "", fault.Field(name, "is not valid UTF-8; send the text in UTF-8.")
+	}
+	value = strings.TrimSpace(value)
+	if strings.ContainsFunc(value, breaksLine) {
+		return "", fault.Field(name, "must be one line without control characters; remove them.")
+	}
+	n := utf8.RuneCountInString(value)
+	if n == 0 && low > 0 {
+		return "", fault.Field(name, "is missing or empty; send 1 to %d characters.", high)
+	}
+	if n < low || n > high {
+		return "", fault.Field(name, "has %d characters; send %d to %d.", n, low, high)
+	}
+	return value, nil
+}
+
+// breaksLine reports a character that ends a line or acts on the terminal. The
+// two separators are not control characters by their class, but they end a line.
+func breaksLine(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+}

@@ -1,0 +1,224 @@
+package field_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"claviger/internal/fault"
+	"claviger/internal/field"
+)
+
+func TestLine(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		low, high   int
+		want        string // "" with bad: refused
+		bad         bool
+	}{
+		{name: "as it is", value: "Ann", low: 1, high: 10, want: "Ann"},
+		{name: "trimmed", value: " \tAnn Lee\n", low: 1, high: 10, want: "Ann Lee"},
+		{name: "characters and not bytes", value: strings.Repeat("é", 10), low: 1, high: 10, want: strings.Repeat("é", 10)},
+		{name: "too long", value: strings.Repeat("é", 11), low: 1, high: 10, bad: true},
+		{name: "too short", value: "abc", low: 4, high: 10, bad: true},
+		{name: "empty where it must not be", low: 1, high: 10, bad: true},
+		{name: "only spaces", value: "   ", low: 1, high: 10, bad: true},
+		{name: "empty where it may be", low: 0, high: 10},
+		{name: "NUL", value: "a\x00b", low: 1, high: 10, bad: true},
+		{name: "line break", value: "a\nb", low: 1, high: 10, bad: true},
+		{name: "escape", value: "a\x1b[2Jb", low: 1, high: 10, bad: true},
+		{name: "C1 control", value: "a\u0085b", low: 1, high: 10, bad: true},
+		{name: "line separator", value: "a\u2028b", low: 1, high: 10, bad: true},
+		{name: "not UTF-8", value: "a\xffb", low: 1, high: 10, bad: true},
+		{name: "SQL is only text", value: "'; DROP TABLE x;", low: 1, high: 20, want: "'; DROP TABLE x;"},
+		{name: "joined emoji", value: "👩\u200d💻", low: 1, high: 10, want: "👩\u200d💻"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := field.Line("title", c.value, c.low, c.high)
+			if got != c.want || (err != nil) != c.bad {
+				t.Fatalf("Line(%q) = %q, %v; want %q, refused %v", c.value, got, err, c.want, c.bad)
+			}
+			if c.bad {
+				refused(t, err, "invalid_field", "title")
+			}
+		})
+	}
+}
+
+// refused checks that err is a fault that its sender can act on.
+func refused(t *testing.T, err error, code, name string) {
+	t.Helper()
+	f := fault.Of(err)
+	if f == nil || f.Kind != fault.Unprocessable || f.Code != code || f.Field != name {
+		t.Fatalf("got %#v, want an unprocessable %s on %s", f, code, name)
+	}
+	if !strings.HasPrefix(f.Text, name+" ") || !strings.HasSuffix(f.Text, ".") || strings.Contains(f.Text, "%!") {
+		t.Errorf("the text %q is not a sentence about %s", f.Text, name)
+	}
+}
+
+var goodEmails = []string{
+	"ann@example.com", "a@b", "root@localhost", "ann+tag@sub.example.co.uk", "o'brien@example.com",
+	"UPPER@Example.COM", "dot..dot@example.com", "jürgen@bücher.example", "用户@例子.公司",
+	strings.Repeat("a", 254-len("@example.com")) + "@example.com",
+}
+
+var badEmails = []string{
+	"", " ", "ann", "@", "ann@", "@example.com", "a@b@c", "a@@b", "ann lee@example.com", "ann@exam ple.com",
+	"ann@example..com", "ann@.example.com", "ann@example.com.", "ann@-a.com", "ann@a-.com", "ann@exa_mple.com", "ann@[127.0.0.1]",
+	"Ann <ann@example.com>", "a,b@example.com", "a;b@example.com", "a:b@example.com", `"a"@example.com`, `a\b@example.com`,
+	"ann\x00@example.com", "ann@example.com\nBcc: x@y.z", "a\r\n@b.c", "ann\u200b@example.com", "ann\u00a0lee@example.com", "ann\xff@example.com",
+	"a@" + strings.Repeat("b", 64) + ".com",
+	strings.Repeat("a", 255-len("@example.com")) + "@example.com",
+}
+
+func TestEmail(t *testing.T) {
+	for _, s := range goodEmails {
+		if got, err := field.Email("email", " "+s+"\n"); got != s || err != nil {
+			t.Errorf("Email(%q) = %q, %v; want it taken, trimmed", s, got, err)
+		}
+	}
+	for _, s := range badEmails {
+		got, err := field.Email("email", s)
+		if err == nil {
+			t.Errorf("Email(%q) = %q; want it refused", s, got)
+			continue
+		}
+		refused(t, err, "invalid_field", "email")
+	}
+	if a, b := field.EmailKey("Ann@Example.com"), field.EmailKey("aNN@eXAMPLE.com"); a != b {
+		t.Errorf("keys differ by letter case: %q and %q", a, b)
+	}
+}
+
+func FuzzEmail(f *testing.F) {
+	for _, s := range append(goodEmails, badEmails...) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := field.Email("email", s)
+		if err != nil {
+			refused(t, err, "invalid_field", "email")
+			return
+		}
+		if len(got) > 254 || !utf8.ValidString(got) || strings.Count(got, "@") != 1 || strings.ContainsAny(got, " \r\n\t\x00<>,\"") {
+			t.Errorf("Email(%q) took %q", s, got)
+		}
+		if again, err := field.Email("email", got); again != got || err != nil {
+			t.Errorf("Email(%q) = %q, %v; want what it gave before", got, again, err)
+		}
+		if key := field.EmailKey(got); field.EmailKey(key) != key {
+			t.Errorf("EmailKey is not stable for %q", got)
+		}
+	})
+}
+
+// Each URL, and whether it passes where private targets are allowed or not.
+var urls = []struct {
+	url             string
+	public, private bool
+}{
+	{"https://example.com", true, true},
+	{"https://example.com/hook?partner=1&x=a%20b", true, true},
+	{"HTTPS://Example.com:8443/", true, true},
+	{"https://xn--bcher-kva.example/", true, true},
+	{"https://my_host.example.com./", true, true},
+	{"https://8.8.8.8/", true, true},
+	{"https://[2606:4700::1111]:443/", true, true},
+	{"http://example.com/", false, true},
+	{"http://localhost:8080/cb", false, true},
+	{"https://localhost/", false, true},
+	{"https://a.LOCALHOST./", false, true},
+	{"https://127.0.0.1/", false, true},
+	{"https://10.1.2.3/", false, true},
+	{"https://192.168.0.1/", false, true},
+	{"https://169.254.169.254/latest/meta-data", false, true},
+	{"https://0.0.0.0/", false, true},
+	{"https://[::1]/", false, true},
+	{"https://[::ffff:127.0.0.1]/", false, true},
+	{"https://[fe80::1%25eth0]/", false, true},
+	{"https://[fd00::1]/", false, true},
+	{"", false, false},
+	{"example.com/hook", false, false},
+	{"/hook", false, false},
+	{"//example.com/hook", false, false},
+	{"https:", false, false},
+	{"https:example.com", false, false},
+	{"https://", false, false},
+	{"https:///path", false, false},
+	{"https://:443/", false, false},
+	{"https://example.com:/", false, false},
+	{"https://example.com:0/", false, false},
+	{"https://example.com:65536/", false, false},
+	{"https://example.com:http/", false, false},
+	{"https://user:pw@example.com/", false, false},
+	{"https://user@example.com/", false, false},
+	{"https://@example.com/", false, false},
+	{"https://example.com/#x", false, false},
+	{"https://example.com/#", false, false},
+	{"https://exam ple.com/", false, false},
+	{"https://example.com/a b", false, false},
+	{"https://example.com/\r\nX: y", false, false},
+	{"https://example.com/\x00", false, false},
+	{"https://example.com/\xff", false, false},
+	{"https://bücher.example/", false, false},
+	{`https://example.com\@evil.example/`, false, false},
+	{"https://example.com/%zz", false, false},
+	{"https://a..b/", false, false},
+	{"https://-a.example/", false, false},
+	{"https://ex!ample.com/", false, false},
+	{"https://" + strings.Repeat("a.", 130) + "com/", false, false},
+	{"ftp://example.com/", false, false},
+	{"javascript:alert(1)", false, false},
+	{"file:///etc/passwd", false, false},
+	{"https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/")), true, true},
+	{"https://example.com/" + strings.Repeat("a", 2049-len("https://example.com/")), false, false},
+}
+
+func TestURL(t *testing.T) {
+	for _, c := range urls {
+		for _, private := range []bool{false, true} {
+			want := c.public
+			if private {
+				want = c.private
+			}
+			got, err := field.URL("webhook_url", " "+c.url+" ", private)
+			switch {
+			case (err == nil) != want:
+				t.Errorf("URL(%q, private %v) = %q, %v; want it taken: %v", c.url, private, got, err, want)
+			case err != nil:
+				refused(t, err, "invalid_url", "webhook_url")
+			case got != c.url:
+				t.Errorf("URL(%q) changed it to %q", c.url, got)
+			}
+		}
+	}
+}
+
+func FuzzURL(f *testing.F) {
+	for _, c := range urls {
+		f.Add(c.url, false)
+		f.Add(c.url, true)
+	}
+	f.Fuzz(func(t *testing.T, s string, private bool) {
+		got, err := field.URL("redirect_url", s, private)
+		if err != nil {
+			refused(t, err, "invalid_url", "redirect_url")
+			return
+		}
+		u, err := url.Parse(got)
+		if err != nil {
+			t.Fatalf("took %q, which does not parse: %v", got, err)
+		}
+		if u.Scheme != "https" && !private || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(got) > 2048 {
+			t.Errorf("URL(%q, private %v) took %q", s, private, got)
+		}
+		if strings.ContainsAny(got, "\r\n\x00 ") || !utf8.ValidString(got) {
+			t.Errorf("URL(%q) took characters that break a header: %q", s, got)
+		}
+		if again, err := field.URL("redirect_url", got, private); again != got || err != nil {
+			t.Errorf("URL(%q) = %q, %v; want what it gave before", got, again, err)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package field
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"claviger/internal/fault"
+)
+
+// maxURL is how many bytes a URL may have: what browsers and proxies agree on.
+const maxURL = 2048
+
+// URL checks an absolute https URL and returns it without the white space around
+// it, else byte for byte. With private, http and addresses of the own machine or
+// network pass too. The rule reads only what is written: a host name may still
+// lead to a private address, which whoever calls it has to watch when dialling.
+func URL(name, value string, private bool) (string, error) {
+	value = strings.TrimSpace(value)
+	if reason := wrongURL(value, private); reason != "" {
+		return "", fault.New(fault.Unprocessable, "invalid_url", "%s %s", name, reason).On(name)
+	}
+	return value, nil
+}
+
+// wrongURL says what is wrong with s, or nothing.
+func wrongURL(s string, private bool) string {
+	switch {
+	case s == "":
+		return "is empty; send a URL such as https://example.com/path."
+	case len(s) > maxURL:
+		return "has " + strconv.Itoa(len(s)) + " bytes; a URL may have at most " + strconv.Itoa(maxURL) + "."
+	case strings.ContainsFunc(s, notInURL):
+		return `has a character that a URL cannot have (a space, " < > \ or one beyond ASCII); percent-encode it, and write a host name in its xn-- form.`
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return "cannot be read as a URL; send one such as https://example.com/path."
+	}
+	switch {
+	case u.Scheme != "https" && (u.Scheme != "http" || !private):
+		return "must begin with https://."
+	case u.Opaque != "" || u.Hostname() == "":
+		return "must name a host: https://example.com/path."
+	case u.User != nil:
+		return "must not carry a user name or password; remove what stands before the @."
+	case strings.Contains(s, "#"):
+		return "must not have a fragment; remove the # and what follows it."
+	case !isPort(u):
+		return "has a port that is not a number from 1 to 65535."
+	}
+	return wrongHost(u.Hostname(), private)
+}
+
+func notInURL(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\`", r)
+}
+
+func isPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
+}
+
+// wrongHost says what is wrong with a host, or nothing.
+func wrongHost(host string, private bool) string {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		if !private && !isPublic(ip.Unmap()) {
+			return "names an address that is not public; use one that can be reached over the internet."
+		}
+		return ""
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	switch {
+	case !isHostName(name):
+		return "names a host that cannot exist; check its spelling."
+	case !private && (name == "localhost" || strings.HasSuffix(name, ".localhost")):
+		return "names this machine; use a host that can be reached over the internet."
+	}
+	return ""
+}
+
+func isPublic(ip netip.Addr) bool {
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && ip.Zone() == ""
+}
+
+// isHostName takes underscores too, which DNS has though host names should not.
+func isHostName(s string) bool {
+	if len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
+			return false
+		}
+		if strings.ContainsFunc(label, func(r rune) bool { return !isWord(r) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func isWord(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
+}

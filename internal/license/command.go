@@ -1,0 +1,196 @@
+package license
+
+import (
+	"context"
+	"fmt"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// command changes the facts of a license, or refuses and changes nothing.
+// Settling it is not its business.
+type command func(t *turn, s *state) error
+
+// change runs a command on one license in one transaction.
+func (r *Registry) change(ctx context.Context, by audit.Actor, found License, action string, reason event.Reason, do command) (License, error) {
+	var after License
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		turn := ask(tx, found.PartnerID, 1)
+		now, chain := askState(tx, found.ID)
+		t, err := r.turn(ctx, tx, by, turn)
+		if err != nil {
+			return err
+		}
+		s, err := take(ctx, now, chain)
+		if err != nil {
+			return err
+		}
+		if err := do(t, s); err != nil {
+			return err
+		}
+		t.settle(s, action, reason)
+		t.ledger.Save(tx)
+		after = s.License
+		return nil
+	})
+	if err != nil {
+		return License{}, err
+	}
+	return after, nil
+}
+
+// askState asks for a license and its chain; take reads the answers.
+func askState(tx *sqldb.Tx, id int64) (*sqldb.Answer[License], *sqldb.Answer[link]) {
+	return sqldb.Ask(tx, scan, `SELECT `+columns+` FROM licenses WHERE id = $1`, id),
+		sqldb.Ask(tx, scanLink, chainOf, id)
+}
+
+func take(ctx context.Context, now *sqldb.Answer[License], chain *sqldb.Answer[link]) (*state, error) {
+	l, err := now.One(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read a license: %w", err)
+	}
+	links, err := chain.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the purchases of a license: %w", err)
+	}
+	return begin(l, links), nil
+}
+
+func errRefunded() error {
+	return fault.New(fault.Conflict, "license_refunded",
+		"The license was refunded. Reverse the refund, or buy a new license.")
+}
+
+// Redeem connects the license to its buyer. The first who redeems an unclaimed
+// one owns it. Somebody else's is refused before anything of it is told.
+func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID string, userID int64) (License, error) {
+	l, err := r.ByRedemption(ctx, redemptionID)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.redeem", event.Redeemed, func(_ *turn, s *state) error {
+		return redeem(s, userID)
+	})
+}
+
+func redeem(s *state, userID int64) error {
+	switch {
+	case s.Erased, s.OwnerID != 0 && s.OwnerID != userID:
+		return fault.New(fault.Forbidden, "license_not_yours",
+			"This license belongs to somebody else. Sign in with the account that it was bought with.")
+	case refunded(s.chain):
+		return errRefunded()
+	case s.Held != 0:
+		return fault.New(fault.Conflict, "license_held",
+			"The license is on hold. Contact the marketplace to have the hold lifted.")
+	}
+	s.OwnerID, s.Redeemed, s.Released = userID, true, false
+	return nil
+}
+
+// Activate redeems a license on behalf of its owner, or of who, whom an
+// unclaimed license needs.
+func (r *Registry) Activate(ctx context.Context, by audit.Actor, key string, who *account.Person) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.activate", event.Operator, func(t *turn, s *state) error {
+		owner := s.OwnerID
+		if who != nil {
+			u, err := account.Find(ctx, t.tx, *who, t.now)
+			if err != nil {
+				return err
+			}
+			owner = u.ID
+		}
+		if owner == 0 && !s.Erased {
+			return fault.New(fault.Conflict, "license_unclaimed",
+				"Nobody owns this license yet. Name the user it is to be activated for.").On("user")
+		}
+		return redeem(s, owner)
+	})
+}
+
+// Hold keeps a license from being used until it is reinstated, whatever else
+// happens to it. Held again, it stays as it is.
+func (r *Registry) Hold(ctx context.Context, by audit.Actor, key string, why Hold) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.hold", why.reason(), func(_ *turn, s *state) error {
+		if s.Held == 0 {
+			s.Held = why
+		}
+		return nil
+	})
+}
+
+// Reinstate lifts the hold and nothing else: the license is again what its other
+// facts say.
+func (r *Registry) Reinstate(ctx context.Context, by audit.Actor, key string) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.reinstate", event.Reinstated, func(_ *turn, s *state) error {
+		if refunded(s.chain) {
+			return errRefunded()
+		}
+		s.Held = 0
+		return nil
+	})
+}
+
+// Release disconnects an active license from the account it was used with; its
+// owner may redeem it again. Codes and tokens of the connection are void.
+func (r *Registry) Release(ctx context.Context, by audit.Actor, key string) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.release", event.Released, func(_ *turn, s *state) error {
+		if s.Status != event.Active {
+			return fault.New(fault.Conflict, "license_not_active",
+				"Only an active license can be released; this one is %s.", s.Status)
+		}
+		s.release()
+		return nil
+	})
+}
+
+// release voids the connection.
+func (s *state) release() {
+	s.Released = true
+	s.Epoch++
+}
+
+// Transfer gives the license to another user, who redeems it. It is the only
+// way back for a license whose owner was erased.
+func (r *Registry) Transfer(ctx context.Context, by audit.Actor, key string, to account.Person) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.transfer", event.Transferred, func(t *turn, s *state) error {
+		u, err := account.Find(ctx, t.tx, to, t.now)
+		if err != nil {
+			return err
+		}
+		if u.ID == s.OwnerID && !s.Erased {
+			return nil
+		}
+		s.OwnerID, s.Erased = u.ID, false
+		s.Epoch++
+		if s.Redeemed {
+			s.Released = true
+		}
+		return nil
+	})
+}

@@ -1,0 +1,71 @@
+package license
+
+import (
+	"context"
+	"fmt"
+
+	"claviger/internal/event"
+	"claviger/internal/sqldb"
+)
+
+// Explain says in sentences why a license's status and tier are what they are.
+// They tell nothing of its buyer.
+func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
+	chain, err := sqldb.All(ctx, r.DB, scanLink, chainOf, l.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the purchases of a license: %w", err)
+	}
+	return append(explainStatus(l, chain), explainTier(l, chain)...), nil
+}
+
+func explainStatus(l License, chain []link) []string {
+	out := []string{fmt.Sprintf("The license is %s.", l.Status)}
+	switch l.Status {
+	case event.Inactive:
+		out = append(out, "It was purchased and is paid for, and the buyer has not activated it yet.")
+		if l.OwnerID == 0 {
+			out = append(out, "Nobody has claimed it: the first signed-in buyer who opens its redemption URL does.")
+		}
+		return append(out, "Send the buyer to license_redemption_url to activate it.")
+	case event.Active:
+		return append(out, "It is paid for, the buyer has activated it, and nothing holds it.")
+	case event.Deactivated:
+	}
+	if refunded(chain) {
+		out = append(out, "Every purchase of it was refunded, so it entitles to nothing; a reversed refund brings it back.")
+	}
+	switch l.Held {
+	case HoldChargeback:
+		out = append(out, "It is on hold because the payment is disputed; the marketplace lifts the hold.")
+	case HoldOther:
+		out = append(out, "The marketplace has put it on hold and lifts the hold.")
+	}
+	switch {
+	case l.Erased:
+		out = append(out, "The account it belonged to was erased; only a transfer to another buyer brings it back.")
+	case l.Released:
+		out = append(out, "It was disconnected from the account it was used with; the buyer can activate it again at license_redemption_url.")
+	}
+	return out
+}
+
+func explainTier(l License, chain []link) []string {
+	if refunded(chain) {
+		return []string{fmt.Sprintf("Its tier is %d, the last one that was paid for.", l.Tier)}
+	}
+	changes, back := 0, 0
+	for _, k := range chain[1:] {
+		changes++
+		if k.refundID != 0 {
+			back++
+		}
+	}
+	switch {
+	case changes == 0:
+		return []string{fmt.Sprintf("Its tier is %d, as it was purchased.", l.Tier)}
+	case back == 0:
+		return []string{fmt.Sprintf("Its tier is %d, that of the latest plan change.", l.Tier)}
+	default:
+		return []string{fmt.Sprintf("Its tier is %d, that of the newest purchase that was not refunded; refunded plan changes: %d.", l.Tier, back)}
+	}
+}

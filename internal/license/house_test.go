@@ -1,0 +1,193 @@
+package license_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// house is the rooms that licenses live with.
+type house struct {
+	testing.TB
+	db       *sqldb.DB
+	licenses *license.Registry
+	partners *partner.Registry
+	events   *event.Log
+	accounts *account.Book
+}
+
+var tester = audit.System("test")
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+func build(t testing.TB) *house {
+	t.Helper()
+	return buildOn(t, sqldbtest.Open(t))
+}
+
+func buildOn(t testing.TB, db *sqldb.DB) *house {
+	t.Helper()
+	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &house{
+		TB: t, db: db,
+		licenses: &license.Registry{DB: db, Now: now},
+		partners: &partner.Registry{DB: db, Box: box, Now: now},
+		events:   &event.Log{DB: db},
+		accounts: &account.Book{DB: db, Now: now},
+	}
+}
+
+// partner makes a partner that sells tiers 1 to 3.
+func (h *house) partner() int64 {
+	h.Helper()
+	var p partner.Partner
+	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+		var err error
+		p, _, err = h.partners.Create(h.Context(), tx, tester, partner.Draft{Name: "Partner"}, partner.Credentials{})
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	for tier := 1; tier <= 3; tier++ {
+		_, _, err := h.partners.PutPlan(h.Context(), tester, p.ID, partner.Plan{Tier: tier, Name: fmt.Sprint("Tier ", tier), Currency: "USD"})
+		if err != nil {
+			h.Fatal(err)
+		}
+	}
+	return p.ID
+}
+
+func (h *house) user(name string) account.User {
+	h.Helper()
+	u, _, err := h.accounts.Create(h.Context(), tester, person(name))
+	if err != nil {
+		h.Fatal(err)
+	}
+	return u
+}
+
+func person(name string) account.Person { return account.Person{Email: name + "@example.com"} }
+
+// buy buys licenses and returns them.
+func (h *house) buy(p license.Purchase) []license.License {
+	h.Helper()
+	sale, err := h.tryBuy(p)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return sale.Licenses
+}
+
+func (h *house) tryBuy(p license.Purchase) (license.Sale, error) {
+	if p.Quantity == 0 {
+		p.Quantity = 1
+	}
+	var sale license.Sale
+	_, err := h.licenses.Purchase(h.Context(), tester, p, func(s license.Sale) []byte {
+		sale = s
+		out, err := json.Marshal(s)
+		if err != nil {
+			panic(err)
+		}
+		return out
+	})
+	return sale, err
+}
+
+func (h *house) license(key string) license.License {
+	h.Helper()
+	l, err := h.licenses.ByKey(h.Context(), key)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return l
+}
+
+// history is a license's events, oldest first.
+func (h *house) history(l license.License) []event.Event {
+	h.Helper()
+	list, err := h.events.OfLicense(h.Context(), l.ID, event.Filter{}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return list.Events
+}
+
+// code is the code of a fault, "" for success, and the error itself otherwise.
+func code(err error) string {
+	if err == nil {
+		return ""
+	}
+	if f := fault.Of(err); f != nil {
+		return f.Code
+	}
+	return err.Error()
+}
+
+// count asks the database for a number.
+func (h *house) count(sql string, args ...any) int64 {
+	h.Helper()
+	n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64], sql, args...)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+// verify checks, on the stored rows of all partners, every invariant that can be
+// seen there.
+func (h *house) verify() {
+	h.Helper()
+	zero := func(what, sql string) {
+		h.Helper()
+		if n := h.count(sql); n != 0 {
+			h.Errorf("%s: %d", what, n)
+		}
+	}
+	zero("statuses that are none of the three (1)", `SELECT count(*) FROM licenses WHERE status NOT IN (1, 2, 3)`)
+	zero("licenses that are not what their last event says (2, 3)", `SELECT count(*) FROM licenses AS l JOIN events AS e ON e.license_id = l.id
+		WHERE e.id = (SELECT max(id) FROM events WHERE license_id = l.id) AND (e.kind <> l.status OR e.tier <> l.tier OR e.event_ms <> l.event_ms)`)
+	zero("licenses without an event (4)", `SELECT count(*) FROM licenses AS l WHERE NOT EXISTS (SELECT 1 FROM events WHERE license_id = l.id)`)
+	zero("events that changed nothing (4)", `SELECT count(*) FROM (SELECT kind, tier, lag(kind) OVER w AS k, lag(tier) OVER w AS t
+		FROM events WINDOW w AS (PARTITION BY license_id ORDER BY id)) AS e WHERE kind = k AND tier = t`)
+	zero("active licenses that are not entitled, held, released or nobody's (5)", `SELECT count(*) FROM licenses AS l WHERE status = 2 AND (
+		held <> 0 OR released = TRUE OR owner_id = 0 OR NOT EXISTS (SELECT 1 FROM purchase_links WHERE license_id = l.id AND refund_id = 0))`)
+	zero("event ids or times that do not rise with the license's history (9, 10)", `SELECT count(*) FROM (
+		SELECT event_ms, lag(event_ms) OVER w AS before, ord, lag(ord) OVER w AS ord_before
+		FROM events WINDOW w AS (PARTITION BY license_id ORDER BY id)) AS e WHERE event_ms <= before OR ord <= ord_before`)
+	zero("event ids that do not rise with the partner's ordinals (9)", `SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY partner_id ORDER BY ord) AS before
+		FROM events) AS e WHERE id <= before`)
+	zero("updated_at other than that of the last event (11)", `SELECT count(*) FROM licenses AS l JOIN events AS e ON e.license_id = l.id
+		WHERE e.id = (SELECT max(id) FROM events WHERE license_id = l.id) AND e.created_at <> l.updated_at`)
+	zero("updated_at that does not rise in commit order (11)", `SELECT count(*) FROM (SELECT created_at, lag(created_at) OVER (PARTITION BY partner_id ORDER BY ord) AS before
+		FROM events) AS e WHERE created_at < before`)
+	zero("events without their delivery", `SELECT count(*) FROM events AS e WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = e.id)`)
+	zero("events beside their license's status", `SELECT count(*) FROM events AS e JOIN licenses AS l ON l.id = e.license_id WHERE e.status <> l.status`)
+	for _, table := range []string{"licenses", "events"} {
+		zero("gaps in the ordinals of "+table, `SELECT count(*) FROM (SELECT partner_id, max(ord) - count(*) AS gap, min(ord) AS low FROM `+table+`
+			GROUP BY partner_id) AS x WHERE gap <> 0 OR low <> 1`)
+		block := table[:len(table)-1] + "_blocks"
+		zero("wrong counts in "+block, `SELECT count(*) FROM `+block+` AS b WHERE n <> (SELECT count(*) FROM `+table+` AS r
+			WHERE r.partner_id = b.partner_id AND r.status = b.status AND (r.ord - 1) / 4096 = b.block)`)
+		zero(table+" that no block counts", `SELECT count(*) FROM `+table+` AS r WHERE NOT EXISTS (SELECT 1 FROM `+block+` AS b
+			WHERE r.partner_id = b.partner_id AND r.status = b.status AND (r.ord - 1) / 4096 = b.block)`)
+	}
+	zero("wrong counters", `SELECT count(*) FROM partner_counters AS c WHERE
+		licenses <> (SELECT count(*) FROM licenses WHERE partner_id = c.partner_id) OR events <> (SELECT count(*) FROM events WHERE partner_id = c.partner_id)`)
+}

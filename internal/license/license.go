@@ -1,0 +1,199 @@
+// Package license owns licenses, the chain of purchases behind each, and the
+// refunds: what is stored are facts, what is shown is derived from them and
+// written beside them in the same transaction. Every command on a license is
+// here, and so is the one rule of which of them makes an event. It knows no
+// wire format and serves no one but the doors.
+package license
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// Registry reads and changes licenses.
+type Registry struct {
+	DB  *sqldb.DB
+	Now func() time.Time
+}
+
+// Hold is why a license is held, or that it is not.
+type Hold int
+
+// The holds; the zero value stands for none.
+const (
+	HoldChargeback Hold = iota + 1
+	HoldOther
+)
+
+func (h Hold) String() string {
+	switch h {
+	case HoldChargeback:
+		return "chargeback"
+	case HoldOther:
+		return "held"
+	default:
+		return ""
+	}
+}
+
+func (h Hold) reason() event.Reason {
+	if h == HoldChargeback {
+		return event.Chargeback
+	}
+	return event.Held
+}
+
+// ParseHold reads why a license is to be held; "" is HoldOther.
+func ParseHold(s string) (Hold, error) {
+	switch s {
+	case "", HoldOther.String():
+		return HoldOther, nil
+	case HoldChargeback.String():
+		return HoldChargeback, nil
+	default:
+		return 0, fault.Field("reason", "must be chargeback or held.")
+	}
+}
+
+// License is one license. Status and Tier follow from the other facts and the
+// chain of purchases; see derive.
+type License struct {
+	ID           int64
+	PartnerID    int64
+	Ord          int64 // dense within the partner, in order of creation
+	Key          string
+	RedemptionID string
+	Status       event.Status
+	Tier         int
+	OwnerID      int64 // 0 until somebody claims it
+	Redeemed     bool
+	Released     bool
+	Held         Hold
+	Erased       bool  // its owner was erased: nobody can redeem it
+	Epoch        int64 // raised by release, transfer and erase; voids codes and tokens
+	CreatedAt    time.Time
+	UpdatedAt    time.Time // moves with Status and Tier only
+
+	eventAt time.Time // of its latest event
+}
+
+// link is one purchase in a license's chain.
+type link struct {
+	seq        int
+	purchaseID int64
+	tier       int
+	refundID   int64 // 0: not refunded
+}
+
+// derive is the rule of what a license is, whole.
+func derive(l License, chain []link) (event.Status, int) {
+	entitled, tier := false, l.Tier // when all is refunded, the last tier stays
+	for _, k := range chain {
+		if k.refundID == 0 {
+			entitled, tier = true, k.tier
+		}
+	}
+	switch {
+	case !entitled, l.Held != 0, l.Released:
+		return event.Deactivated, tier
+	case l.Redeemed:
+		return event.Active, tier
+	default:
+		return event.Inactive, tier
+	}
+}
+
+// refunded reports whether every purchase in the chain is.
+func refunded(chain []link) bool {
+	for _, k := range chain {
+		if k.refundID == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+const columns = `id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held, erased, epoch,
+	event_ms, created_at, updated_at`
+
+func scan(r *sqldb.Row, l *License) error {
+	var status, held int
+	var ms int64
+	err := r.Scan(&l.ID, &l.PartnerID, &l.Ord, &l.Key, &l.RedemptionID, &status, &l.Tier, &l.OwnerID, &l.Redeemed, &l.Released,
+		&held, &l.Erased, &l.Epoch, &ms, &l.CreatedAt, &l.UpdatedAt)
+	l.Status, l.Held, l.eventAt = event.Status(status), Hold(held), time.UnixMilli(ms).UTC()
+	return err
+}
+
+func scanLink(r *sqldb.Row, k *link) error {
+	return r.Scan(&k.seq, &k.purchaseID, &k.tier, &k.refundID)
+}
+
+const chainOf = `SELECT seq, purchase_id, tier, refund_id FROM purchase_links WHERE license_id = $1 ORDER BY seq`
+
+// keyForm is how license keys and redemption ids look. What looks otherwise is
+// no license and need not be looked up (it may hold bytes no text column takes).
+var keyForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+func errUnknown() error {
+	return fault.New(fault.Missing, "unknown_license",
+		"There is no such license. Check the license key; keys are in the list of licenses.")
+}
+
+func errUnknownPartner(id int64) error {
+	return fault.New(fault.Missing, "unknown_partner", "There is no partner %d.", id).On("partner_id")
+}
+
+// ByKey returns the license with this key.
+func (r *Registry) ByKey(ctx context.Context, key string) (License, error) {
+	return r.find(ctx, `license_key`, key)
+}
+
+// ByRedemption returns the license whose redeem page has this id.
+func (r *Registry) ByRedemption(ctx context.Context, id string) (License, error) {
+	return r.find(ctx, `redemption_id`, id)
+}
+
+func (r *Registry) find(ctx context.Context, column, value string) (License, error) {
+	if !keyForm.MatchString(value) {
+		return License{}, errUnknown()
+	}
+	l, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM licenses WHERE `+column+` = $1`, value)
+	if errors.Is(err, sqldb.ErrNone) {
+		return License{}, errUnknown()
+	}
+	if err != nil {
+		return License{}, fmt.Errorf("find a license: %w", err)
+	}
+	return l, nil
+}
+
+// OfPartner returns the partner's license with this key. Another partner's is
+// as unknown as one that does not exist.
+func (r *Registry) OfPartner(ctx context.Context, partnerID int64, key string) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err == nil && l.PartnerID != partnerID {
+		return License{}, errUnknown()
+	}
+	return l, err
+}
+
+// ledger waits for the partner's turn.
+func ledger(ctx context.Context, a *sqldb.Answer[partner.Ledger], partnerID int64) (partner.Ledger, error) {
+	l, err := a.One(ctx)
+	if errors.Is(err, sqldb.ErrNone) {
+		return l, errUnknownPartner(partnerID)
+	}
+	if err != nil {
+		return l, fmt.Errorf("wait for the turn of partner %d: %w", partnerID, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,139 @@
+package license
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// Filter narrows a partner's list of licenses; the zero value lists all.
+type Filter struct {
+	Status       event.Status
+	UpdatedSince time.Time // inclusive
+}
+
+// List is one page of licenses.
+type List struct {
+	Licenses []License
+	Total    int64 // -1 when a filter makes it unknown
+	More     bool  // whether a next page exists, when Total is unknown
+}
+
+// counted is a row of a page that carries the list's total.
+type counted struct {
+	License
+	total int64
+}
+
+// List lists a partner's licenses in order of creation.
+func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
+	var list List
+	var err error
+	switch {
+	case !f.UpdatedSince.IsZero():
+		list, err = r.updatedSince(ctx, partnerID, f, p)
+	case f.Status != 0:
+		list, err = r.byStatus(ctx, partnerID, f.Status, p)
+	default:
+		list, err = r.byOrdinal(ctx, partnerID, p)
+	}
+	if err != nil {
+		return List{}, fmt.Errorf("list licenses: %w", err)
+	}
+	return list, nil
+}
+
+// shown are the columns that a partner sees; the hot list reads no others.
+const shown = `license_key, redemption_id, status, tier, created_at, updated_at`
+
+func scanCounted(r *sqldb.Row, c *counted) error {
+	var status int
+	err := r.Scan(&c.Key, &c.RedemptionID, &status, &c.Tier, &c.CreatedAt, &c.UpdatedAt, &c.total)
+	c.Status = event.Status(status)
+	return err
+}
+
+func scanShown(r *sqldb.Row, l *License) error {
+	var status int
+	err := r.Scan(&l.Key, &l.RedemptionID, &status, &l.Tier, &l.CreatedAt, &l.UpdatedAt)
+	l.Status = event.Status(status)
+	return err
+}
+
+// byOrdinal reads a page as a range of ordinals, in one statement and at the
+// same cost at any depth. Ordinals are dense, so the highest is the total.
+func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p page.Page) (List, error) {
+	const total = `(SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1)`
+	within := `ord > ` + total + ` - $2 - $3 AND ord <= ` + total + ` - $2 ORDER BY ord DESC`
+	if p.Order == page.OldestFirst {
+		within = `ord > $2 AND ord <= $2 + $3 ORDER BY ord ASC`
+	}
+	rows, err := sqldb.All(ctx, r.DB, scanCounted, `SELECT `+shown+`, `+total+` FROM licenses
+		WHERE partner_id = $1 AND `+within, partnerID, p.Offset(), p.Limit)
+	if err != nil {
+		return List{}, err
+	}
+	list := List{Licenses: make([]License, len(rows))}
+	for i := range rows {
+		list.Licenses[i], list.Total = rows[i].License, rows[i].total
+	}
+	if len(rows) == 0 { // past the end: no row tells the total
+		list.Total, err = sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1`, partnerID)
+	}
+	return list, err
+}
+
+// byStatus finds the page by the counts of its blocks; page.Seek says how.
+func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status, p page.Page) (List, error) {
+	var list List
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *page.Block) error { return r.Scan(&b.Index, &b.N) },
+			`SELECT block, n FROM license_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`, partnerID, int(s))
+		if err != nil {
+			return err
+		}
+		from, skip, total, ok := p.Seek(blocks)
+		list = List{Licenses: []License{}, Total: total}
+		if !ok {
+			return nil
+		}
+		side, order := "<=", "DESC"
+		if p.Order == page.OldestFirst {
+			side, order = ">=", "ASC"
+		}
+		// The inner question walks the index alone; the outer one reads rows.
+		list.Licenses, err = sqldb.All(ctx, tx, scanShown, `SELECT `+shown+` FROM licenses
+			WHERE partner_id = $1 AND status = $2 AND ord `+side+` (
+				SELECT ord FROM licenses WHERE partner_id = $1 AND status = $2 AND ord `+side+` $3
+				ORDER BY ord `+order+` LIMIT 1 OFFSET $4)
+			ORDER BY ord `+order+` LIMIT $5`, partnerID, int(s), from, skip, p.Limit)
+		return err
+	})
+	return list, err
+}
+
+// updatedSince lists what changed since a time, still in order of creation: a
+// license that changes again while somebody walks the pages then shifts no other
+// from one page to the next. The inner question sorts what the index on
+// updated_at finds, without reading rows; "+ 0" keeps it from walking the whole
+// list in order instead.
+func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
+	order := "DESC"
+	if p.Order == page.OldestFirst {
+		order = "ASC"
+	}
+	rows, err := sqldb.All(ctx, r.DB, scanShown, `SELECT `+shown+` FROM licenses
+		WHERE partner_id = $1 AND ord IN (
+			SELECT ord FROM licenses WHERE partner_id = $1 AND updated_at >= $2 AND (status = $3 OR $3 = 0)
+			ORDER BY ord + 0 `+order+` LIMIT $4 OFFSET $5)
+		ORDER BY ord `+order, partnerID, f.UpdatedSince, int(f.Status), p.Limit+1, p.Offset())
+	list := List{Licenses: rows, Total: -1}
+	if list.More = int64(len(rows)) > p.Limit; list.More {
+		list.Licenses = rows[:p.Limit]
+	}
+	return list, err
+}

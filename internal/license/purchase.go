@@ -1,0 +1,237 @@
+package license
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/once"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// MaxQuantity is how many licenses one purchase may be of.
+const MaxQuantity = 100
+
+// PurchaseKind is what a purchase pays for.
+type PurchaseKind int
+
+// The kinds of purchases.
+const (
+	NewLicense PurchaseKind = iota + 1
+	PlanUpgrade
+)
+
+func (k PurchaseKind) String() string {
+	if k == PlanUpgrade {
+		return "plan_change"
+	}
+	return "purchase"
+}
+
+// Purchase orders new licenses. With a buyer they are the buyer's; without, each
+// belongs to the first who redeems it.
+type Purchase struct {
+	PartnerID   int64
+	Tier        int
+	Buyer       *account.Person
+	Quantity    int
+	AmountCents int64
+	Currency    string
+	ExternalID  string // unique per partner for ever, or ""
+	Once        once.Request
+}
+
+// Sale is a purchase that was made, with its licenses as it left them.
+type Sale struct {
+	ID          int64
+	PartnerID   int64
+	Kind        PurchaseKind
+	ExternalID  string
+	Tier        int
+	Quantity    int
+	AmountCents int64
+	Currency    string
+	UserID      int64 // 0: without a buyer
+	CreatedAt   time.Time
+	Licenses    []License
+
+	content string // what was ordered, to tell a repeated order from another
+	answer  string // the first answer, where it cannot be made again from facts
+}
+
+const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, created_at, content, answer`
+
+func scanSale(r *sqldb.Row, s *Sale) error {
+	var kind int
+	err := r.Scan(&s.ID, &s.PartnerID, &kind, &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
+		&s.CreatedAt, &s.content, &s.answer)
+	s.Kind = PurchaseKind(kind)
+	return err
+}
+
+// askSale asks whether an external id was used before.
+func askSale(tx *sqldb.Tx, partnerID int64, kind PurchaseKind, externalID string) *sqldb.Answer[Sale] {
+	return sqldb.Ask(tx, scanSale, `SELECT `+saleColumns+` FROM purchases
+		WHERE partner_id = $1 AND kind = $2 AND external_id = $3 AND external_id <> ''`, partnerID, int(kind), externalID)
+}
+
+func (s *Sale) insert(tx *sqldb.Tx) {
+	tx.Queue(`INSERT INTO purchases (`+saleColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.CreatedAt,
+		s.content, s.answer)
+}
+
+func errReused() error {
+	return fault.New(fault.Conflict, "external_id_reused",
+		"This external_id was used before with other content. Use a new one, or repeat the first request as it was.").On("external_id")
+}
+
+func errUnknownTier(tier int) error {
+	return fault.New(fault.Unprocessable, "unknown_tier",
+		"This partner sells no plan of tier %d. Add the plan first, or name one of the partner's plans.", tier).On("tier")
+}
+
+// content tells one order from another under the same external id.
+func (p Purchase) content() string {
+	var who account.Person
+	if p.Buyer != nil {
+		who = *p.Buyer
+	}
+	return secret.Hash(fmt.Sprintf("%d %q %d %d %q", p.Tier, who, p.Quantity, p.AmountCents, p.Currency))
+}
+
+// Purchase makes the licenses of an order, once however often it is repeated
+// under the same external id or idempotency key. answer says what the door will
+// send; its bytes are returned, or those of the first time.
+func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, answer func(Sale) []byte) ([]byte, error) {
+	if p.Quantity < 1 || p.Quantity > MaxQuantity {
+		return nil, fault.Field("quantity", "must be from 1 to %d.", MaxQuantity)
+	}
+	var out []byte
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		var found bool
+		var err error
+		if out, found, err = once.Find(ctx, tx, p.Once); found || err != nil {
+			return err
+		}
+		sale, err := r.sell(ctx, tx, by, p)
+		if err != nil {
+			return err
+		}
+		out = answer(sale)
+		once.Keep(tx, p.Once, out, r.Now())
+		return nil
+	})
+	return out, err
+}
+
+// sell does the purchase, or finds that it was done before.
+func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Purchase) (Sale, error) {
+	turn := ask(tx, p.PartnerID, p.Quantity)
+	earlier := askSale(tx, p.PartnerID, NewLicense, p.ExternalID)
+	plan := partner.AskPlan(tx, p.PartnerID, p.Tier)
+	saleID := sqldb.Draw(tx, "purchase_ids", 1)
+	licenseIDs := sqldb.Draw(tx, "license_ids", p.Quantity)
+	t, err := r.turn(ctx, tx, by, turn)
+	if err != nil {
+		return Sale{}, err
+	}
+	switch sale, err := earlier.One(ctx); {
+	case err == nil && sale.content != p.content():
+		return Sale{}, errReused()
+	case err == nil:
+		sale.Licenses, err = asSold(ctx, tx, sale)
+		return sale, err
+	case !errors.Is(err, sqldb.ErrNone):
+		return Sale{}, fmt.Errorf("look for an earlier purchase: %w", err)
+	}
+	if _, err := plan.One(ctx); errors.Is(err, sqldb.ErrNone) {
+		return Sale{}, errUnknownTier(p.Tier)
+	} else if err != nil {
+		return Sale{}, fmt.Errorf("look for the plan: %w", err)
+	}
+	sale := Sale{
+		PartnerID: p.PartnerID, Kind: NewLicense, ExternalID: p.ExternalID, Tier: p.Tier, Quantity: p.Quantity,
+		AmountCents: p.AmountCents, Currency: p.Currency, CreatedAt: t.now, content: p.content(),
+	}
+	if sale.ID, err = saleID.One(ctx); err != nil {
+		return Sale{}, fmt.Errorf("draw a purchase id: %w", err)
+	}
+	ids, err := licenseIDs.All(ctx)
+	if err != nil {
+		return Sale{}, fmt.Errorf("draw license ids: %w", err)
+	}
+	if p.Buyer != nil {
+		u, err := account.Find(ctx, tx, *p.Buyer, t.now)
+		if err != nil {
+			return Sale{}, err
+		}
+		sale.UserID = u.ID
+	}
+	t.sell(&sale, ids)
+	return sale, nil
+}
+
+// sell writes the purchase and its licenses.
+func (t *turn) sell(sale *Sale, ids []int64) {
+	sale.insert(t.tx)
+	blocks := map[int64]int64{}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		t.ledger.Licenses++
+		l := License{
+			ID: id, PartnerID: sale.PartnerID, Ord: t.ledger.Licenses, Key: secret.UUID(), RedemptionID: secret.UUID(),
+			Status: event.Inactive, Tier: sale.Tier, OwnerID: sale.UserID,
+			CreatedAt: t.now, UpdatedAt: t.now, eventAt: event.Millis(t.now),
+		}
+		t.insert(l)
+		s := &state{License: l, chain: []link{{seq: 1, purchaseID: sale.ID, tier: sale.Tier}}, was: License{Tier: l.Tier}}
+		t.saveChain(s)
+		t.announce(s, event.Purchased)
+		blocks[page.BlockOf(l.Ord)]++
+		keys[i] = l.Key
+		sale.Licenses = append(sale.Licenses, l)
+	}
+	for block, n := range blocks {
+		t.count(event.Inactive, block, n)
+	}
+	t.ledger.Save(t.tx)
+	audit.Record(t.tx, t.now, t.by, "purchase.create", "purchase:"+strconv.FormatInt(sale.ID, 10), nil, audit.Facts{
+		"partner_id": sale.PartnerID, "tier": sale.Tier, "quantity": sale.Quantity, "amount_cents": sale.AmountCents,
+		"currency": sale.Currency, "external_id": sale.ExternalID, "user_id": sale.UserID, "license_keys": keys,
+	})
+}
+
+func (t *turn) insert(l License) {
+	t.tx.Queue(`INSERT INTO licenses (`+columns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		l.ID, l.PartnerID, l.Ord, l.Key, l.RedemptionID, int(l.Status), l.Tier, l.OwnerID, l.Redeemed, l.Released,
+		int(l.Held), l.Erased, l.Epoch, l.eventAt.UnixMilli(), l.CreatedAt, l.UpdatedAt)
+}
+
+// asSold returns the licenses of a purchase as the purchase left them: whatever
+// happened since, they were inactive, of the tier bought, and just made.
+func asSold(ctx context.Context, tx *sqldb.Tx, sale Sale) ([]License, error) {
+	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
+		WHERE id IN (SELECT license_id FROM purchase_links WHERE purchase_id = $1) ORDER BY ord`, sale.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the licenses of purchase %d: %w", sale.ID, err)
+	}
+	for i := range list {
+		l := &list[i]
+		*l = License{
+			ID: l.ID, PartnerID: l.PartnerID, Ord: l.Ord, Key: l.Key, RedemptionID: l.RedemptionID,
+			Status: event.Inactive, Tier: sale.Tier, OwnerID: sale.UserID, CreatedAt: l.CreatedAt, UpdatedAt: l.CreatedAt,
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,245 @@
+package license
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/once"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// RefundOrder says what is refunded: all of a license (LicenseKey), or one
+// purchase on all its licenses (PartnerID and PurchaseExternalID), narrowed to
+// one license by adding LicenseKey.
+type RefundOrder struct {
+	LicenseKey         string
+	PartnerID          int64
+	PurchaseExternalID string
+	ExternalID         string
+	Reason             string // the operator's note; partners never see it
+	Once               once.Request
+}
+
+// Refund is a refund with the licenses it concerns.
+type Refund struct {
+	ID         int64
+	PartnerID  int64
+	ExternalID string
+	Reason     string
+	CreatedAt  time.Time
+	ReversedAt time.Time // zero unless it was reversed
+	Licenses   []License
+
+	content string
+	answer  string
+}
+
+const refundColumns = `id, partner_id, external_id, reason, created_at, reversed_at, content, answer`
+
+func scanRefund(r *sqldb.Row, f *Refund) error {
+	return r.Scan(&f.ID, &f.PartnerID, &f.ExternalID, &f.Reason, &f.CreatedAt, &f.ReversedAt, &f.content, &f.answer)
+}
+
+func (o RefundOrder) content() string {
+	return secret.Hash(fmt.Sprintf("%s %q %q", o.LicenseKey, o.PurchaseExternalID, o.Reason))
+}
+
+// Refund takes purchases back, all that the order names or none: one event for
+// each license whose status or tier it changes.
+func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, answer func(Refund) []byte) ([]byte, error) {
+	if o.LicenseKey != "" {
+		l, err := r.ByKey(ctx, o.LicenseKey)
+		if err != nil {
+			return nil, err
+		}
+		if o.PartnerID != 0 && o.PartnerID != l.PartnerID {
+			return nil, errUnknown()
+		}
+		o.PartnerID = l.PartnerID
+	}
+	var out []byte
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		var kept bool
+		var err error
+		if out, kept, err = once.Find(ctx, tx, o.Once); kept || err != nil {
+			return err
+		}
+		if out, err = r.refund(ctx, tx, by, o, answer); err != nil {
+			return err
+		}
+		once.Keep(tx, o.Once, out, r.Now())
+		return nil
+	})
+	return out, err
+}
+
+func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder, answer func(Refund) []byte) ([]byte, error) {
+	turn := ask(tx, o.PartnerID, 0)
+	earlier := sqldb.Ask(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
+		WHERE partner_id = $1 AND external_id = $2 AND external_id <> ''`, o.PartnerID, o.ExternalID)
+	t, err := r.turn(ctx, tx, by, turn)
+	if err != nil {
+		return nil, err
+	}
+	switch f, err := earlier.One(ctx); {
+	case err == nil && f.content != o.content():
+		return nil, errReused()
+	case err == nil:
+		return []byte(f.answer), nil
+	case !errors.Is(err, sqldb.ErrNone):
+		return nil, fmt.Errorf("look for an earlier refund: %w", err)
+	}
+	targets, purchaseID, err := refundTargets(ctx, tx, o)
+	if err == nil {
+		err = t.draw(ctx, len(targets))
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := Refund{PartnerID: o.PartnerID, ExternalID: o.ExternalID, Reason: o.Reason, CreatedAt: t.now, content: o.content()}
+	f.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at, content, answer)
+		VALUES ($1, $2, $3, $4, 0, $5, '') RETURNING id`, f.PartnerID, f.ExternalID, f.Reason, f.CreatedAt, f.content)
+	if err != nil {
+		return nil, fmt.Errorf("write the refund: %w", err)
+	}
+	for _, s := range targets {
+		if err := t.close(s, f.ID, purchaseID); err != nil {
+			return nil, err
+		}
+		f.Licenses = append(f.Licenses, s.License)
+	}
+	t.ledger.Save(tx)
+	out := answer(f)
+	if f.ExternalID != "" {
+		tx.Queue(`UPDATE refunds SET answer = $2 WHERE id = $1`, f.ID, string(out))
+	}
+	return out, nil
+}
+
+// refundTargets finds the licenses that an order concerns, under the turn, and
+// the purchase whose links are to be closed; 0 stands for all open links.
+func refundTargets(ctx context.Context, tx *sqldb.Tx, o RefundOrder) ([]*state, int64, error) {
+	if o.PurchaseExternalID == "" {
+		l, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM licenses WHERE license_key = $1`, o.LicenseKey)
+		if err != nil {
+			return nil, 0, fmt.Errorf("read the license to refund: %w", err)
+		}
+		states, err := takeAll(ctx, tx, []License{l})
+		return states, 0, err
+	}
+	// The external id of a purchase and that of a plan change may be the same.
+	sales, err := sqldb.All(ctx, tx, scanSale, `SELECT `+saleColumns+` FROM purchases AS p
+		WHERE partner_id = $1 AND external_id = $2 AND external_id <> '' AND ($3 = '' OR EXISTS (
+			SELECT 1 FROM purchase_links AS k JOIN licenses AS l ON l.id = k.license_id
+			WHERE k.purchase_id = p.id AND l.license_key = $3))`, o.PartnerID, o.PurchaseExternalID, o.LicenseKey)
+	if err != nil {
+		return nil, 0, fmt.Errorf("find the purchase to refund: %w", err)
+	}
+	switch len(sales) {
+	case 1:
+	case 0:
+		return nil, 0, fault.New(fault.Missing, "unknown_purchase",
+			"This partner has no such purchase. Check purchase_external_id, and license_key if there is one.").On("purchase_external_id")
+	default:
+		return nil, 0, fault.New(fault.Conflict, "ambiguous_purchase",
+			"A purchase and a plan change both have this external_id. Add license_key to say which license is meant, or refund by license_key alone.").On("purchase_external_id")
+	}
+	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
+		WHERE id IN (SELECT license_id FROM purchase_links WHERE purchase_id = $1) AND ($2 = '' OR license_key = $2)
+		ORDER BY ord`, sales[0].ID, o.LicenseKey)
+	if err != nil {
+		return nil, 0, fmt.Errorf("find the licenses to refund: %w", err)
+	}
+	states, err := takeAll(ctx, tx, list)
+	return states, sales[0].ID, err
+}
+
+// close refunds a license's link of one purchase, or all its open links when
+// purchaseID is 0.
+func (t *turn) close(s *state, refundID, purchaseID int64) error {
+	closed := false
+	for i := range s.chain {
+		k := &s.chain[i]
+		if k.refundID != 0 || purchaseID != 0 && k.purchaseID != purchaseID {
+			continue
+		}
+		for _, later := range s.chain[i+1:] {
+			if purchaseID != 0 && later.refundID == 0 {
+				return fault.New(fault.Conflict, "later_purchase_exists",
+					"A later plan change of license %s stands. Refund that first, or the whole license by license_key.", s.Key)
+			}
+		}
+		k.refundID, closed = refundID, true
+		t.tx.Queue(`INSERT INTO refund_items (refund_id, license_id, seq) VALUES ($1, $2, $3)`, refundID, s.ID, k.seq)
+	}
+	if !closed {
+		return fault.New(fault.Conflict, "already_refunded",
+			"This purchase of license %s was refunded before. To refund other licenses of the purchase, name each by license_key.", s.Key)
+	}
+	t.settle(s, "license.refund", event.Refunded)
+	return nil
+}
+
+// ReverseRefund opens again what a refund closed. Held and released stay as they
+// are. Reversed again, it stays reversed.
+func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
+	f, err := sqldb.One(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
+	if errors.Is(err, sqldb.ErrNone) {
+		return Refund{}, fault.New(fault.Missing, "unknown_refund", "There is no refund %d.", id)
+	}
+	if err != nil {
+		return Refund{}, fmt.Errorf("find refund %d: %w", id, err)
+	}
+	partnerID := f.PartnerID
+	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		t, err := r.turn(ctx, tx, by, ask(tx, partnerID, 0))
+		if err != nil {
+			return err
+		}
+		now := sqldb.Ask(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
+		list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
+			WHERE id IN (SELECT license_id FROM refund_items WHERE refund_id = $1) ORDER BY ord`, id)
+		if err != nil {
+			return fmt.Errorf("find the licenses of refund %d: %w", id, err)
+		}
+		if f, err = now.One(ctx); err != nil {
+			return fmt.Errorf("read refund %d: %w", id, err)
+		}
+		if !f.ReversedAt.IsZero() {
+			f.Licenses = list
+			return nil
+		}
+		return t.reopen(ctx, &f, list)
+	})
+	return f, err
+}
+
+func (t *turn) reopen(ctx context.Context, f *Refund, list []License) error {
+	states, err := takeAll(ctx, t.tx, list)
+	if err == nil {
+		err = t.draw(ctx, len(states))
+	}
+	if err != nil {
+		return err
+	}
+	f.Licenses = nil
+	for _, s := range states {
+		for i := range s.chain {
+			if s.chain[i].refundID == f.ID {
+				s.chain[i].refundID = 0
+			}
+		}
+		t.settle(s, "license.refund_reversed", event.RefundReversed)
+		f.Licenses = append(f.Licenses, s.License)
+	}
+	f.ReversedAt = t.now
+	t.tx.Queue(`UPDATE refunds SET reversed_at = $2 WHERE id = $1`, f.ID, t.now)
+	t.ledger.Save(t.tx)
+	return nil
+}

@@ -1,0 +1,119 @@
+package license
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"claviger/internal/event"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// Search is what an operator looks for; what is zero does not narrow.
+type Search struct {
+	Key        string
+	OwnerID    int64
+	ExternalID string // of a purchase in its chain
+	PartnerID  int64
+	Status     event.Status
+}
+
+// Search finds licenses of any partner, newest first unless the page says
+// otherwise, without a total.
+func (r *Registry) Search(ctx context.Context, q Search, p page.Page) (List, error) {
+	terms, args := []string{`1 = 1`}, []any{p.Limit + 1, p.Offset()}
+	add := func(format string, value any) {
+		args = append(args, value)
+		terms = append(terms, fmt.Sprintf(format, len(args)))
+	}
+	if q.Key != "" {
+		if !keyForm.MatchString(q.Key) {
+			return List{Licenses: []License{}, Total: -1}, nil
+		}
+		add(`license_key = $%d`, q.Key)
+	}
+	if q.OwnerID != 0 {
+		add(`owner_id = $%d AND owner_id <> 0`, q.OwnerID)
+	}
+	if q.ExternalID != "" {
+		add(`id IN (SELECT k.license_id FROM purchases AS b JOIN purchase_links AS k ON k.purchase_id = b.id
+			WHERE b.external_id = $%d AND b.external_id <> '')`, q.ExternalID)
+	}
+	if q.PartnerID != 0 {
+		add(`partner_id = $%d`, q.PartnerID)
+	}
+	if q.Status != 0 {
+		add(`status = $%d`, int(q.Status))
+	}
+	order := "DESC"
+	if p.Order == page.OldestFirst {
+		order = "ASC"
+	}
+	// Within one partner, ordinals rise with ids and have the index.
+	by := `id ` + order
+	if q.PartnerID != 0 {
+		by = `ord ` + order
+	}
+	rows, err := sqldb.All(ctx, r.DB, scan, `SELECT `+columns+` FROM licenses WHERE `+strings.Join(terms, ` AND `)+`
+		ORDER BY `+by+` LIMIT $1 OFFSET $2`, args...)
+	if err != nil {
+		return List{}, fmt.Errorf("search licenses: %w", err)
+	}
+	list := List{Licenses: rows, Total: -1}
+	if list.More = int64(len(rows)) > p.Limit; list.More {
+		list.Licenses = rows[:p.Limit]
+	}
+	return list, nil
+}
+
+// SaleFilter narrows a list of purchases; what is zero does not narrow.
+type SaleFilter struct {
+	PartnerID  int64
+	ExternalID string
+}
+
+// Purchases lists purchases and plan changes, newest first unless the page says
+// otherwise, without their licenses.
+func (r *Registry) Purchases(ctx context.Context, f SaleFilter, p page.Page) (sales []Sale, more bool, err error) {
+	terms, args := []string{`1 = 1`}, []any{p.Limit + 1, p.Offset()}
+	if f.PartnerID != 0 {
+		args = append(args, f.PartnerID)
+		terms = append(terms, fmt.Sprintf(`partner_id = $%d`, len(args)))
+	}
+	if f.ExternalID != "" {
+		args = append(args, f.ExternalID)
+		terms = append(terms, fmt.Sprintf(`external_id = $%d AND external_id <> ''`, len(args)))
+	}
+	order := "DESC"
+	if p.Order == page.OldestFirst {
+		order = "ASC"
+	}
+	sales, err = sqldb.All(ctx, r.DB, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE `+strings.Join(terms, ` AND `)+`
+		ORDER BY id `+order+` LIMIT $1 OFFSET $2`, args...)
+	if err != nil {
+		return nil, false, fmt.Errorf("list purchases: %w", err)
+	}
+	if more = int64(len(sales)) > p.Limit; more {
+		sales = sales[:p.Limit]
+	}
+	return sales, more, nil
+}
+
+// Stats counts licenses by status.
+func (r *Registry) Stats(ctx context.Context) (map[event.Status]int64, error) {
+	type count struct {
+		status int
+		n      int64
+	}
+	counts, err := sqldb.All(ctx, r.DB, func(r *sqldb.Row, c *count) error { return r.Scan(&c.status, &c.n) },
+		`SELECT status, CAST(sum(n) AS bigint) FROM license_blocks GROUP BY status`)
+	if err != nil {
+		return nil, fmt.Errorf("count licenses: %w", err)
+	}
+	all := map[event.Status]int64{event.Inactive: 0, event.Active: 0, event.Deactivated: 0}
+	for _, c := range counts {
+		all[event.Status(c.status)] = c.n
+	}
+	return all, nil
+}

@@ -1,0 +1,44 @@
+package partner
+
+import (
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// Ledger numbers what happens to a partner's licenses. Whoever holds it is the
+// only one to change them until the transaction ends, so that ordinals are
+// dense and rise, with event ids and times, in the order of commits.
+type Ledger struct {
+	PartnerID int64
+	Licenses  int64 // how many there are: the highest ordinal given
+	Events    int64 // likewise
+
+	clock time.Time
+}
+
+// Lock waits for the partner's turn. Every writer of licenses asks for it before
+// anything else in its transaction, so that none can deadlock with another.
+// There is no answer (sqldb.ErrNone) when there is no such partner.
+func Lock(tx *sqldb.Tx, partnerID int64) *sqldb.Answer[Ledger] {
+	return sqldb.Ask(tx, func(r *sqldb.Row, l *Ledger) error {
+		return r.Scan(&l.PartnerID, &l.Licenses, &l.Events, &l.clock)
+	}, `UPDATE partner_counters SET turns = turns + 1 WHERE partner_id = $1
+		RETURNING partner_id, licenses, events, clock`, partnerID)
+}
+
+// Stamp returns the time of this turn: now, or a little after the partner's
+// latest change where the clock of another node was ahead of ours.
+func (l *Ledger) Stamp(now time.Time) time.Time {
+	if !now.After(l.clock) {
+		now = l.clock.Add(time.Microsecond)
+	}
+	l.clock = now
+	return now
+}
+
+// Save queues the ledger's new numbers.
+func (l *Ledger) Save(tx *sqldb.Tx) {
+	tx.Queue(`UPDATE partner_counters SET licenses = $2, events = $3, clock = $4 WHERE partner_id = $1`,
+		l.PartnerID, l.Licenses, l.Events, l.clock)
+}

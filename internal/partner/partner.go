@@ -1,0 +1,233 @@
+// Package partner holds the partner applications: who they are, how they prove
+// themselves (client id and secret, API keys, webhook secret), which plans of
+// theirs are sold, and which people are their members. It owns the tables
+// partners, partner_counters, partner_secrets, plans and members.
+//
+// The URLs of a partner and its contacts are package profile's, its licenses
+// package license's.
+package partner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/page"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// DefaultBrand is the brand of a partner that names none.
+const DefaultBrand = "Licensing"
+
+// The bounds of a partner's names, in characters.
+const (
+	maxName  = 100
+	maxBrand = 40
+)
+
+// Partner is an application for which licenses are sold.
+type Partner struct {
+	ID        int64
+	Name      string
+	Brand     string // the word in its header names, as in X-<Brand>-Signature
+	ClientID  string
+	Strict    bool // a webhook counts as delivered only by 200 and "success": true
+	SingleKey bool // its API key is its webhook secret too
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Draft is a partner that is yet to be made.
+type Draft struct {
+	Name, Brand       string
+	Strict, SingleKey bool
+}
+
+// Change is what is to become of a partner; nil leaves a member as it is.
+type Change struct {
+	Name, Brand       *string
+	Strict, SingleKey *bool
+}
+
+// Registry is the register of partners.
+type Registry struct {
+	DB  *sqldb.DB
+	Box *secret.Box
+	Now func() time.Time
+}
+
+// columns are qualified, since some statements join other tables.
+const columns = `partners.id, partners.name, partners.brand, partners.client_id,
+	partners.strict, partners.single_key, partners.created_at, partners.updated_at`
+
+func scan(r *sqldb.Row, p *Partner) error {
+	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt)
+}
+
+// Unknown is the fault of a partner that does not exist.
+func Unknown() error {
+	return fault.New(fault.Missing, "unknown_partner", "There is no such partner; list the partners to see their ids.")
+}
+
+// found turns the answer that there is no row into the fault for it.
+func found(p Partner, err error, doing string) (Partner, error) {
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return Partner{}, Unknown()
+	case err != nil:
+		return Partner{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	return p, nil
+}
+
+// Get returns the partner with that id.
+func (r *Registry) Get(ctx context.Context, id int64) (Partner, error) {
+	p, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM partners WHERE id = $1`, id)
+	return found(p, err, "get a partner")
+}
+
+// List returns one page of the partners, newest first unless the page says
+// otherwise, and how many there are.
+func (r *Registry) List(ctx context.Context, p page.Page) (list []Partner, total int64, err error) {
+	order := "DESC"
+	if p.Order == page.OldestFirst {
+		order = "ASC"
+	}
+	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		count := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM partners`)
+		list, err = sqldb.All(ctx, tx, scan,
+			`SELECT `+columns+` FROM partners ORDER BY id `+order+` LIMIT $1 OFFSET $2`, p.Limit, p.Offset())
+		if err != nil {
+			return err
+		}
+		total, err = count.One(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list partners: %w", err)
+	}
+	return list, total, nil
+}
+
+// lock takes the partner's row for the rest of the transaction and returns it:
+// whoever changes a partner, its secrets or its plans does so one after another.
+// Writers of its licenses do not wait here; see Lock.
+func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
+	p, err := sqldb.One(ctx, tx, scan,
+		`UPDATE partners SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id)
+	return found(p, err, "lock a partner")
+}
+
+// Create makes a partner in the caller's transaction and returns it with its
+// credentials, which cannot be read again. A member of given that is not empty is
+// taken instead of a new one.
+func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d Draft, given Credentials) (Partner, Credentials, error) {
+	d, err := d.checked()
+	if err != nil {
+		return Partner{}, Credentials{}, err
+	}
+	c := given.filled(d.SingleKey)
+	now := r.Now()
+	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING `+columns, d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now)
+	if err != nil {
+		return Partner{}, Credentials{}, fmt.Errorf("create a partner: %w", err)
+	}
+	tx.Queue(`INSERT INTO partner_counters (partner_id, turns, licenses, events, clock) VALUES ($1, 0, 0, 0, 0)`, p.ID)
+	r.keep(tx, p, ClientSecret, c.ClientSecret, now)
+	r.keep(tx, p, APIKey, c.APIKey, now)
+	if !p.SingleKey {
+		r.keep(tx, p, WebhookSecret, c.WebhookSecret, now)
+	}
+	audit.Record(tx, now, by, "partner.create", subject(p.ID), nil, p.facts())
+	return p, c, nil
+}
+
+// Amend changes a partner in the caller's transaction. A change that changes
+// nothing writes nothing.
+func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, c Change) (Partner, error) {
+	before, err := lock(ctx, tx, id)
+	if err != nil {
+		return Partner{}, err
+	}
+	after, err := c.on(before)
+	if err != nil || after == before {
+		return after, err
+	}
+	after.UpdatedAt = r.Now()
+	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, updated_at = $5 WHERE id = $1`,
+		id, after.Name, after.Brand, after.Strict, after.UpdatedAt)
+	audit.Record(tx, after.UpdatedAt, by, "partner.update", subject(id), before.facts(), after.facts())
+	return after, nil
+}
+
+// on is the partner after the change.
+func (c Change) on(p Partner) (Partner, error) {
+	d := Draft{Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey}
+	if c.Name != nil {
+		d.Name = *c.Name
+	}
+	if c.Brand != nil {
+		d.Brand = *c.Brand
+	}
+	if c.Strict != nil {
+		d.Strict = *c.Strict
+	}
+	if c.SingleKey != nil && *c.SingleKey != p.SingleKey {
+		return Partner{}, fault.New(fault.Unprocessable, "single_key_fixed",
+			"single_key is fixed when a partner is created; leave it out, or create another partner.").On("single_key")
+	}
+	d, err := d.checked()
+	if err != nil {
+		return Partner{}, err
+	}
+	p.Name, p.Brand, p.Strict = d.Name, d.Brand, d.Strict
+	return p, nil
+}
+
+// Valid reports the first member of the draft that is not acceptable, for a
+// caller who has work to do before it creates the partner.
+func (d Draft) Valid() error {
+	_, err := d.checked()
+	return err
+}
+
+// Valid reports the first member of the change that is not acceptable whatever
+// the partner is.
+func (c Change) Valid() error {
+	c.SingleKey = nil
+	_, err := c.on(Partner{Name: "any", Brand: DefaultBrand})
+	return err
+}
+
+// checked is the draft as it is stored.
+func (d Draft) checked() (Draft, error) {
+	var err error
+	if d.Name, err = field.Line("name", d.Name, 1, maxName); err != nil {
+		return d, err
+	}
+	if d.Brand == "" {
+		d.Brand = DefaultBrand
+	}
+	if len(d.Brand) > maxBrand || strings.ContainsFunc(d.Brand, notInBrand) {
+		return d, fault.Field("brand", "must have 1 to %d letters (a to z), digits or hyphens; it becomes part of header names.", maxBrand)
+	}
+	return d, nil
+}
+
+func notInBrand(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
+}
+
+func subject(id int64) string { return "partner:" + strconv.FormatInt(id, 10) }
+
+func (p Partner) facts() audit.Facts {
+	return audit.Facts{"name": p.Name, "brand": p.Brand, "client_id": p.ClientID, "strict": p.Strict, "single_key": p.SingleKey}
+}

@@ -1,0 +1,216 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/sqldb"
+)
+
+// The bounds of a plan. The highest price is far above any, and far below where
+// sums of prices would overflow.
+const (
+	MaxTier  = 1_000_000
+	MaxPrice = 1_000_000_000_000
+	maxRef   = 255
+)
+
+// Plan is one tier of a partner's product as it is sold.
+type Plan struct {
+	Tier        int
+	Name        string
+	PriceCents  int64
+	Currency    string // three capital letters; may be empty when the price is 0
+	CheckoutURL string // where the buyer pays, if the operator says so
+	ExternalRef string // what the operator's own systems call it
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+const planColumns = `tier, name, price_cents, currency, checkout_url, external_ref, created_at, updated_at`
+
+func scanPlan(r *sqldb.Row, p *Plan) error {
+	return r.Scan(&p.Tier, &p.Name, &p.PriceCents, &p.Currency, &p.CheckoutURL, &p.ExternalRef, &p.CreatedAt, &p.UpdatedAt)
+}
+
+// AskPlan asks, together with what else the transaction asks, for the plan that a
+// tier is sold by. sqldb.ErrNone means that the tier is not sold.
+func AskPlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Answer[Plan] {
+	return sqldb.Ask(tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`, partnerID, tier)
+}
+
+// Plan returns the plan of a tier.
+func (r *Registry) Plan(ctx context.Context, partnerID int64, tier int) (Plan, error) {
+	var p Plan
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		var err error
+		known := askPartner(tx, partnerID)
+		p, err = AskPlan(tx, partnerID, tier).One(ctx)
+		return whose(ctx, known, err)
+	})
+	if err != nil {
+		return Plan{}, fmt.Errorf("get a plan: %w", err)
+	}
+	return p, nil
+}
+
+// Plans returns a partner's plans, the lowest tier first.
+func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
+	var list []Plan
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		var err error
+		known := askPartner(tx, partnerID)
+		list, err = sqldb.All(ctx, tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 ORDER BY tier`, partnerID)
+		return whose(ctx, known, err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list plans: %w", err)
+	}
+	return list, nil
+}
+
+func askPartner(tx *sqldb.Tx, id int64) *sqldb.Answer[int64] {
+	return sqldb.Ask(tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`, id)
+}
+
+// whose tells a partner that does not exist from a plan that it does not have.
+func whose(ctx context.Context, known *sqldb.Answer[int64], err error) error {
+	if err != nil && !errors.Is(err, sqldb.ErrNone) {
+		return err
+	}
+	if _, kerr := known.One(ctx); errors.Is(kerr, sqldb.ErrNone) {
+		return Unknown()
+	} else if kerr != nil {
+		return kerr
+	}
+	if err != nil {
+		return unknownPlan()
+	}
+	return nil
+}
+
+func unknownPlan() error {
+	return fault.New(fault.Missing, "unknown_plan", "The partner sells no plan of this tier; list its plans to see which it does.")
+}
+
+// PutPlan makes the plan of a tier, or replaces it. One that is already as given
+// is left alone.
+func (r *Registry) PutPlan(ctx context.Context, by audit.Actor, partnerID int64, p Plan) (plan Plan, created bool, err error) {
+	if p, err = p.checked(); err != nil {
+		return Plan{}, false, err
+	}
+	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		plan, created, err = r.putPlan(ctx, tx, by, partnerID, p)
+		return err
+	})
+	if err != nil {
+		return Plan{}, false, fmt.Errorf("put a plan: %w", err)
+	}
+	return plan, created, nil
+}
+
+func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, p Plan) (Plan, bool, error) {
+	if _, err := lock(ctx, tx, partnerID); err != nil {
+		return Plan{}, false, err
+	}
+	now := r.Now()
+	before, err := AskPlan(tx, partnerID, p.Tier).One(ctx)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		p.CreatedAt, p.UpdatedAt = now, now
+		tx.Queue(`INSERT INTO plans (partner_id, `+planColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, now, now)
+		audit.Record(tx, now, by, "plan.create", planSubject(partnerID, p.Tier), nil, p.facts())
+		return p, true, nil
+	case err != nil:
+		return Plan{}, false, err
+	}
+	p.CreatedAt, p.UpdatedAt = before.CreatedAt, before.UpdatedAt
+	if p == before {
+		return p, false, nil
+	}
+	p.UpdatedAt = now
+	tx.Queue(`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7, updated_at = $8
+		WHERE partner_id = $1 AND tier = $2`,
+		partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, now)
+	audit.Record(tx, now, by, "plan.update", planSubject(partnerID, p.Tier), before.facts(), p.facts())
+	return p, false, nil
+}
+
+// DeletePlan ends the sale of a tier. Licenses of that tier stay as they are.
+func (r *Registry) DeletePlan(ctx context.Context, by audit.Actor, partnerID int64, tier int) error {
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if _, err := lock(ctx, tx, partnerID); err != nil {
+			return err
+		}
+		before, err := sqldb.One(ctx, tx, scanPlan,
+			`DELETE FROM plans WHERE partner_id = $1 AND tier = $2 RETURNING `+planColumns, partnerID, tier)
+		if errors.Is(err, sqldb.ErrNone) {
+			return unknownPlan()
+		}
+		if err != nil {
+			return err
+		}
+		audit.Record(tx, r.Now(), by, "plan.delete", planSubject(partnerID, tier), before.facts(), nil)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete a plan: %w", err)
+	}
+	return nil
+}
+
+// checked is the plan as it is stored.
+func (p Plan) checked() (Plan, error) {
+	var err error
+	if p.Tier < 1 || p.Tier > MaxTier {
+		return p, fault.Field("tier", "must be a whole number from 1 to %d.", MaxTier)
+	}
+	if p.Name, err = field.Line("name", p.Name, 1, maxName); err != nil {
+		return p, err
+	}
+	if p.PriceCents < 0 || p.PriceCents > MaxPrice {
+		return p, fault.Field("price_cents", "must be a whole number from 0 to %d.", int64(MaxPrice))
+	}
+	if p.Currency, err = currency(p.Currency, p.PriceCents > 0); err != nil {
+		return p, err
+	}
+	if p.CheckoutURL != "" {
+		// Only a buyer's browser goes there, so any web address will do.
+		if p.CheckoutURL, err = field.URL("checkout_url", p.CheckoutURL, true); err != nil {
+			return p, err
+		}
+	}
+	p.ExternalRef, err = field.Line("external_ref", p.ExternalRef, 0, maxRef)
+	return p, err
+}
+
+// currency checks the code of a currency and returns it in capitals.
+func currency(code string, needed bool) (string, error) {
+	if code == "" && !needed {
+		return "", nil
+	}
+	upper := strings.ToUpper(code)
+	if len(upper) != 3 || strings.Trim(upper, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return "", fault.Field("currency", "must be three letters as in ISO 4217, such as USD.")
+	}
+	return upper, nil
+}
+
+func planSubject(partnerID int64, tier int) string {
+	return subject(partnerID) + "/plan:" + strconv.Itoa(tier)
+}
+
+func (p Plan) facts() audit.Facts {
+	return audit.Facts{
+		"tier": p.Tier, "name": p.Name, "price_cents": p.PriceCents, "currency": p.Currency,
+		"checkout_url": p.CheckoutURL, "external_ref": p.ExternalRef,
+	}
+}

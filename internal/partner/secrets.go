@@ -1,0 +1,208 @@
+package partner
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// Secret names one of the secrets that a partner holds.
+type Secret string
+
+// The secrets of a partner.
+const (
+	ClientSecret  Secret = "client_secret"
+	APIKey        Secret = "api_key"
+	WebhookSecret Secret = "webhook_secret"
+)
+
+// MaxOverlap is how long a replaced secret may go on working.
+const MaxOverlap = 30 * 24 * time.Hour
+
+// Credentials is all that a partner proves itself with, in the clear. It exists
+// when a partner is created and is not kept.
+type Credentials struct {
+	ClientID      string
+	ClientSecret  string
+	APIKey        string
+	WebhookSecret string
+}
+
+// filled makes what is missing. With a single key the webhook secret is the API
+// key.
+func (c Credentials) filled(single bool) Credentials {
+	if c.ClientID == "" {
+		c.ClientID = secret.Make("")[:32]
+	}
+	if c.ClientSecret == "" {
+		c.ClientSecret = fresh(ClientSecret)
+	}
+	if c.APIKey == "" {
+		c.APIKey = fresh(APIKey)
+	}
+	switch {
+	case single:
+		c.WebhookSecret = c.APIKey
+	case c.WebhookSecret == "":
+		c.WebhookSecret = fresh(WebhookSecret)
+	}
+	return c
+}
+
+// fresh makes a new secret.
+func fresh(what Secret) string {
+	switch what {
+	case ClientSecret:
+		return secret.Make("cs_")
+	case APIKey:
+		return secret.Make("lk_")
+	case WebhookSecret:
+		return secret.MakeWebhook()
+	}
+	panic("partner: no such secret: " + string(what))
+}
+
+// keep queues the row of a secret: hashed if we only compare it, sealed if we
+// must read it again, both when it is the single key.
+func (r *Registry) keep(tx *sqldb.Tx, p Partner, what Secret, value string, at time.Time) {
+	var hash, sealed string
+	switch what {
+	case ClientSecret:
+		hash = r.Box.Pepper(value)
+	case APIKey:
+		hash = secret.Hash(value)
+	case WebhookSecret:
+	}
+	if what == WebhookSecret || what == APIKey && p.SingleKey {
+		sealed = r.Box.Seal(label(p.ID), value)
+	}
+	tx.Queue(`INSERT INTO partner_secrets (partner_id, kind, hash, sealed, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 0)`,
+		p.ID, what, hash, sealed, at)
+}
+
+// label ties a sealed secret to its partner: it does not open in another's row.
+func label(id int64) string { return "webhook secret of partner " + strconv.FormatInt(id, 10) }
+
+// ByKey returns the partner whose API key that is, in one statement. The key is
+// looked up by its hash, so the time it takes tells nothing of other keys.
+func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
+	list, err := sqldb.All(ctx, r.DB, scan, `SELECT `+columns+` FROM partner_secrets s JOIN partners ON partners.id = s.partner_id
+		WHERE s.kind = $1 AND s.hash = $2 AND s.hash <> '' AND (s.expires_at = 0 OR s.expires_at > $3)`,
+		APIKey, secret.Hash(key), r.Now())
+	if err != nil {
+		return Partner{}, fmt.Errorf("look up an API key: %w", err)
+	}
+	if len(list) == 0 {
+		return Partner{}, fault.New(fault.Unknown, "invalid_key",
+			"The API key is not valid; send the key of your application as Authorization: Bearer <key>.")
+	}
+	return list[0], nil
+}
+
+// ByClient returns the partner with that client id if the secret is one of its
+// live client secrets. It never says which of the two was wrong.
+func (r *Registry) ByClient(ctx context.Context, clientID, clientSecret string) (Partner, error) {
+	list, err := sqldb.All(ctx, r.DB, scanClient, `SELECT `+columns+`, s.hash FROM partners JOIN partner_secrets s ON s.partner_id = partners.id
+		WHERE partners.client_id = $1 AND s.kind = $2 AND (s.expires_at = 0 OR s.expires_at > $3)`, clientID, ClientSecret, r.Now())
+	if err != nil {
+		return Partner{}, fmt.Errorf("look up a client: %w", err)
+	}
+	hash := r.Box.Pepper(clientSecret)
+	for _, c := range list {
+		if secret.Equal(c.hash, hash) {
+			return c.Partner, nil
+		}
+	}
+	return Partner{}, fault.New(fault.Unknown, "invalid_client", "The client id or the client secret is not valid.")
+}
+
+// client is a partner with the hash of one of its client secrets.
+type client struct {
+	Partner
+	hash string
+}
+
+func scanClient(r *sqldb.Row, c *client) error {
+	p := &c.Partner
+	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt, &c.hash)
+}
+
+// WebhookSecrets returns the secrets that sign a partner's webhooks, the newest
+// first: one, or two while a rotation's overlap lasts.
+func (r *Registry) WebhookSecrets(ctx context.Context, id int64) ([]string, error) {
+	list, err := sqldb.All(ctx, r.DB, sqldb.Value[string], `SELECT sealed FROM partner_secrets
+		WHERE partner_id = $1 AND kind IN ($2, $3) AND sealed <> '' AND (expires_at = 0 OR expires_at > $4) ORDER BY id DESC`,
+		id, APIKey, WebhookSecret, r.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read webhook secrets: %w", err)
+	}
+	for i, sealed := range list {
+		if list[i], err = r.Box.Open(label(id), sealed); err != nil {
+			return nil, fmt.Errorf("open a webhook secret: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// Rotation is a secret that took another's place. Value is shown this once.
+type Rotation struct {
+	What          Secret
+	Value         string
+	PreviousUntil time.Time // when the replaced one ends
+}
+
+// Rotate gives a partner a new secret. The one it replaces works on for overlap,
+// one that was replaced earlier ends at once, so that never more than two live.
+// With a single key, rotating the API key or the webhook secret rotates both.
+func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Secret, overlap time.Duration) (Rotation, error) {
+	switch what {
+	case ClientSecret, APIKey, WebhookSecret:
+	default:
+		return Rotation{}, fault.Field("what", "must be client_secret, api_key or webhook_secret.")
+	}
+	if overlap < 0 || overlap > MaxOverlap {
+		return Rotation{}, fault.Field("overlap_s", "must be from 0 (the old one ends at once) to %d seconds.", int64(MaxOverlap/time.Second))
+	}
+	var done Rotation
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := lock(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		done = r.replace(tx, p, what, overlap)
+		audit.Record(tx, r.Now(), by, "partner.rotate", subject(id), nil,
+			audit.Facts{"what": what, "overlap_s": int64(overlap / time.Second)})
+		return nil
+	})
+	if err != nil {
+		return Rotation{}, fmt.Errorf("rotate a secret: %w", err)
+	}
+	return done, nil
+}
+
+// replace queues what a rotation writes, under the partner's lock.
+func (r *Registry) replace(tx *sqldb.Tx, p Partner, what Secret, overlap time.Duration) Rotation {
+	kind := what
+	if p.SingleKey && what == WebhookSecret {
+		kind = APIKey
+	}
+	now := r.Now()
+	until := now.Add(overlap)
+	// What has an end was replaced before, or its end has come; either way it goes.
+	tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at <> 0`, p.ID, kind)
+	if overlap == 0 {
+		tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2`, p.ID, kind)
+	} else {
+		tx.Queue(`UPDATE partner_secrets SET expires_at = $3 WHERE partner_id = $1 AND kind = $2`, p.ID, kind, until)
+	}
+	value := fresh(kind)
+	r.keep(tx, p, kind, value, now)
+	tx.Queue(`UPDATE partners SET updated_at = $2 WHERE id = $1`, p.ID, now)
+	return Rotation{What: what, Value: value, PreviousUntil: until}
+}

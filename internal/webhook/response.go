@@ -1,0 +1,114 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// Embedded is how many responses are shown inside an event.
+const Embedded = 10
+
+// Response is the record of one attempt to deliver an event.
+type Response struct {
+	ID             int64
+	EventID        int64
+	Kind           int // an event.Kind, which this room does not know
+	LicenseKey     string
+	RequestHeader  string
+	RequestBody    string
+	ResponseStatus int // 0 when no HTTP answer came
+	ResponseBody   string
+	ResponseTime   int64 // milliseconds
+	URL            string
+	Success        bool
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// ResponseList is one page of responses.
+type ResponseList struct {
+	Responses []Response
+	Total     int64 // -1 when a filter makes it unknown
+	More      bool
+}
+
+const responseColumns = `id, event_id, kind, license_key, request_header, request_body, response_status, response_body,
+	response_time, url, success, created_at, updated_at`
+
+func scanResponse(r *sqldb.Row, v *Response) error {
+	return r.Scan(&v.ID, &v.EventID, &v.Kind, &v.LicenseKey, &v.RequestHeader, &v.RequestBody, &v.ResponseStatus,
+		&v.ResponseBody, &v.ResponseTime, &v.URL, &v.Success, &v.CreatedAt, &v.UpdatedAt)
+}
+
+// Responses lists the attempts for one license; success, when not nil, keeps
+// only those that succeeded or only those that did not.
+func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, p page.Page) (ResponseList, error) {
+	order := "DESC"
+	if p.Order == page.OldestFirst {
+		order = "ASC"
+	}
+	list := ResponseList{Total: -1}
+	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		where, args := `license_id = $1`, []any{licenseID, p.Limit + 1, p.Offset()}
+		var total *sqldb.Answer[int64]
+		if success != nil {
+			where += ` AND success = $4`
+			args = append(args, *success)
+		} else {
+			total = sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM webhook_responses WHERE license_id = $1`, licenseID)
+		}
+		var err error
+		list.Responses, err = sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+` FROM webhook_responses
+			WHERE `+where+` ORDER BY id `+order+` LIMIT $2 OFFSET $3`, args...)
+		if err == nil && total != nil {
+			list.Total, err = total.One(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return ResponseList{}, fmt.Errorf("list webhook responses: %w", err)
+	}
+	if list.More = int64(len(list.Responses)) > p.Limit; list.More {
+		list.Responses = list.Responses[:p.Limit]
+	}
+	return list, nil
+}
+
+// OfEvents returns the newest responses of each of the events, newest first, at
+// most Embedded of each, in one statement whatever their number.
+func OfEvents(ctx context.Context, tx *sqldb.Tx, eventIDs []int64) (map[int64][]Response, error) {
+	found := map[int64][]Response{}
+	if len(eventIDs) == 0 {
+		return found, nil
+	}
+	// A few lengths only, padded with an id that no event has, so that few
+	// statements are prepared.
+	size := 1
+	for size < len(eventIDs) {
+		size *= 4
+	}
+	args, marks := make([]any, size), make([]string, size)
+	for i := range args {
+		args[i], marks[i] = int64(0), "$"+strconv.Itoa(i+1)
+		if i < len(eventIDs) {
+			args[i] = eventIDs[i]
+		}
+	}
+	list, err := sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+` FROM (
+			SELECT `+responseColumns+`, row_number() OVER (PARTITION BY event_id ORDER BY id DESC) AS newest
+			FROM webhook_responses WHERE event_id IN (`+strings.Join(marks, ", ")+`)) AS ranked
+		WHERE newest <= `+strconv.Itoa(Embedded)+` ORDER BY event_id, id DESC`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the responses of events: %w", err)
+	}
+	for _, r := range list {
+		found[r.EventID] = append(found[r.EventID], r)
+	}
+	return found, nil
+}
