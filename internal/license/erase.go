@@ -7,6 +7,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
+	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
@@ -15,33 +16,47 @@ import (
 func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) (account.User, error) {
 	var erased account.User
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		owned, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
-			WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id, id`, userID)
-		if err != nil {
-			return fmt.Errorf("find the licenses of user %d: %w", userID, err)
-		}
-		// Partners' turns are taken in the order of their ids, then the user, as
-		// every other command does with the one partner it has.
-		for len(owned) > 0 {
-			n := 1
-			for n < len(owned) && owned[n].PartnerID == owned[0].PartnerID {
-				n++
-			}
-			if err := r.eraseOwner(ctx, tx, by, owned[:n], userID); err != nil {
-				return err
-			}
-			owned = owned[n:]
+		if err := r.eraseOwned(ctx, tx, by, userID); err != nil {
+			return err
 		}
 		at := r.Now()
+		var err error
 		if erased, err = account.Erase(ctx, tx, userID, at); err != nil {
 			return err
 		}
+		// Nobody can buy for the user any more; what was bought since we looked.
+		if err := r.eraseOwned(ctx, tx, by, userID); err != nil {
+			return err
+		}
 		if erased.ErasedAt.Equal(at) { // and not long ago
+			partner.Leave(tx, userID)
 			audit.Record(tx, at, by, "user.erase", fmt.Sprintf("user:%d", userID), nil, nil)
 		}
 		return nil
 	})
 	return erased, err
+}
+
+// eraseOwned makes the owner of the user's licenses a tombstone. Partners' turns
+// are taken in the order of their ids, and before the user's row, as every other
+// command does with the one partner it has.
+func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) error {
+	owned, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
+		WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id, id`, userID)
+	if err != nil {
+		return fmt.Errorf("find the licenses of user %d: %w", userID, err)
+	}
+	for len(owned) > 0 {
+		n := 1
+		for n < len(owned) && owned[n].PartnerID == owned[0].PartnerID {
+			n++
+		}
+		if err := r.eraseOwner(ctx, tx, by, owned[:n], userID); err != nil {
+			return err
+		}
+		owned = owned[n:]
+	}
+	return nil
 }
 
 // eraseOwner makes the owner of one partner's licenses a tombstone.

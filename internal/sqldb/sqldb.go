@@ -214,7 +214,8 @@ func (a *Answer[T]) One(ctx context.Context) (T, error) {
 
 // All returns every row of the answer.
 func (a *Answer[T]) All(ctx context.Context) ([]T, error) {
-	return a.found, a.wait(ctx)
+	err := a.wait(ctx)
+	return a.found, err
 }
 
 func (a *Answer[T]) wait(ctx context.Context) error {

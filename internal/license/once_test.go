@@ -1,0 +1,159 @@
+package license_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/license"
+	"claviger/internal/once"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// saleText is an answer: what of a sale a door would show.
+func saleText(s license.Sale) []byte {
+	text := fmt.Append(nil, s.ID, s.UserID, s.Quantity, s.CreatedAt)
+	for _, l := range s.Licenses {
+		text = fmt.Append(text, " ", l.Key, l.Status, l.Tier, l.CreatedAt, l.UpdatedAt)
+	}
+	return text
+}
+
+// A payment webhook that comes fifty times at once makes one license, and every
+// answer is the first one. On two nodes, where there is PostgreSQL.
+func TestTheSamePurchaseAtOnce(t *testing.T) {
+	for name, order := range map[string]license.Purchase{
+		"external id":     {Tier: 1, Quantity: 1, ExternalID: "payment-1"},
+		"idempotency key": {Tier: 1, Quantity: 1, Once: once.Request{Scope: "t", Key: "k", Body: "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := sqldbtest.URL(t)
+			nodes := []*house{buildOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{}))}
+			if sqldbtest.Postgres() {
+				nodes = append(nodes, buildOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{})))
+			}
+			order.PartnerID = nodes[0].partner()
+			var mu sync.Mutex
+			answers := map[string]int{}
+			var wg sync.WaitGroup
+			for i := range 50 {
+				wg.Go(func() {
+					out, err := nodes[i%len(nodes)].licenses.Purchase(t.Context(), tester, order, saleText)
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						answers[string(out)]++
+					} else if code(err) != "idempotency_key_in_use" || !sqldbtest.Postgres() {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if len(answers) != 1 {
+				t.Errorf("%d different answers: %v", len(answers), answers)
+			}
+			if n := nodes[0].count(`SELECT count(*) FROM licenses`); n != 1 {
+				t.Errorf("%d licenses", n)
+			}
+			nodes[0].verify()
+		})
+	}
+}
+
+// The first answer stays the answer, whatever happened to the license since.
+func TestRepeatedOrdersAreAnsweredAsTheFirst(t *testing.T) {
+	h := build(t)
+	p := h.partner()
+	ann := person("ann")
+	order := license.Purchase{PartnerID: p, Tier: 1, Quantity: 2, Buyer: &ann, ExternalID: "one", AmountCents: 5900, Currency: "USD"}
+	buy := func(o license.Purchase) string {
+		out, err := h.licenses.Purchase(t.Context(), tester, o, saleText)
+		return string(out) + code(err)
+	}
+	plan := func(key string, c license.PlanChange) string {
+		out, err := h.licenses.ChangePlan(t.Context(), tester, key, c, func(l license.License) []byte {
+			return fmt.Append(nil, l.Key, l.Status, l.Tier, l.UpdatedAt)
+		})
+		return string(out) + code(err)
+	}
+	refund := func(o license.RefundOrder) string {
+		out, err := h.licenses.Refund(t.Context(), tester, o, func(f license.Refund) []byte {
+			return fmt.Append(nil, f.ID, f.Licenses[0].Key, f.Licenses[0].Status, f.Licenses[0].UpdatedAt)
+		})
+		return string(out) + code(err)
+	}
+	first := buy(order)
+	l, err := h.licenses.Search(t.Context(), license.Search{ExternalID: "one"}, page.First())
+	if err != nil || len(l.Licenses) != 2 {
+		t.Fatal(err)
+	}
+	s := &teller{house: h, l: l.Licenses[0]}
+	change := license.PlanChange{Tier: 2, ExternalID: "one"} // another kind: the same external id is free
+	firstPlan := plan(s.l.Key, change)
+	if got := s.play("redeem ann"); got != "" {
+		t.Fatal(got)
+	}
+	back := license.RefundOrder{LicenseKey: s.l.Key, ExternalID: "one", Reason: "asked"}
+	firstRefund := refund(back)
+	before := h.count(`SELECT count(*) FROM events`)
+	for name, c := range map[string]struct{ got, want string }{
+		"purchase":                {buy(order), first},
+		"plan change":             {plan(s.l.Key, change), firstPlan},
+		"refund":                  {refund(back), firstRefund},
+		"purchase, other amount":  {buy(with(order, func(o *license.Purchase) { o.AmountCents++ })), "external_id_reused"},
+		"purchase, other tier":    {buy(with(order, func(o *license.Purchase) { o.Tier = 2 })), "external_id_reused"},
+		"purchase, other buyer":   {buy(with(order, func(o *license.Purchase) { o.Buyer = nil })), "external_id_reused"},
+		"plan change, other tier": {plan(s.l.Key, license.PlanChange{Tier: 3, ExternalID: "one"}), "external_id_reused"},
+		"plan, other license":     {plan(l.Licenses[1].Key, change), "external_id_reused"},
+		"refund, other license":   {refund(license.RefundOrder{LicenseKey: l.Licenses[1].Key, ExternalID: "one", Reason: "asked"}), "external_id_reused"},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+	if after := h.count(`SELECT count(*) FROM events`); after != before {
+		t.Errorf("repeated orders made %d events", after-before)
+	}
+	if got := buy(with(order, func(o *license.Purchase) { o.PartnerID = h.partner() })); got == first {
+		t.Error("another partner's external id is not its own")
+	}
+	h.verify()
+}
+
+func with(o license.Purchase, change func(*license.Purchase)) license.Purchase {
+	change(&o)
+	return o
+}
+
+func TestIdempotencyKeyKeepsTheAnswer(t *testing.T) {
+	h := build(t)
+	order := license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 1, Once: once.Request{Scope: "t1", Key: "k", Body: "b"}}
+	buy := func(o license.Purchase) string {
+		out, err := h.licenses.Purchase(t.Context(), tester, o, saleText)
+		return string(out) + code(err)
+	}
+	first := buy(order)
+	if got := buy(order); got != first {
+		t.Errorf("the same again: got %s, want %s", got, first)
+	}
+	if got := buy(with(order, func(o *license.Purchase) { o.Once.Body = "c" })); got != "idempotency_key_reused" {
+		t.Errorf("another body: got %s", got)
+	}
+	if got := buy(with(order, func(o *license.Purchase) { o.Once.Scope = "t2" })); got == first {
+		t.Error("another token got the answer")
+	}
+	// A refused request keeps nothing: mended, it may come again under its key.
+	bad := with(order, func(o *license.Purchase) { o.Once.Key, o.Tier = "k2", 9 })
+	if got := buy(bad); got != "unknown_tier" {
+		t.Errorf("got %s", got)
+	}
+	bad.Tier = 1
+	if got := buy(bad); got == "unknown_tier" {
+		t.Errorf("mended: got %s", got)
+	}
+	h.verify()
+}
