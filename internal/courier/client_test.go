@@ -1,0 +1,140 @@
+package courier_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"claviger/internal/courier"
+)
+
+// serve runs a server on this machine until the test ends.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// local is a client that may call this machine.
+func local(t *testing.T) *courier.Client {
+	t.Helper()
+	c := courier.New(courier.Options{AllowPrivate: true, UserAgent: "tests/1"})
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestSend(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.String()+" "+r.UserAgent()+" "+r.Header.Get("X-Test")+" "+string(body))
+	})
+	a, err := local(t).Send(t.Context(), courier.Request{
+		Method: "POST", URL: url + "/hook?x=1", Header: map[string]string{"X-Test": "yes"}, Body: []byte(`{"a":1}`),
+	})
+	if err != nil || a.Status != 418 || string(a.Body) != `POST /hook?x=1 tests/1 yes {"a":1}` {
+		t.Errorf("Send = %d %q, %v", a.Status, a.Body, err)
+	}
+}
+
+func TestSendFollowsNoRedirect(t *testing.T) {
+	var followed atomic.Bool
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/good":
+			http.Redirect(w, r, "/target", http.StatusFound)
+		case "/broken":
+			w.Header().Set("Location", "http://[broken")
+			w.WriteHeader(http.StatusMovedPermanently)
+		default:
+			followed.Store(true)
+		}
+	})
+	for path, want := range map[string]int{"/good": 302, "/broken": 301} {
+		if a, err := local(t).Send(t.Context(), courier.Request{Method: "GET", URL: url + path}); a.Status != want || err != nil {
+			t.Errorf("%s: %d, %v; want %d", path, a.Status, err, want)
+		}
+	}
+	if followed.Load() {
+		t.Error("a redirect was followed")
+	}
+}
+
+func TestSendBoundsTheAnswer(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/header" {
+			w.Header().Set("X-Long", strings.Repeat("h", 1<<20))
+			return
+		}
+		_, _ = w.Write(bytes.Repeat([]byte("b"), 1<<20))
+	})
+	a, err := local(t).Send(t.Context(), courier.Request{Method: "GET", URL: url})
+	if len(a.Body) != courier.MaxBody || err != nil {
+		t.Errorf("%d bytes were read, %v; want %d", len(a.Body), err, courier.MaxBody)
+	}
+	if a, err := local(t).Send(t.Context(), courier.Request{Method: "GET", URL: url + "/header"}); err == nil {
+		t.Errorf("a header of 1 MiB was read: %d", a.Status)
+	}
+}
+
+func TestSendGuardsPrivateAddresses(t *testing.T) {
+	var called atomic.Bool
+	url := serve(t, func(http.ResponseWriter, *http.Request) { called.Store(true) })
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := courier.New(courier.Options{})
+	t.Cleanup(c.Close)
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
+		"10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]",
+	} {
+		_, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "http://" + host + ":" + port})
+		if text := courier.Explain(err); err == nil || !strings.Contains(text, "not public") {
+			t.Errorf("%s: %v (%s), want it refused as not public", host, err, text)
+		}
+	}
+	if called.Load() {
+		t.Error("a private address was called")
+	}
+	if c.AllowsPrivate() || !local(t).AllowsPrivate() || (*courier.Client)(nil).AllowsPrivate() {
+		t.Error("AllowsPrivate does not say what the options said")
+	}
+}
+
+func TestSendStopsWithItsCaller(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
+	_, err := local(t).Send(ctx, courier.Request{Method: "GET", URL: url})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Send = %v, want it canceled", err)
+	}
+}
+
+func TestSendRefusesWhatIsNoRequest(t *testing.T) {
+	for _, r := range []courier.Request{
+		{Method: "GET", URL: "://"},
+		{Method: "GET", URL: "ftp://example.com"},
+		{Method: "G T", URL: "http://example.com"},
+		{Method: "GET", URL: "http://example.com", Header: map[string]string{"X": "a\r\nb"}},
+	} {
+		if a, err := local(t).Send(t.Context(), r); err == nil {
+			t.Errorf("%+v was sent: %d", r, a.Status)
+		}
+	}
+}

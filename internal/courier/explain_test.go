@@ -1,0 +1,134 @@
+package courier_test
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"claviger/internal/courier"
+)
+
+func TestExplain(t *testing.T) {
+	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of our handshakes
+	tls.StartTLS()
+	t.Cleanup(tls.Close)
+	plain := serve(t, func(http.ResponseWriter, *http.Request) {})
+	hangUp := listen(t, func(c net.Conn) { _ = c.Close() })
+	half := listen(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		_ = c.Close()
+	})
+	noise := listen(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "SSH-2.0-OpenSSH\r\n")
+		_ = c.Close()
+	})
+	for name, c := range map[string]struct{ url, want string }{
+		"refused":               {"http://" + closedPort(t), "refused"},
+		"unknown certificate":   {tls.URL, "certificate is not valid"},
+		"http behind https":     {"https" + strings.TrimPrefix(plain, "http"), "does not speak TLS"},
+		"closed without answer": {"http://" + hangUp, "closed the connection"},
+		"closed in the answer":  {"http://" + half, "closed the connection"},
+		"not HTTP":              {"http://" + noise, "the request failed"},
+	} {
+		_, err := local(t).Send(t.Context(), courier.Request{Method: "GET", URL: c.url})
+		if err == nil {
+			t.Errorf("%s: there was an answer", name)
+			continue
+		}
+		text := courier.Explain(err)
+		if !strings.Contains(text, c.want) || strings.Contains(text, "127.0.0.1") || strings.Contains(text, "://") {
+			t.Errorf("%s: explained as %q, want %q in it and no address (%v)", name, text, c.want, err)
+		}
+	}
+}
+
+// TestExplainNetwork makes errors that no test should have to wait for.
+func TestExplainNetwork(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&net.DNSError{Name: "a.example", IsNotFound: true}, "the host name does not exist (DNS has no address for it)"},
+		{&net.DNSError{Name: "a.example", IsTimeout: true}, "the host name could not be looked up (DNS did not answer)"},
+		{syscall.EHOSTUNREACH, "the server cannot be reached over the network"},
+		{syscall.ECONNRESET, "the server closed the connection without an answer"},
+		{os.ErrDeadlineExceeded, "no connection could be made within 3s"},
+		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a.example"}, "the server's certificate is for another host"},
+		{errors.New("something new"), "the request failed: something new"},
+	} {
+		dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 443}, Err: c.err}
+		if got := courier.Explain(fmt.Errorf("send the request: %w", dial)); got != c.want {
+			t.Errorf("%v is explained as %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+// TestExplainTimeouts makes the errors of slow servers in no time.
+func TestExplainTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := courier.New(courier.Options{AllowPrivate: true})
+		defer c.Close()
+		courier.DialWith(c, func() (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, theirs) }() // listens and says nothing
+			t.Cleanup(func() { _ = theirs.Close() })
+			return ours, nil
+		})
+		start := time.Now()
+		_, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "http://slow.example"})
+		if took := time.Since(start); took != courier.Timeout {
+			t.Errorf("given up after %s, want %s", took, courier.Timeout)
+		}
+		if text := courier.Explain(err); text != "there was no answer within 10s" {
+			t.Errorf("explained as %q (%v)", text, err)
+		}
+		_, err = c.Send(t.Context(), courier.Request{Method: "GET", URL: "https://slow.example"})
+		if text := courier.Explain(err); text != "no connection could be made within 3s" {
+			t.Errorf("a slow handshake is explained as %q (%v)", text, err)
+		}
+	})
+}
+
+// listen runs a raw TCP server whose every connection is handled once.
+func listen(t *testing.T, handle func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 1024))
+			handle(c)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// closedPort is an address where nobody listens any more.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // it was only there for its port
+	return l.Addr().String()
+}

@@ -1,0 +1,124 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/sqldb"
+)
+
+// The bounds of contacts.
+const (
+	MaxContacts = 50
+	maxName     = 100 // characters
+)
+
+// Contact is somebody whom the service tells when it cannot reach the partner's
+// application.
+type Contact struct {
+	ID        int64
+	Name      string
+	Email     string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+const contactColumns = `id, name, email, created_at, updated_at`
+
+func scanContact(r *sqldb.Row, c *Contact) error {
+	return r.Scan(&c.ID, &c.Name, &c.Email, &c.CreatedAt, &c.UpdatedAt)
+}
+
+// AddContact adds a contact to a partner's profile.
+func (b *Book) AddContact(ctx context.Context, by audit.Actor, partnerID int64, name, email string) (Contact, error) {
+	email, err := field.Email("email", email)
+	if err != nil {
+		return Contact{}, err
+	}
+	if name, err = field.Line("name", name, 1, maxName); err != nil {
+		return Contact{}, err
+	}
+	var c Contact
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		c, err = b.addContact(ctx, tx, by, partnerID, name, email)
+		return err
+	})
+	if err != nil {
+		return Contact{}, fmt.Errorf("add a contact: %w", err)
+	}
+	return c, nil
+}
+
+func (b *Book) addContact(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, name, email string) (Contact, error) {
+	now := b.Now()
+	if err := touch(ctx, tx, partnerID, now); err != nil {
+		return Contact{}, err
+	}
+	key := field.EmailKey(email)
+	n, err := sqldb.One(ctx, tx, scanCounts, `SELECT count(*), count(CASE WHEN email_key = $2 THEN 1 END)
+		FROM contacts WHERE partner_id = $1`, partnerID, key)
+	switch {
+	case err != nil:
+		return Contact{}, err
+	case n.same > 0:
+		return Contact{}, fault.New(fault.Conflict, "contact_exists",
+			"There is a contact with this e-mail address; delete it first to add it anew.").On("email")
+	case n.all >= MaxContacts:
+		return Contact{}, fault.New(fault.Conflict, "too_many_contacts",
+			"A profile has at most %d contacts; delete one first.", MaxContacts)
+	}
+	c, err := sqldb.One(ctx, tx, scanContact, `INSERT INTO contacts (partner_id, name, email, email_key, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $5) RETURNING `+contactColumns, partnerID, name, email, key, now)
+	if err != nil {
+		return Contact{}, err
+	}
+	audit.Record(tx, now, by, "contact.create", subject(partnerID), nil, c.facts())
+	return c, nil
+}
+
+// counts is how many contacts there are, and how many with the new address.
+type counts struct{ all, same int64 }
+
+func scanCounts(r *sqldb.Row, n *counts) error { return r.Scan(&n.all, &n.same) }
+
+// touch marks the profile as changed. It comes first: it also makes those who
+// change the same profile's contacts wait for one another, so that two of them
+// cannot both be the fiftieth.
+func touch(ctx context.Context, tx *sqldb.Tx, partnerID int64, at time.Time) error {
+	_, err := found(sqldb.One(ctx, tx, scan,
+		`UPDATE profiles SET updated_at = $2 WHERE partner_id = $1 RETURNING `+columns, partnerID, at))
+	return err
+}
+
+// DeleteContact removes a contact from a partner's profile.
+func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, contactID int64) error {
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := b.Now()
+		if err := touch(ctx, tx, partnerID, now); err != nil {
+			return err
+		}
+		c, err := sqldb.One(ctx, tx, scanContact,
+			`DELETE FROM contacts WHERE id = $1 AND partner_id = $2 RETURNING `+contactColumns, contactID, partnerID)
+		if errors.Is(err, sqldb.ErrNone) {
+			return fault.New(fault.Missing, "unknown_contact", "There is no such contact; read the profile to see the contacts and their ids.")
+		}
+		if err != nil {
+			return err
+		}
+		audit.Record(tx, now, by, "contact.delete", subject(partnerID), c.facts(), nil)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete a contact: %w", err)
+	}
+	return nil
+}
+
+func (c Contact) facts() audit.Facts {
+	return audit.Facts{"contact_id": c.ID, "name": c.Name, "email": c.Email}
+}

@@ -1,0 +1,204 @@
+// Package profile holds how a partner is reached: its redirect URL and its
+// webhook URL, their validation, and its contacts. It owns the tables profiles
+// and contacts.
+//
+// A partner and its profile are made together and changed through the same calls;
+// the partner itself is package partner's.
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// Profile is how a partner's application is reached. A URL that is not set is
+// empty; one that was never seen to work has the zero time.
+type Profile struct {
+	PartnerID       int64
+	WebhookURL      string
+	WebhookValidAt  time.Time
+	RedirectURL     string
+	RedirectValidAt time.Time
+	RedirectEpoch   int64 // rises with every change of RedirectURL: open codes are void then
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+}
+
+// URLs are the URLs of a partner that is yet to be made; empty ones are not set.
+type URLs struct{ Webhook, Redirect string }
+
+// URLChange is what is to become of the URLs; nil leaves one as it is, an empty
+// one is unset.
+type URLChange struct{ Webhook, Redirect *string }
+
+// Book is the book of profiles.
+type Book struct {
+	DB       *sqldb.DB
+	Partners *partner.Registry
+	Now      func() time.Time
+	Check    Checker
+}
+
+const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at`
+
+func scan(r *sqldb.Row, p *Profile) error {
+	return r.Scan(&p.PartnerID, &p.WebhookURL, &p.WebhookValidAt, &p.RedirectURL, &p.RedirectValidAt, &p.RedirectEpoch, &p.CreatedAt, &p.UpdatedAt)
+}
+
+// found turns the answer that there is no row into the fault for it: every
+// partner has a profile.
+func found(p Profile, err error) (Profile, error) {
+	if errors.Is(err, sqldb.ErrNone) {
+		return Profile{}, partner.Unknown()
+	}
+	return p, err
+}
+
+// Get returns a partner's profile and contacts, which belong together.
+func (b *Book) Get(ctx context.Context, partnerID int64) (Profile, []Contact, error) {
+	var p Profile
+	var contacts []Contact
+	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		p, contacts, err = get(ctx, tx, partnerID)
+		return err
+	})
+	if err != nil {
+		return Profile{}, nil, fmt.Errorf("get a profile: %w", err)
+	}
+	return p, contacts, nil
+}
+
+func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact, error) {
+	asked := sqldb.Ask(tx, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID)
+	contacts, err := sqldb.All(ctx, tx, scanContact,
+		`SELECT `+contactColumns+` FROM contacts WHERE partner_id = $1 ORDER BY id DESC`, partnerID)
+	if err != nil {
+		return Profile{}, nil, err
+	}
+	p, err := asked.One(ctx)
+	p, err = found(p, err)
+	return p, contacts, err
+}
+
+// Enrol makes a partner and its profile in one transaction. The URLs are taken as
+// they are and shown as not validated, unless validate asks for the check first.
+func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls URLs, validate bool, given partner.Credentials) (partner.Partner, Profile, partner.Credentials, error) {
+	var made partner.Partner
+	var keys partner.Credentials
+	var p Profile
+	if err := d.Valid(); err != nil {
+		return made, p, keys, err
+	}
+	n, err := b.news(ctx, URLChange{Webhook: &urls.Webhook, Redirect: &urls.Redirect}, validate)
+	if err != nil {
+		return made, p, keys, err
+	}
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if made, keys, err = b.Partners.Create(ctx, tx, by, d, given); err != nil {
+			return err
+		}
+		p = n.on(Profile{PartnerID: made.ID, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt})
+		tx.Queue(`INSERT INTO profiles (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			p.PartnerID, p.WebhookURL, p.WebhookValidAt, p.RedirectURL, p.RedirectValidAt, p.RedirectEpoch, p.CreatedAt, p.UpdatedAt)
+		if p.WebhookURL != "" || p.RedirectURL != "" {
+			audit.Record(tx, p.CreatedAt, by, "profile.urls", subject(made.ID), nil, p.facts())
+		}
+		return nil
+	})
+	if err != nil {
+		return partner.Partner{}, Profile{}, partner.Credentials{}, fmt.Errorf("enrol a partner: %w", err)
+	}
+	return made, p, keys, nil
+}
+
+// Amend changes a partner and its URLs in one transaction. The URLs are taken as
+// they are, unless validate asks for the check first.
+func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Change, urls URLChange, validate bool) (partner.Partner, Profile, error) {
+	if err := c.Valid(); err != nil {
+		return partner.Partner{}, Profile{}, err
+	}
+	// Nobody's server is called for a partner that does not exist.
+	if _, err := b.Partners.Get(ctx, id); err != nil {
+		return partner.Partner{}, Profile{}, err
+	}
+	n, err := b.news(ctx, urls, validate)
+	if err != nil {
+		return partner.Partner{}, Profile{}, err
+	}
+	var changed partner.Partner
+	var p Profile
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if changed, err = b.Partners.Amend(ctx, tx, by, id, c); err != nil {
+			return err
+		}
+		p, err = b.setURLs(ctx, tx, by, id, n)
+		return err
+	})
+	if err != nil {
+		return partner.Partner{}, Profile{}, fmt.Errorf("amend a partner: %w", err)
+	}
+	return changed, p, nil
+}
+
+// SetURLs changes a partner's URLs once the new ones have passed the check; the
+// old ones serve until then.
+func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, urls URLChange) (Profile, []Contact, error) {
+	n, err := b.news(ctx, urls, true)
+	if err != nil {
+		return Profile{}, nil, err
+	}
+	var p Profile
+	var contacts []Contact
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if _, err = b.setURLs(ctx, tx, by, partnerID, n); err != nil {
+			return err
+		}
+		p, contacts, err = get(ctx, tx, partnerID)
+		return err
+	})
+	if err != nil {
+		return Profile{}, nil, fmt.Errorf("set a partner's URLs: %w", err)
+	}
+	return p, contacts, nil
+}
+
+// setURLs writes what is new. What changes nothing writes nothing.
+func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, n news) (Profile, error) {
+	before, err := lock(ctx, tx, partnerID)
+	if err != nil {
+		return Profile{}, err
+	}
+	after := n.on(before)
+	if after == before {
+		return before, nil
+	}
+	after.UpdatedAt = b.Now()
+	tx.Queue(`UPDATE profiles SET webhook_url = $2, webhook_valid_at = $3, redirect_url = $4, redirect_valid_at = $5,
+		redirect_epoch = $6, updated_at = $7 WHERE partner_id = $1`, partnerID,
+		after.WebhookURL, after.WebhookValidAt, after.RedirectURL, after.RedirectValidAt, after.RedirectEpoch, after.UpdatedAt)
+	audit.Record(tx, after.UpdatedAt, by, "profile.urls", subject(partnerID), before.facts(), after.facts())
+	return after, nil
+}
+
+// lock takes the profile's row for the rest of the transaction: whoever changes a
+// profile or its contacts does so one after another.
+func lock(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, error) {
+	return found(sqldb.One(ctx, tx, scan,
+		`UPDATE profiles SET updated_at = updated_at WHERE partner_id = $1 RETURNING `+columns, partnerID))
+}
+
+func subject(partnerID int64) string { return "partner:" + strconv.FormatInt(partnerID, 10) }
+
+func (p Profile) facts() audit.Facts {
+	return audit.Facts{
+		"webhook_url": p.WebhookURL, "webhook_valid": !p.WebhookValidAt.IsZero(),
+		"redirect_url": p.RedirectURL, "redirect_valid": !p.RedirectValidAt.IsZero(),
+	}
+}
