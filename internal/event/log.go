@@ -35,11 +35,10 @@ type List struct {
 const columns = `id, partner_id, license_id, license_key, kind, tier, previous_tier, reason, event_ms, created_at`
 
 func scan(r *sqldb.Row, e *Event) error {
-	var kind int
-	var reason string
 	var ms int64
-	err := r.Scan(&e.ID, &e.PartnerID, &e.LicenseID, &e.LicenseKey, &kind, &e.Tier, &e.PreviousTier, &reason, &ms, &e.CreatedAt)
-	e.Kind, e.Reason, e.At = Kind(kind), Reason(reason), time.UnixMilli(ms).UTC()
+	err := r.Scan(&e.ID, &e.PartnerID, &e.LicenseID, &e.LicenseKey, (*int)(&e.Kind), &e.Tier, &e.PreviousTier, (*string)(&e.Reason),
+		&ms, &e.CreatedAt)
+	e.At = time.UnixMilli(ms).UTC()
 	return err
 }
 

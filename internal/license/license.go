@@ -125,11 +125,10 @@ const columns = `id, partner_id, ord, license_key, redemption_id, status, tier, 
 	event_ms, created_at, updated_at`
 
 func scan(r *sqldb.Row, l *License) error {
-	var status, held int
 	var ms int64
-	err := r.Scan(&l.ID, &l.PartnerID, &l.Ord, &l.Key, &l.RedemptionID, &status, &l.Tier, &l.OwnerID, &l.Redeemed, &l.Released,
-		&held, &l.Erased, &l.Epoch, &ms, &l.CreatedAt, &l.UpdatedAt)
-	l.Status, l.Held, l.eventAt = event.Status(status), Hold(held), time.UnixMilli(ms).UTC()
+	err := r.Scan(&l.ID, &l.PartnerID, &l.Ord, &l.Key, &l.RedemptionID, (*int)(&l.Status), &l.Tier, &l.OwnerID, &l.Redeemed,
+		&l.Released, (*int)(&l.Held), &l.Erased, &l.Epoch, &ms, &l.CreatedAt, &l.UpdatedAt)
+	l.eventAt = time.UnixMilli(ms).UTC()
 	return err
 }
 

@@ -23,12 +23,6 @@ type List struct {
 	More     bool  // whether a next page exists, when Total is unknown
 }
 
-// counted is a row of a page that carries the list's total.
-type counted struct {
-	License
-	total int64
-}
-
 // List lists a partner's licenses in order of creation.
 func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
 	var list List
@@ -50,18 +44,8 @@ func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p page.P
 // shown are the columns that a partner sees; the hot list reads no others.
 const shown = `license_key, redemption_id, status, tier, created_at, updated_at`
 
-func scanCounted(r *sqldb.Row, c *counted) error {
-	var status int
-	err := r.Scan(&c.Key, &c.RedemptionID, &status, &c.Tier, &c.CreatedAt, &c.UpdatedAt, &c.total)
-	c.Status = event.Status(status)
-	return err
-}
-
 func scanShown(r *sqldb.Row, l *License) error {
-	var status int
-	err := r.Scan(&l.Key, &l.RedemptionID, &status, &l.Tier, &l.CreatedAt, &l.UpdatedAt)
-	l.Status = event.Status(status)
-	return err
+	return r.Scan(&l.Key, &l.RedemptionID, (*int)(&l.Status), &l.Tier, &l.CreatedAt, &l.UpdatedAt)
 }
 
 // byOrdinal reads a page as a range of ordinals, in one statement and at the
@@ -72,16 +56,14 @@ func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p page.Page) 
 	if p.Order == page.OldestFirst {
 		within = `ord > $2 AND ord <= $2 + $3 ORDER BY ord ASC`
 	}
-	rows, err := sqldb.All(ctx, r.DB, scanCounted, `SELECT `+shown+`, `+total+` FROM licenses
-		WHERE partner_id = $1 AND `+within, partnerID, p.Offset(), p.Limit)
-	if err != nil {
-		return List{}, err
-	}
-	list := List{Licenses: make([]License, len(rows))}
-	for i := range rows {
-		list.Licenses[i], list.Total = rows[i].License, rows[i].total
-	}
-	if len(rows) == 0 { // past the end: no row tells the total
+	list := List{Licenses: make([]License, 0, p.Limit)}
+	// Each row is scanned to where it stays, and each tells the total.
+	_, err := sqldb.All(ctx, r.DB, func(r *sqldb.Row, _ *struct{}) error {
+		list.Licenses = append(list.Licenses, License{})
+		l := &list.Licenses[len(list.Licenses)-1]
+		return r.Scan(&l.Key, &l.RedemptionID, (*int)(&l.Status), &l.Tier, &l.CreatedAt, &l.UpdatedAt, &list.Total)
+	}, `SELECT `+shown+`, `+total+` FROM licenses WHERE partner_id = $1 AND `+within, partnerID, p.Offset(), p.Limit)
+	if err == nil && len(list.Licenses) == 0 { // past the end: no row tells the total
 		list.Total, err = sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1`, partnerID)
 	}
 	return list, err

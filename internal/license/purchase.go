@@ -71,11 +71,8 @@ type Sale struct {
 const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, created_at, content, answer`
 
 func scanSale(r *sqldb.Row, s *Sale) error {
-	var kind int
-	err := r.Scan(&s.ID, &s.PartnerID, &kind, &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
+	return r.Scan(&s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
 		&s.CreatedAt, &s.content, &s.answer)
-	s.Kind = PurchaseKind(kind)
-	return err
 }
 
 // askSale asks whether an external id was used before.

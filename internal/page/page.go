@@ -110,7 +110,7 @@ func (p Page) Links(u *url.URL, total int64, more bool) string {
 		q := u.Query()
 		q.Set("page", strconv.FormatInt(number, 10))
 		q.Set("limit", strconv.FormatInt(p.Limit, 10))
-		parts = append(parts, "<"+u.Path+"?"+q.Encode()+`>; rel="`+rel+`"`)
+		parts = append(parts, "<"+u.EscapedPath()+"?"+q.Encode()+`>; rel="`+rel+`"`)
 	}
 	add("first", 1)
 	last := p.Number

@@ -203,7 +203,7 @@ func (c *liteConn) run(st *statement) error {
 }
 
 func (c *liteConn) step(s *sqlite3.Stmt, st *statement) error {
-	row := Row{src: liteRow{s}}
+	row := Row{lite: s}
 	for s.Step() {
 		if st.each == nil {
 			continue
@@ -254,9 +254,7 @@ func bind1(s *sqlite3.Stmt, n int, arg any) error {
 	}
 }
 
-type liteRow struct{ *sqlite3.Stmt }
-
-func (r liteRow) scan(dest []any) error {
+func scanLite(r *sqlite3.Stmt, dest []any) error {
 	if n := r.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("%d columns for %d places", n, len(dest))
 	}

@@ -218,7 +218,7 @@ func (s *pgSession) commit(ctx context.Context) error {
 // take reads an answer to its end.
 func (s *statement) take(rows pgx.Rows) error {
 	defer rows.Close()
-	row := Row{src: pgRow{rows}}
+	row := Row{pg: rows}
 	for rows.Next() {
 		if s.each == nil {
 			continue
@@ -240,17 +240,6 @@ func pgArgs(args []any) []any {
 		}
 	}
 	return args
-}
-
-type pgRow struct{ pgx.Rows }
-
-func (r pgRow) scan(dest []any) error {
-	for i, d := range dest {
-		if t, ok := d.(*time.Time); ok {
-			dest[i] = (*nanos)(t)
-		}
-	}
-	return r.Scan(dest...)
 }
 
 // nanos scans a stored time.

@@ -4,21 +4,35 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/ncruces/go-sqlite3"
 )
 
-// Row is one row of an answer, valid while its scan function runs.
+// Row is one row of an answer, valid while its scan function runs. It holds the
+// row as its database has it: one of the two.
 type Row struct {
-	src source
-}
-
-// source is a row as its database has it.
-type source interface {
-	scan(dest []any) error
+	lite *sqlite3.Stmt
+	pg   pgx.Rows
+	dest []any // reused from row to row
 }
 
 // Scan copies the row's columns, in order, into dest: pointers to int, int64,
-// string, bool, time.Time, or to a type made of int, int64 or string.
-func (r *Row) Scan(dest ...any) error { return r.src.scan(dest) }
+// string, bool, time.Time, or to a type made of int, int64 or string. It keeps
+// dest on the caller's stack: lists are long.
+func (r *Row) Scan(dest ...any) error {
+	if r.lite != nil {
+		return scanLite(r.lite, dest)
+	}
+	r.dest = r.dest[:0]
+	for _, d := range dest {
+		if t, ok := d.(*time.Time); ok {
+			d = (*nanos)(t)
+		}
+		r.dest = append(r.dest, d)
+	}
+	return r.pg.Scan(r.dest...)
+}
 
 // toNanos is how a time is stored.
 func toNanos(t time.Time) int64 {

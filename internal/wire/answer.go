@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"claviger/internal/page"
+)
+
+// Envelope is the list envelope of the specification. Make it with List, so
+// that an empty one has items [] and not null.
+type Envelope[T any] struct {
+	Size  int `json:"size"`
+	Items []T `json:"items"`
+}
+
+// List puts items into their envelope.
+func List[T any](items []T) Envelope[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return Envelope[T]{Size: len(items), Items: items}
+}
+
+// ListOf puts items into their envelope, each turned into its wire form by conv.
+func ListOf[S, T any](items []S, conv func(S) T) Envelope[T] {
+	out := make([]T, len(items))
+	for i := range items {
+		out[i] = conv(items[i])
+	}
+	return Envelope[T]{Size: len(out), Items: out}
+}
+
+// buffers are the pooled buffers of answers. One that grew past maxPooled is
+// left to the collector, so that a single huge answer does not stay in memory.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooled = 256 << 10
+
+// release gives a buffer back, with what it has grown to.
+func release(p *[]byte, b []byte) {
+	if cap(b) <= maxPooled {
+		*p = b[:0]
+		buffers.Put(p)
+	}
+}
+
+// Encode returns v as the doors write JSON: compact, without HTML escaping and
+// without a newline at the end.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := encode(&b, v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func encode(b *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	b.Truncate(b.Len() - 1)
+	return nil
+}
+
+// JSON answers v. It is encoded before the status is written, so an error of
+// encoding can still be answered: return it from the handler.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	p := buffers.Get().(*[]byte)
+	b := bytes.NewBuffer(*p)
+	if err := encode(b, v); err != nil {
+		return err
+	}
+	err := Raw(w, status, b.Bytes())
+	release(p, b.Bytes())
+	return err
+}
+
+// Append answers the JSON that write appends to a pooled buffer. It is for the
+// hot lists; write must not keep the buffer.
+func Append(w http.ResponseWriter, status int, write func([]byte) []byte) error {
+	p := buffers.Get().(*[]byte)
+	b := write(*p)
+	err := Raw(w, status, b)
+	release(p, b)
+	return err
+}
+
+// Raw answers a body that is JSON already.
+func Raw(w http.ResponseWriter, status int, body []byte) error {
+	return send(w, status, "application/json", body)
+}
+
+// Text answers plain text.
+func Text(w http.ResponseWriter, status int, text string) error {
+	return send(w, status, "text/plain; charset=utf-8", []byte(text))
+}
+
+// None answers a status without a body.
+func None(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// sendError is the failure to send an answer: its reader has gone.
+type sendError struct{ err error }
+
+// Error says what failed.
+func (e *sendError) Error() string { return "send the answer: " + e.err.Error() }
+
+// Unwrap returns the error of the connection.
+func (e *sendError) Unwrap() error { return e.err }
+
+func send(w http.ResponseWriter, status int, contentType string, body []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		return &sendError{err}
+	}
+	return nil
+}
+
+// PageHeaders sets Link and, when total is known (not negative), X-Total-Count.
+// more says whether there is a next page when total is not known.
+func PageHeaders(w http.ResponseWriter, r *http.Request, p page.Page, total int64, more bool) {
+	h := w.Header()
+	h.Set("Link", p.Links(r.URL, total, more))
+	if total >= 0 {
+		h.Set("X-Total-Count", strconv.FormatInt(total, 10))
+	}
+}

@@ -1,0 +1,111 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"claviger/internal/fault"
+	"claviger/internal/wire"
+)
+
+// seeds are bodies from which both fuzz tests start.
+var seeds = []string{
+	``, ` `, `{}`, `null`, `[]`, `{"email":"a@b.example","name":"x","tier":3}`, `{"user":{"email":"u"},"scopes":["a"]}`,
+	`{"email":"a","email":"b"}`, `{"email":"\u0000"}`, `{"email":"\ud800"}`, "{\"email\":\"\xff\"}", `{"tier":1e400}`, `{"from":"2026-01-01T00:00:00Z"}`,
+	`email=a%40b.example&name=x&tier=3`, `email=%FF`, `email=%00`, `a;b`, `{"email":"x&name=y"}`, "\ufeff{}", `{"quantity":-0}`, `{"validate":tru`,
+}
+
+// checkDecoded holds for whatever a sender sends: it is either a fault of 400
+// or 422, or every string that came out is text a database takes.
+func checkDecoded(t *testing.T, got order, err error) {
+	t.Helper()
+	if err != nil {
+		f := fault.Of(err)
+		if f == nil || f.Kind != fault.Invalid && f.Kind != fault.Unprocessable {
+			t.Fatalf("got %v, want a fault of the sender", err)
+		}
+		if !utf8.ValidString(f.Text) || len(f.Text) > 1000 {
+			t.Fatalf("the message is not fit for showing: %q", f.Text)
+		}
+		return
+	}
+	all := append([]string{got.Email, got.Hidden, got.Untagged}, got.Scopes...)
+	if got.Name != nil {
+		all = append(all, *got.Name)
+	}
+	if got.User != nil {
+		all = append(all, got.User.Email, got.User.Name)
+	}
+	for _, s := range all {
+		if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
+			t.Fatalf("let through %q", s)
+		}
+	}
+	if got.Hidden != "" || got.Untagged != "" {
+		t.Fatalf("set a field that is no member: %+v", got)
+	}
+}
+
+func FuzzDecodeJSON(f *testing.F) {
+	for _, s := range seeds {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var got order
+		_, err := wire.DecodeJSON(httptest.NewRecorder(), post(jsonType, body), &got)
+		checkDecoded(t, got, err)
+		var members map[string]json.RawMessage
+		if err != nil || json.Unmarshal([]byte(body), &members) != nil {
+			return
+		}
+		var email string
+		if raw, ok := members["email"]; ok && json.Unmarshal(raw, &email) == nil && email != got.Email {
+			t.Fatalf("email is %q, encoding/json reads %q", got.Email, email)
+		}
+		var cents int64
+		if raw, ok := members["amount_cents"]; ok && json.Unmarshal(raw, &cents) == nil && cents != got.Cents {
+			t.Fatalf("amount_cents is %d, encoding/json reads %d", got.Cents, cents)
+		}
+	})
+}
+
+func FuzzDecodeForm(f *testing.F) {
+	for _, s := range seeds {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var got order
+		err := wire.Decode(httptest.NewRecorder(), post(formType, body), &got)
+		checkDecoded(t, got, err)
+		values, bad := url.ParseQuery(strings.TrimSpace(body))
+		if err == nil && bad == nil && !json.Valid([]byte(strings.TrimPrefix(body, "\ufeff"))) && !strings.HasPrefix(body, "\ufeff") && values.Get("email") != got.Email {
+			t.Fatalf("email is %q, net/url reads %q", got.Email, values.Get("email"))
+		}
+	})
+}
+
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{"", "page=1", "page=1&page=2", "page=%FF", "page=%00", "page=%zz", "a;b", "%ff=%ff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.URL.RawQuery = query
+		q, err := wire.Query(r, "page", "status")
+		if err != nil {
+			if !fault.Is(err, "invalid_parameter") {
+				t.Fatalf("got %v", err)
+			}
+			return
+		}
+		for _, name := range []string{"page", "status"} {
+			if v := q.Get(name); !utf8.ValidString(v) || strings.Contains(v, "\x00") || len(q[name]) > 1 {
+				t.Fatalf("let through %q", q[name])
+			}
+		}
+	})
+}

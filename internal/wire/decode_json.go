@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"claviger/internal/fault"
+)
+
+// checkJSON says where body is not one JSON value, or nil.
+func checkJSON(body []byte) error {
+	var whole json.RawMessage
+	err := json.Unmarshal(body, &whole)
+	if err == nil {
+		return nil
+	}
+	at := int64(len(body))
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = s.Offset
+	}
+	return invalidBody("The body is not valid JSON: %s, at %s.", err, position(body, at))
+}
+
+// position says in words where offset is, as people count.
+func position(body []byte, offset int64) string {
+	before := body[:max(min(offset-1, int64(len(body))), 0)]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf("line %d, column %d", line, column)
+}
+
+// decodeJSON reads a valid JSON text into the struct v.
+func decodeJSON(body []byte, v reflect.Value) error {
+	if body[0] != '{' {
+		return invalidBody("The body must be a JSON object, not %s.", kindOf(body))
+	}
+	if err := decodeObject(body, v, ""); err != nil {
+		return err
+	}
+	if !utf8.Valid(body) {
+		// Every value was text, so it is the name of a member that is not.
+		return invalidBody("The body is not valid UTF-8.")
+	}
+	return nil
+}
+
+// members calls visit with each member of a valid JSON object, in order.
+func members(object []byte, visit func(name string, value []byte) error) error {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return fmt.Errorf("read an object: %w", err)
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return fmt.Errorf("read the name of a member: %w", err)
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return fmt.Errorf("read the member %v: %w", name, err)
+		}
+		if err := visit(name.(string), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeObject reads a valid JSON object into the struct v; prefix is where it
+// stands in the body.
+func decodeObject(object []byte, v reflect.Value, prefix string) error {
+	s := shapeOf(v.Type())
+	seen := make(map[string]bool, len(s.fields))
+	return members(object, func(name string, value []byte) error {
+		index, known := s.fields[name]
+		switch {
+		case !known && !utf8.Valid(value):
+			return notText(prefix + short(name))
+		case !known:
+			return nil
+		case seen[name]:
+			return twice(prefix + name)
+		}
+		seen[name] = true
+		return setJSON(v.FieldByIndex(index), value, prefix+name)
+	})
+}
+
+// setJSON sets v, which is the member at path, to a valid JSON value.
+func setJSON(v reflect.Value, value []byte, path string) error {
+	if string(value) == "null" {
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return setJSON(v.Elem(), value, path)
+	case reflect.String:
+		s, err := textOf(value, path)
+		v.SetString(s)
+		return err
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if kindOf(value) != aNumber {
+			return wrongType(path, aWhole, value)
+		}
+		return setInt(v, string(value), path)
+	case reflect.Bool:
+		if kindOf(value) != aBool {
+			return wrongType(path, aBool, value)
+		}
+		v.SetBool(value[0] == 't')
+		return nil
+	case reflect.Struct:
+		return setStruct(v, value, path)
+	case reflect.Slice:
+		return setSlice(v, value, path)
+	default:
+		return fmt.Errorf("the member %s is a %s, which no body holds", path, v.Type())
+	}
+}
+
+// setStruct sets a nested object, or a Time.
+func setStruct(v reflect.Value, value []byte, path string) error {
+	if v.Type() == timeType {
+		s, err := textOf(value, path)
+		if err != nil {
+			return err
+		}
+		return setTime(v, s, path)
+	}
+	if value[0] != '{' {
+		return wrongType(path, "an object", value)
+	}
+	return decodeObject(value, v, path+".")
+}
+
+// setSlice sets a slice to the elements of an array.
+func setSlice(v reflect.Value, value []byte, path string) error {
+	if value[0] != '[' {
+		return wrongType(path, "an array", value)
+	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(value, &elements); err != nil {
+		return fmt.Errorf("read the array %s: %w", path, err)
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
+	for i, e := range elements {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		if string(e) == "null" {
+			return wrongType(at, "a value", e)
+		}
+		if err := setJSON(v.Index(i), e, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textOf reads a JSON string. encoding/json puts U+FFFD in place of what is not
+// Unicode; we refuse it, so that what we store is what was sent.
+func textOf(value []byte, path string) (string, error) {
+	if kindOf(value) != aString {
+		return "", wrongType(path, aString, value)
+	}
+	if !utf8.Valid(value) {
+		return "", notText(path)
+	}
+	var s string
+	if err := json.Unmarshal(value, &s); err != nil {
+		return "", fmt.Errorf("read the string %s: %w", path, err)
+	}
+	if n := strings.Count(s, "\ufffd"); n > 0 {
+		raw := strings.ToLower(string(value))
+		if n > strings.Count(raw, "\ufffd")+strings.Count(raw, `\ufffd`) {
+			return "", notText(path)
+		}
+	}
+	return s, checkText(s, path)
+}
+
+// The sorts of JSON values, in words.
+const (
+	aString = "a string"
+	aNumber = "a number"
+	aBool   = "true or false"
+	aWhole  = "a whole number"
+)
+
+// kindOf says what a valid JSON value is.
+func kindOf(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return aString
+	case 't', 'f':
+		return aBool
+	case 'n':
+		return "null"
+	}
+	return aNumber
+}
+
+func wrongType(path, want string, got []byte) error {
+	return invalidBody("%s must be %s, not %s.", path, want, kindOf(got)).On(path)
+}
+
+func twice(path string) error {
+	return invalidBody("%s is given more than once.", path).On(path)
+}
+
+func notText(path string) error {
+	return invalidBody("%s is not valid UTF-8.", path).On(path)
+}
+
+// checkText refuses the one character that no database column takes.
+func checkText(s, path string) error {
+	if strings.Contains(s, "\x00") {
+		return fault.Field(path, "must not contain a NUL character.")
+	}
+	return nil
+}
+
+// short cuts a name that the sender made up to a length fit for a message.
+func short(name string) string {
+	const most = 40
+	if utf8.RuneCountInString(name) <= most {
+		return name
+	}
+	return string([]rune(name)[:most]) + "…"
+}

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+
+	"claviger/internal/fault"
+)
+
+// Handler serves a request of an authenticated caller. What it returns is
+// answered by Fail; nil means that it has answered.
+type Handler[P any] func(w http.ResponseWriter, r *http.Request, who P) error
+
+// Door makes routes that know who calls. P is whom the door's callers are, such
+// as a partner or an operator's token.
+type Door[P any] struct {
+	// Authenticate finds out who calls. It returns a fault of kind Unknown when
+	// the credentials are missing (code NoCredentials) or wrong.
+	Authenticate func(r *http.Request) (P, error)
+
+	// Name is the caller in the request line, such as "partner:3". It must not
+	// be a secret. The rate limit is kept under it too, unless Bucket is set.
+	Name func(P) string
+
+	// Bucket is what the rate limit is kept under, when it is not the name.
+	Bucket func(r *http.Request, who P) string
+
+	// Limit is how often a caller may call. Nil: as often as it likes.
+	Limit *Limiter
+
+	// Guard is how often one client address may present wrong credentials
+	// before it is made to wait, right credentials or not. The price: a stale
+	// key in one program of a partner can hold up its others behind the same
+	// address. Nil: no guard.
+	Guard *Limiter
+}
+
+// Route makes a route for authenticated callers. Each of may is asked in turn
+// whether this caller may at all; the first error is the answer.
+func (d *Door[P]) Route(method, path string, h Handler[P], may ...func(P) error) Route {
+	return Route{Method: method, Path: path, handle: func(w http.ResponseWriter, r *http.Request) error {
+		who, err := d.enter(w, r)
+		if err != nil {
+			return err
+		}
+		for _, ask := range may {
+			if err := ask(who); err != nil {
+				return err
+			}
+		}
+		return h(w, r, who)
+	}}
+}
+
+// enter authenticates the caller and counts the call.
+func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
+	var nobody P
+	if after, held := d.Guard.held(client(r)); held {
+		f := fault.New(fault.Throttled, "too_many_failures", "Too many calls with wrong credentials came from this address. Wait, then call with the right ones.")
+		f.After = after
+		return nobody, f
+	}
+	who, err := d.Authenticate(r)
+	if err != nil {
+		if f := fault.Of(err); f != nil && f.Kind == fault.Unknown && f.Code != NoCredentials {
+			d.Guard.Take(client(r))
+		}
+		return nobody, err
+	}
+	name := d.Name(who)
+	NoteOf(r.Context()).Who = name
+	if d.Bucket != nil {
+		name = d.Bucket(r, who)
+	}
+	quota := d.Limit.Take(name)
+	quota.Header(w.Header())
+	if !quota.OK {
+		f := fault.New(fault.Throttled, "rate_limited", "Too many requests: %d a minute are allowed. Wait as long as Retry-After says.", quota.Limit)
+		f.After = quota.After
+		return nobody, f
+	}
+	return who, nil
+}
+
+// NoCredentials is the code of a request that presents none. It does not count
+// as an attempt to guess.
+const NoCredentials = "missing_credentials"
+
+// Credential returns the secret a request presents: as a bearer token, or in
+// one of the named headers. None, or an Authorization header of another scheme,
+// is a fault.
+func Credential(r *http.Request, headers ...string) (string, error) {
+	for _, name := range headers {
+		if v := strings.TrimSpace(r.Header.Get(name)); v != "" {
+			return v, nil
+		}
+	}
+	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
+		return token, nil
+	}
+	hint := "Authorization: Bearer <secret>"
+	if len(headers) > 0 {
+		hint += " or " + headers[0] + ": <secret>"
+	}
+	return "", fault.New(fault.Unknown, NoCredentials, "This call needs credentials. Send the header %s.", hint)
+}

@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/fault"
+)
+
+// StatusGone is what a request whose client went away is recorded as. It is
+// nobody's answer: there is no one left to read it.
+const StatusGone = 499
+
+// statuses is the one place where a kind of fault becomes an HTTP status.
+var statuses = map[fault.Kind]int{
+	fault.Invalid:       http.StatusBadRequest,
+	fault.Unknown:       http.StatusUnauthorized,
+	fault.Forbidden:     http.StatusForbidden,
+	fault.Missing:       http.StatusNotFound,
+	fault.Conflict:      http.StatusConflict,
+	fault.TooLarge:      http.StatusRequestEntityTooLarge,
+	fault.Unsupported:   http.StatusUnsupportedMediaType,
+	fault.Unprocessable: http.StatusUnprocessableEntity,
+	fault.Throttled:     http.StatusTooManyRequests,
+}
+
+// Status is the HTTP status of a kind of fault.
+func Status(kind fault.Kind) int {
+	if s, ok := statuses[kind]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+// problem is the error body.
+type problem struct {
+	Error     string `json:"error"`
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+	Field     string `json:"field,omitempty"`
+	Checks    any    `json:"checks,omitempty"`
+}
+
+// Fail answers err and records it in the request's note. A fault is shown; any
+// other error is shown as an internal one, with the request id and nothing
+// else. What ran out of time, or was cut off by a stop, is 503: try again.
+func Fail(w http.ResponseWriter, r *http.Request, err error) {
+	note := NoteOf(r.Context())
+	note.Err = err
+	if _, broken := errors.AsType[*sendError](err); broken || errors.Is(r.Context().Err(), context.Canceled) {
+		note.Gone = true
+	}
+	if sent, ok := w.(interface{ Written() bool }); ok && sent.Written() {
+		return
+	}
+	if note.Gone {
+		w.WriteHeader(StatusGone)
+		return
+	}
+	if errors.Is(r.Context().Err(), context.DeadlineExceeded) && fault.Of(err) == nil {
+		// Whatever a room made of it, the time was up.
+		err = context.DeadlineExceeded
+	}
+	status, p := problemOf(w.Header(), err)
+	p.RequestID = note.ID
+	// An error body holds strings alone, but for the checks: without those it
+	// always encodes.
+	if JSON(w, status, p) != nil && p.Checks != nil {
+		p.Checks = nil
+		_ = JSON(w, status, p)
+	}
+}
+
+// problemOf chooses status, headers and body of an error.
+func problemOf(h http.Header, err error) (int, problem) {
+	if f := fault.Of(err); f != nil {
+		if f.Kind == fault.Unknown {
+			h.Set("WWW-Authenticate", "Bearer")
+		}
+		if f.Kind == fault.Throttled {
+			h.Set("Retry-After", seconds(max(f.After, time.Second)))
+		}
+		return Status(f.Kind), problem{Error: f.Code, Message: f.Text, Field: f.Field, Checks: f.Detail}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		h.Set("Retry-After", "2")
+		return http.StatusServiceUnavailable, problem{
+			Error:   "unavailable",
+			Message: "The service could not answer in time. Try again in a moment.",
+		}
+	}
+	return http.StatusInternalServerError, problem{
+		Error:   "internal_error",
+		Message: "Something went wrong on our side. Try again; if it lasts, report the request id.",
+	}
+}
+
+// seconds rounds d up to whole seconds, as the headers count them.
+func seconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}

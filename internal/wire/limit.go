@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"container/list"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// DefaultKeys is how many keys a Limiter keeps account of unless told otherwise.
+const DefaultKeys = 10_000
+
+// Limiter allows each key so many calls a minute, by a bucket that holds a
+// minute's worth and fills evenly. It remembers a bounded number of keys: the
+// one longest not seen is forgotten first, and then starts with a full bucket.
+// A nil Limiter, and one whose PerMinute is not positive, allows everything.
+type Limiter struct {
+	PerMinute int
+	Keys      int              // how many keys are kept; DefaultKeys when not positive
+	Now       func() time.Time // the clock; time.Now when nil
+
+	mu      sync.Mutex
+	buckets map[string]*list.Element // of *bucket
+	recent  list.List                // most recently seen first
+}
+
+type bucket struct {
+	key  string
+	rate *rate.Limiter
+}
+
+// Quota is where a key stands after a call.
+type Quota struct {
+	OK        bool          // the call is within the limit
+	Limit     int           // calls a minute; 0 when there is no limit
+	Remaining int           // calls that may follow at once
+	Reset     time.Duration // until the bucket is full again
+	After     time.Duration // until the next call is allowed, when this one is not
+}
+
+// Header sets the RateLimit headers, when there is a limit.
+func (q Quota) Header(h http.Header) {
+	if q.Limit <= 0 {
+		return
+	}
+	h.Set("RateLimit-Limit", strconv.Itoa(q.Limit))
+	h.Set("RateLimit-Remaining", strconv.Itoa(q.Remaining))
+	h.Set("RateLimit-Reset", seconds(q.Reset))
+}
+
+// Take counts a call of key.
+func (l *Limiter) Take(key string) Quota { return l.count(key, 1) }
+
+// held reports whether key has used up its calls, without counting one, and
+// how long until there is one again.
+func (l *Limiter) held(key string) (time.Duration, bool) {
+	q := l.count(key, 0)
+	return q.After, q.Limit > 0 && q.Remaining == 0
+}
+
+func (l *Limiter) count(key string, n int) Quota {
+	if l == nil || l.PerMinute <= 0 {
+		return Quota{OK: true}
+	}
+	now := time.Now()
+	if l.Now != nil {
+		now = l.Now()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bucket(key, n > 0)
+	if b == nil {
+		return Quota{OK: true, Limit: l.PerMinute, Remaining: l.PerMinute}
+	}
+	ok := b.AllowN(now, n)
+	tokens := b.TokensAt(now)
+	q := Quota{OK: ok, Limit: l.PerMinute, Remaining: max(int(tokens), 0)}
+	q.Reset = l.refill(float64(l.PerMinute) - tokens)
+	if tokens < 1 {
+		q.After = l.refill(1 - tokens)
+	}
+	return q
+}
+
+// refill is how long it takes to gain so many calls.
+func (l *Limiter) refill(tokens float64) time.Duration {
+	return time.Duration(tokens / float64(l.PerMinute) * float64(time.Minute))
+}
+
+// bucket returns the bucket of key as the most recently seen one. An unknown
+// key gets one if create is set, in place of the oldest when there is no room.
+func (l *Limiter) bucket(key string, create bool) *rate.Limiter {
+	if e, ok := l.buckets[key]; ok {
+		l.recent.MoveToFront(e)
+		return e.Value.(*bucket).rate
+	}
+	if !create {
+		return nil
+	}
+	keys := l.Keys
+	if keys <= 0 {
+		keys = DefaultKeys
+	}
+	if l.buckets == nil {
+		l.buckets = make(map[string]*list.Element)
+	}
+	for len(l.buckets) >= keys {
+		oldest := l.recent.Back()
+		delete(l.buckets, l.recent.Remove(oldest).(*bucket).key)
+	}
+	b := &bucket{key: key, rate: rate.NewLimiter(rate.Limit(float64(l.PerMinute)/60), l.PerMinute)}
+	l.buckets[key] = l.recent.PushFront(b)
+	return b.rate
+}

@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Note is what is learnt of a request while it runs and written out once at its
+// end, as one line. It belongs to the goroutine that serves the request.
+type Note struct {
+	ID     string // the request id, answered as X-Request-Id and in error bodies
+	Client string // the address of the client, behind declared proxies
+	Route  string // the path pattern that matched, "" when none did
+	Who    string // who was authenticated, such as "partner:3"
+	Err    error  // why the request failed inside; faults of the sender are here too
+	Gone   bool   // the client went away before it was answered
+}
+
+type noteKey struct{}
+
+// Begin puts a new note into the context. httpd calls it once per request; a
+// mux that is served without httpd, as in tests, does so itself.
+func Begin(ctx context.Context, id, client string) (context.Context, *Note) {
+	n := &Note{ID: id, Client: client}
+	return context.WithValue(ctx, noteKey{}, n), n
+}
+
+// NoteOf returns the note of the request that ctx belongs to. Outside a request
+// it returns an empty one that nobody reads, never nil.
+func NoteOf(ctx context.Context) *Note {
+	if n, ok := ctx.Value(noteKey{}).(*Note); ok {
+		return n
+	}
+	return &Note{}
+}
+
+// RequestID returns the id of the request that ctx belongs to, "" outside one.
+func RequestID(ctx context.Context) string { return NoteOf(ctx).ID }
+
+// NewRequestID makes a request id: req_ and 26 random lower-case letters and digits.
+func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()) }
+
+// client is the address failed authentications are counted under: that of the
+// note, or of the connection where there is none.
+func client(r *http.Request) string {
+	host := NoteOf(r.Context()).Client
+	if host == "" {
+		host, _, _ = net.SplitHostPort(r.RemoteAddr)
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	addr = addr.Unmap().WithZone("")
+	if addr.Is4() {
+		return addr.String()
+	}
+	// A household has a whole /64 of IPv6 addresses, so those count as one.
+	p, _ := addr.Prefix(64)
+	return p.String()
+}

@@ -1,0 +1,100 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"claviger/internal/wire"
+)
+
+const layout = "2006-01-02T15:04:05.000000Z"
+
+func TestAppendTimeIsFormat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		zone := time.FixedZone("", rapid.IntRange(-14*3600, 14*3600).Draw(t, "offset"))
+		// From the year 0 to past the year 9999, and a bit on either side.
+		at := time.Unix(rapid.Int64Range(-63_000_000_000, 260_000_000_000).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).In(zone)
+		if got, want := string(wire.AppendTime([]byte("x"), at)), "x"+at.UTC().Format(layout); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	})
+	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Date(2026, 12, 31, 23, 59, 59, 999_999_999, time.UTC)} {
+		if got, want := string(wire.AppendTime(nil, at)), at.UTC().Format(layout); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestTimeGoesThereAndBack(t *testing.T) {
+	type answer struct {
+		At   wire.Time `json:"at"`
+		None wire.Time `json:"none,omitzero"`
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 600_000, time.UTC)
+	b, err := json.Marshal(answer{At: wire.Time(at)})
+	if want := `{"at":"2026-01-02T03:04:05.000600Z"}`; err != nil || string(b) != want {
+		t.Fatalf("got %s, %v, want %s", b, err, want)
+	}
+	var back answer
+	if err := json.Unmarshal(b, &back); err != nil || !time.Time(back.At).Equal(at) {
+		t.Errorf("read back %v, %v", back, err)
+	}
+	for _, bad := range []string{`{"at":5}`, `{"at":"today"}`} {
+		if err := json.Unmarshal([]byte(bad), &back); err == nil {
+			t.Errorf("took %s", bad)
+		}
+	}
+}
+
+// encoded is what encoding/json writes without HTML escaping.
+func encoded(t fatal, v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// fatal is what a test and a property have in common.
+type fatal interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func checkString(t fatal, s string) {
+	if got, want := string(wire.AppendString([]byte("x"), s)), "x"+encoded(t, s); got != want {
+		t.Fatalf("%q: got %s, want %s", s, got, want)
+	}
+}
+
+func TestAppendStringIsEncodingJSON(t *testing.T) {
+	for c := range 256 {
+		checkString(t, "a"+string([]byte{byte(c)})+"b")
+		checkString(t, "a"+string(rune(c))+"b")
+	}
+	checkString(t, "\u2028 \u2029 \u202a <&> \ufffd \xff\xfe \xed\xa0\x80 😀")
+	rapid.Check(t, func(t *rapid.T) { checkString(t, rapid.String().Draw(t, "s")) })
+	rapid.Check(t, func(t *rapid.T) { checkString(t, string(rapid.SliceOf(rapid.Byte()).Draw(t, "b"))) })
+}
+
+func BenchmarkAppendTime(b *testing.B) {
+	at, buf := time.Now(), make([]byte, 0, 64)
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = wire.AppendTime(buf[:0], at)
+	}
+}
+
+func BenchmarkAppendString(b *testing.B) {
+	buf := make([]byte, 0, 128)
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = wire.AppendString(buf[:0], "https://licenses.example.com/licensing/0c9a4d1e-8f5b-4b6e-9a41-0e2c8a7c1d11/redeem/")
+	}
+}

@@ -1,0 +1,215 @@
+package wiretest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// Contract is an OpenAPI document that exchanges are held to.
+type Contract struct {
+	doc    *openapi3.T
+	router routers.Router
+	base   string // the path of the document's server
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// LoadContract reads an OpenAPI document, YAML or JSON, and checks it.
+func LoadContract(t testing.TB, document []byte) *Contract {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(document)
+	if err != nil {
+		t.Fatalf("read the OpenAPI document: %v", err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatalf("the OpenAPI document is not valid: %v", err)
+	}
+	c := &Contract{doc: doc, seen: make(map[string]bool)}
+	// The tests run on another host than the document names.
+	if len(doc.Servers) > 0 {
+		u, err := url.Parse(doc.Servers[0].URL)
+		if err != nil {
+			t.Fatalf("read the server URL: %v", err)
+		}
+		c.base = strings.TrimSuffix(u.Path, "/")
+	}
+	doc.Servers = nil
+	if c.base != "" {
+		doc.Servers = openapi3.Servers{{URL: c.base}}
+	}
+	if c.router, err = gorillamux.NewRouter(doc); err != nil {
+		t.Fatalf("route by the OpenAPI document: %v", err)
+	}
+	return c
+}
+
+// Operations lists what the document describes, as "GET /v2/licenses", sorted.
+// Compare it with the routes of the door.
+func (c *Contract) Operations() []string {
+	var list []string
+	for path, item := range c.doc.Paths.Map() {
+		for method := range item.Operations() {
+			list = append(list, method+" "+c.base+path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Unseen lists the operations that no exchange has shown at its best, that is
+// with a status of 2xx.
+func (c *Contract) Unseen() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(c.Operations(), func(op string) bool { return c.seen[op] })
+}
+
+// Client returns a client that fails the test on every exchange that breaches
+// the document: a status, header or body that it does not describe, and a
+// request that was accepted although the document would refuse it. Requests
+// that were refused are not checked: bad input is sent on purpose. It follows
+// no redirects, since nothing here answers by one.
+func (c *Contract) Client(t testing.TB) *http.Client {
+	return &http.Client{
+		Transport:     &checker{t: t, contract: c},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// checker is the RoundTripper of Client.
+type checker struct {
+	t        testing.TB
+	contract *Contract
+}
+
+// RoundTrip sends the request and checks the exchange.
+func (k *checker) RoundTrip(r *http.Request) (*http.Response, error) {
+	k.t.Helper()
+	var sent []byte
+	if r.Body != nil {
+		var err error
+		if sent, err = io.ReadAll(r.Body); err != nil {
+			return nil, fmt.Errorf("read the request body: %w", err)
+		}
+		_ = r.Body.Close()
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(sent))
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(got))
+	if err := k.contract.check(r, sent, resp, got); err != nil {
+		k.t.Errorf("%s %s answered %d, against the OpenAPI document: %v\n%s", r.Method, r.URL.RequestURI(), resp.StatusCode, err, got)
+	}
+	return resp, nil
+}
+
+// check holds one exchange to the document.
+func (c *Contract) check(r *http.Request, sent []byte, resp *http.Response, got []byte) error {
+	ctx := context.WithoutCancel(r.Context())
+	input, err := c.find(r)
+	switch {
+	case errors.Is(err, routers.ErrMethodNotAllowed):
+		return c.checkRefusal(resp, got, http.StatusMethodNotAllowed)
+	case err != nil:
+		return c.checkRefusal(resp, got, http.StatusNotFound)
+	}
+	if resp.StatusCode < 300 {
+		c.mu.Lock()
+		c.seen[input.Route.Method+" "+c.base+input.Route.Path] = true
+		c.mu.Unlock()
+		input.Request.Body = io.NopCloser(bytes.NewReader(sent))
+		input.Options.ExcludeRequestBody = mislabelled(r.Header.Get("Content-Type"), sent)
+		if err := openapi3filter.ValidateRequest(ctx, input); err != nil {
+			return fmt.Errorf("the request was accepted, and should not have been: %w", err)
+		}
+	}
+	answer := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: resp.StatusCode, Header: resp.Header, Options: input.Options,
+	}
+	return openapi3filter.ValidateResponse(ctx, answer.SetBodyBytes(got))
+}
+
+// find finds the operation of a request. A trailing slash makes no difference,
+// and HEAD is described by GET.
+func (c *Contract) find(r *http.Request) (*openapi3filter.RequestValidationInput, error) {
+	probe := r.Clone(r.Context())
+	if path := r.URL.EscapedPath(); path != "/" {
+		probe.URL.Path, probe.URL.RawPath = strings.TrimSuffix(r.URL.Path, "/"), strings.TrimSuffix(path, "/")
+	}
+	if probe.Method == http.MethodHead {
+		probe.Method = http.MethodGet
+	}
+	route, params, err := c.router.FindRoute(probe)
+	if err != nil {
+		return nil, err
+	}
+	probe.Method = r.Method
+	return &openapi3filter.RequestValidationInput{
+		Request: probe, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{
+			IncludeResponseStatus: true,
+			MultiError:            true,
+			SkipSettingDefaults:   true,
+			AuthenticationFunc:    openapi3filter.NoopAuthenticationFunc,
+		},
+	}, nil
+}
+
+// checkRefusal checks the answer to what the document does not describe: the
+// status, and the body by the schema Error, when there is one.
+func (c *Contract) checkRefusal(resp *http.Response, got []byte, want int) error {
+	if resp.StatusCode != want {
+		return fmt.Errorf("the document does not describe this operation, so the status should be %d", want)
+	}
+	if want == http.StatusMethodNotAllowed && resp.Header.Get("Allow") == "" {
+		return errors.New("the header Allow is missing")
+	}
+	if resp.Request.Method == http.MethodHead || c.doc.Components == nil || c.doc.Components.Schemas["Error"] == nil {
+		return nil
+	}
+	var v any
+	if err := json.Unmarshal(got, &v); err != nil {
+		return fmt.Errorf("the error body is no JSON: %w", err)
+	}
+	return c.doc.Components.Schemas["Error"].Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.VisitAsResponse())
+}
+
+// mislabelled reports whether a body is not of the type it is said to be. The
+// doors are lenient there, and a document cannot say so.
+func mislabelled(contentType string, body []byte) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case len(body) == 0:
+		return false
+	case kind == "application/json":
+		return !json.Valid(body)
+	case kind == "application/x-www-form-urlencoded":
+		return json.Valid(body)
+	}
+	return true
+}
