@@ -1,0 +1,68 @@
+package httpd
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Proxies are the addresses whose word on a client's address is taken.
+type Proxies []netip.Prefix
+
+// ParseProxies reads addresses and networks, such as 10.0.0.0/8 or ::1.
+func ParseProxies(list []string) (Proxies, error) {
+	var p Proxies
+	for _, s := range list {
+		if addr, err := netip.ParseAddr(s); err == nil {
+			addr = addr.Unmap()
+			p = append(p, netip.PrefixFrom(addr, addr.BitLen()))
+			continue
+		}
+		prefix, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address nor a network", s)
+		}
+		p = append(p, prefix.Masked())
+	}
+	return p, nil
+}
+
+func (p Proxies) has(addr netip.Addr) bool {
+	for _, prefix := range p {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// Client is the address of the client: that of the connection, or, when that is
+// a declared proxy, the rightmost entry of X-Forwarded-For that is not one.
+// What stands further left was written by the client and proves nothing; an
+// entry that is no address ends the search at the last proxy that is known.
+func (p Proxies) Client(r *http.Request) string {
+	addr, ok := parseAddr(r.RemoteAddr)
+	if !ok {
+		return ""
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && p.has(addr); i-- {
+		next, ok := parseAddr(strings.TrimSpace(hops[i]))
+		if !ok {
+			break
+		}
+		addr = next
+	}
+	return addr.String()
+}
+
+// parseAddr reads an address with or without a port or brackets.
+func parseAddr(s string) (netip.Addr, bool) {
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		s = host
+	}
+	addr, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return addr.Unmap().WithZone(""), err == nil
+}

@@ -1,0 +1,79 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"claviger/internal/wire"
+)
+
+// Check is a question that readiness asks.
+type Check struct {
+	Name string // shown to whoever asks, such as "database"
+	Ask  func(context.Context) error
+}
+
+// health is the answer of the health paths. It says which question failed and
+// never how: anybody may ask.
+type health struct {
+	Status string            `json:"status"`
+	Checks map[string]string `json:"checks,omitempty"`
+}
+
+// route sends health to us and everything else to the handler.
+func (s *Server) route() http.Handler {
+	mux := s.healthMux()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isHealth(r.URL.Path) {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		s.Handler.ServeHTTP(w, r)
+	})
+}
+
+func isHealth(path string) bool {
+	switch strings.TrimSuffix(path, "/") {
+	case "/livez", "/readyz", "/healthz":
+		return true
+	}
+	return false
+}
+
+// healthMux has three paths: livez says that the process answers, readyz and
+// healthz that it can serve.
+func (s *Server) healthMux() *wire.Mux {
+	return wire.NewMux(
+		wire.Public(http.MethodGet, "/livez", func(w http.ResponseWriter, _ *http.Request) error {
+			return wire.JSON(w, http.StatusOK, health{Status: "ok"})
+		}),
+		wire.Public(http.MethodGet, "/readyz", s.ready),
+		wire.Public(http.MethodGet, "/healthz", s.ready),
+	)
+}
+
+// ready asks every question, so that the answer names all that failed.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	if s.draining.Load() {
+		return wire.JSON(w, http.StatusServiceUnavailable, health{Status: "draining"})
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.times.Health)
+	defer cancel()
+	answer := health{Status: "ok", Checks: make(map[string]string, len(s.Ready))}
+	status := http.StatusOK
+	var failed []error
+	for _, c := range s.Ready {
+		answer.Checks[c.Name] = "ok"
+		if err := c.Ask(ctx); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", c.Name, err))
+			answer.Checks[c.Name] = "failed"
+			answer.Status = "unavailable"
+			status = http.StatusServiceUnavailable
+		}
+	}
+	wire.NoteOf(r.Context()).Err = errors.Join(failed...)
+	return wire.JSON(w, status, answer)
+}

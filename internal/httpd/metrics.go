@@ -1,0 +1,75 @@
+package httpd
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// meter counts requests. Its labels are of our making alone (route patterns,
+// known methods, classes of status), so that no client can add to them.
+type meter struct {
+	total    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+func newMeter(reg prometheus.Registerer) (*meter, error) {
+	m := &meter{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "claviger_http_requests_total",
+			Help: "Requests answered, by route pattern, method and class of status.",
+		}, []string{"route", "method", "class"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "claviger_http_request_duration_seconds",
+			Help:    "Time from the request header to the end of the answer.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"route", "method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "claviger_http_requests_in_flight",
+			Help: "Requests being served at this moment.",
+		}),
+	}
+	return m, errors.Join(reg.Register(m.total), reg.Register(m.duration), reg.Register(m.inFlight))
+}
+
+func (m *meter) observe(route, method string, status int, took time.Duration) {
+	if route == "" {
+		route = "none"
+	}
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other"
+	}
+	m.total.WithLabelValues(route, method, strconv.Itoa(status/100)+"xx").Inc()
+	m.duration.WithLabelValues(route, method).Observe(took.Seconds())
+}
+
+// newAdmin is the server of the admin listener: what operators look at, and
+// nobody else should reach. A profile takes as long as it is asked to, so
+// writing has no time limit here.
+func (s *Server) newAdmin() *http.Server {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{Registry: s.Metrics}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.Handle("/", s.healthMux())
+	return &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: s.times.Header,
+		ReadTimeout:       s.times.Read,
+		IdleTimeout:       s.times.Idle,
+		MaxHeaderBytes:    DefaultMaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+	}
+}

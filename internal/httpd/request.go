@@ -1,0 +1,179 @@
+package httpd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/wire"
+)
+
+// observe gives each request its id, its note and its deadline, and at its end
+// counts it and writes its line.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		ctx, note := wire.Begin(r.Context(), requestID(r), s.Proxies.Client(r))
+		ctx, cancel := context.WithTimeout(ctx, s.times.Request)
+		defer cancel()
+		rec := &recorder{ResponseWriter: w}
+		rec.Header().Set("X-Request-Id", note.ID)
+		s.meter.inFlight.Inc()
+		defer s.meter.inFlight.Dec()
+
+		p := guarded(rec, r.WithContext(ctx), next)
+		if p != nil && !p.abort {
+			note.Err = fmt.Errorf("panic: %v", p.value)
+			apologize(rec, r.WithContext(ctx), note.Err)
+		}
+		took := time.Since(start)
+		s.meter.observe(note.Route, r.Method, rec.code(), took)
+		s.line(r, rec, note, took, p)
+		if p != nil && (p.abort || rec.cut) {
+			// Part of the answer is out, and nobody should take it for the whole.
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+// panicked is what is left of a handler that panicked.
+type panicked struct {
+	value any
+	stack []byte
+	abort bool // it meant to: http.ErrAbortHandler
+}
+
+// guarded runs next and catches its panic.
+func guarded(w http.ResponseWriter, r *http.Request, next http.Handler) (p *panicked) {
+	defer func() {
+		if v := recover(); v != nil {
+			p = &panicked{value: v, stack: debug.Stack(), abort: v == any(http.ErrAbortHandler)}
+		}
+	}()
+	next.ServeHTTP(w, r)
+	return nil
+}
+
+// apologize answers a panic as the internal error it is, when nothing was
+// answered yet. What the handler had put into the header is dropped.
+func apologize(rec *recorder, r *http.Request, err error) {
+	if rec.Written() {
+		rec.cut = true
+		return
+	}
+	h := rec.Header()
+	for name := range h {
+		if name != "X-Request-Id" {
+			h.Del(name)
+		}
+	}
+	wire.Fail(rec, r, err)
+}
+
+// longest is how much of a path the request line shows.
+const longest = 512
+
+// line writes the one line of a request. It shows the path and never the query:
+// codes, tokens and client secrets travel there.
+func (s *Server) line(r *http.Request, rec *recorder, note *wire.Note, took time.Duration, p *panicked) {
+	level := slog.LevelInfo
+	switch {
+	case isHealth(r.URL.Path) && note.Err == nil:
+		level = slog.LevelDebug
+	case rec.code() >= http.StatusInternalServerError || p != nil && !p.abort:
+		level = slog.LevelError
+	}
+	ctx := r.Context()
+	if !s.Log.Enabled(ctx, level) {
+		return
+	}
+	path := r.URL.Path
+	if len(path) > longest {
+		path = path[:longest] + "…"
+	}
+	attrs := make([]slog.Attr, 0, 12)
+	attrs = append(attrs,
+		slog.String("method", r.Method), slog.String("route", note.Route), slog.String("path", path),
+		slog.Int("status", rec.code()), slog.Int64("bytes", rec.bytes),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+		slog.String("request_id", note.ID), slog.String("client", note.Client))
+	if note.Who != "" {
+		attrs = append(attrs, slog.String("who", note.Who))
+	}
+	if note.Gone {
+		attrs = append(attrs, slog.Bool("client_gone", true))
+	}
+	switch f := fault.Of(note.Err); {
+	case f != nil:
+		// The text may quote what was sent; the code is enough here.
+		attrs = append(attrs, slog.String("fault", f.Code))
+	case note.Err != nil:
+		attrs = append(attrs, slog.String("error", note.Err.Error()))
+	}
+	if p != nil && !p.abort {
+		attrs = append(attrs, slog.String("stack", string(p.stack)))
+	}
+	s.Log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// requestID takes the id that a proxy or client gave, when it is short and
+// plain, and makes one otherwise.
+func requestID(r *http.Request) string {
+	const most = 64
+	id := r.Header.Get("X-Request-Id")
+	if id == "" || len(id) > most {
+		return wire.NewRequestID()
+	}
+	for i := range len(id) {
+		c := id[i]
+		plain := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
+		if !plain {
+			return wire.NewRequestID()
+		}
+	}
+	return id
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+	cut    bool // the answer broke off
+}
+
+// WriteHeader remembers the first final status.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts.
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Written reports whether the answer has begun; wire.Fail asks it.
+func (r *recorder) Written() bool { return r.status != 0 }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// code is the status answered; a handler that writes nothing answers 200.
+func (r *recorder) code() int {
+	if r.status == 0 {
+		return http.StatusOK
+	}
+	return r.status
+}
