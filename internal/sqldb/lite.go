@@ -151,10 +151,28 @@ func openLiteConn(ctx context.Context, path, pragmas string) (*liteConn, error) 
 	}
 	conn.SetInterrupt(context.Background())
 	c := &liteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}
-	if err := conn.Exec(pragmas); err != nil {
+	if err := setUp(ctx, conn, pragmas); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up the database file %s: %w", path, err), conn.Close())
 	}
 	return c, nil
+}
+
+// setUp sets the pragmas. Where several programs open a new file at once, the
+// change to WAL is refused without regard to busy_timeout; it is tried again.
+func setUp(ctx context.Context, conn *sqlite3.Conn, pragmas string) error {
+	const tries, pause = 500, 10 * time.Millisecond
+	var err error
+	for range tries {
+		if err = conn.Exec(pragmas); !errors.Is(err, sqlite3.BUSY) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+	return err
 }
 
 // stmt prepares a text once per connection. SQLite knows $1 as a name, numbered
