@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"claviger/internal/audit"
@@ -115,11 +116,23 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 		f.Licenses = append(f.Licenses, s.License)
 	}
 	t.ledger.Save(tx)
+	t.recordRefund(f)
 	out := answer(f)
 	if f.ExternalID != "" {
 		tx.Queue(`UPDATE refunds SET answer = $2 WHERE id = $1`, f.ID, string(out))
 	}
 	return out, nil
+}
+
+// recordRefund tells of the refund itself; each license has its own entry.
+func (t *turn) recordRefund(f Refund) {
+	keys := make([]string, len(f.Licenses))
+	for i, l := range f.Licenses {
+		keys[i] = l.Key
+	}
+	audit.Record(t.tx, t.now, t.by, "refund.create", "refund:"+strconv.FormatInt(f.ID, 10), nil, audit.Facts{
+		"partner_id": f.PartnerID, "external_id": f.ExternalID, "reason": f.Reason, "license_keys": keys,
+	})
 }
 
 // refundTargets finds the licenses that an order concerns, under the turn, and

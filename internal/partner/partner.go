@@ -23,7 +23,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// DefaultBrand is the brand of a partner that names none.
+// DefaultBrand is the brand of a partner that names none, where the install has
+// none of its own.
 const DefaultBrand = "Licensing"
 
 // The bounds of a partner's names, in characters.
@@ -58,9 +59,10 @@ type Change struct {
 
 // Registry is the register of partners.
 type Registry struct {
-	DB  *sqldb.DB
-	Box *secret.Box
-	Now func() time.Time
+	DB    *sqldb.DB
+	Box   *secret.Box
+	Now   func() time.Time
+	Brand string // of partners that name none; "": DefaultBrand
 }
 
 // columns are qualified, since some statements join other tables.
@@ -129,6 +131,9 @@ func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 // credentials, which cannot be read again. A member of given that is not empty is
 // taken instead of a new one.
 func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d Draft, given Credentials) (Partner, Credentials, error) {
+	if d.Brand == "" {
+		d.Brand = r.Brand
+	}
 	d, err := d.checked()
 	if err != nil {
 		return Partner{}, Credentials{}, err

@@ -17,7 +17,7 @@ import (
 // The bounds of a plan. The highest price is far above any, and far below where
 // sums of prices would overflow.
 const (
-	MaxTier  = 1_000_000
+	MaxTier  = 1000
 	MaxPrice = 1_000_000_000_000
 	maxRef   = 255
 )

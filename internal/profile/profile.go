@@ -87,6 +87,25 @@ func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact
 	return p, contacts, err
 }
 
+// Of returns the profiles of a page of partners, by partner, without contacts.
+// The page is a run of ids, so one statement reads it.
+func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Profile, error) {
+	all := map[int64]Profile{}
+	if len(partners) == 0 {
+		return all, nil
+	}
+	first, last := partners[0].ID, partners[len(partners)-1].ID
+	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM profiles WHERE partner_id >= $1 AND partner_id <= $2`,
+		min(first, last), max(first, last))
+	if err != nil {
+		return nil, fmt.Errorf("list profiles: %w", err)
+	}
+	for _, p := range list {
+		all[p.PartnerID] = p
+	}
+	return all, nil
+}
+
 // Enrol makes a partner and its profile in one transaction. The URLs are taken as
 // they are and shown as not validated, unless validate asks for the check first.
 func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls URLs, validate bool, given partner.Credentials) (partner.Partner, Profile, partner.Credentials, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime"
 	"strings"
@@ -35,6 +36,14 @@ const litePragmas = `
 	PRAGMA temp_store = MEMORY;`
 
 func openLite(ctx context.Context, path string, o Options) (engine, error) {
+	// The data is its owner's alone; SQLite gives its other files the same mode.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, fmt.Errorf("open the database file: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("make the database file: %w", err)
+	}
 	c, err := openLiteConn(ctx, path, litePragmas)
 	if err != nil {
 		return nil, err
