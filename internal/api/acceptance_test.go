@@ -1,0 +1,266 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/wire"
+)
+
+const empty = `{"size":0,"items":[]}`
+
+// TestNumbersPastTheEnd asks for pages and times that no list reaches.
+func TestNumbersPastTheEnd(t *testing.T) {
+	h := build(t)
+	s := h.tell()
+	url := h.serve()
+	const huge = "100000000000000000000" // 10^20, more than 64 bits hold
+	lists := map[string][]string{
+		"/v2/licenses": {"", "status=active&", "updated_since=2026-01-01T00:00:00Z&", "status=active&updated_since=2026-01-01T00:00:00Z&"},
+		"/v2/licenses/events": {
+			"", "status=active&", "event=purchase&", "after=1&", "after=0&", "status=active&event=purchase&after=1&", "after=" + huge + "&",
+		},
+		"/v2/licenses/" + s.active.Key + "/events":            {"", "event=purchase&", "after=1&", "after=0&"},
+		"/v2/licenses/" + s.active.Key + "/webhook-responses": {"", "success=true&"},
+	}
+	for path, filters := range lists {
+		for _, filter := range filters {
+			for _, page := range []string{"2", "1000", "9223372036854775807", "9223372036854775808", huge} {
+				for _, rest := range []string{"", "&limit=1&order=asc", "&limit=99&order=desc"} {
+					query := path + "?" + filter + "page=" + page + rest
+					if page == "2" && strings.HasPrefix(rest, "&limit=1&") {
+						continue // there is a second page of one
+					}
+					if got := h.ask(http.DefaultClient, "GET", url+query, ""); got.status != http.StatusOK || got.body != empty {
+						t.Errorf("%s answered %d %s", query, got.status, got.body)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNamesOfOtherLists gives lists the parameters of others: they are ignored.
+func TestNamesOfOtherLists(t *testing.T) {
+	h := build(t)
+	s := h.tell()
+	url, client := h.serve(), contract(t).Client(t)
+	license := "/v2/licenses/" + s.active.Key
+	for _, asked := range []string{
+		"/v2/licenses?success=maybe&after=x&event=x",
+		"/v2/licenses/events?updated_since=x&success=x&Status=x",
+		license + "/events?status=bogus&updated_since=x",
+		license + "/webhook-responses?status=bogus&event=x&after=x",
+		license + "?page=0&status=bogus",
+		"/v2/profile?page=x&limit=1000",
+	} {
+		path, _, _ := strings.Cut(asked, "?")
+		plain, more := h.ask(client, "GET", url+path, ""), h.ask(client, "GET", url+asked, "")
+		if more.status != http.StatusOK || more.body != plain.body {
+			t.Errorf("%s answered %d %s", asked, more.status, more.body)
+		}
+	}
+}
+
+// TestUpdatedSinceAnyTime asks for licenses changed since times that cannot be
+// stored, and in other offsets.
+func TestUpdatedSinceAnyTime(t *testing.T) {
+	h := build(t)
+	l := h.tell().deactivated
+	l, err := h.Licenses.ByKey(t.Context(), l.Key)
+	h.must(err)
+	url, client := h.serve(), contract(t).Client(t)
+	elsewhere := l.UpdatedAt.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
+	tests := []struct {
+		name, since string
+		size        int
+	}{
+		{"long ago", "0001-01-01T00:00:00Z", 3},
+		{"before the epoch", "1969-12-31T23:59:59.999999Z", 3},
+		{"the epoch", "1970-01-01T00:00:00Z", 3},
+		{"the last change", l.UpdatedAt.Format(time.RFC3339Nano), 1},
+		{"the last change, elsewhere", strings.ReplaceAll(elsewhere, "+", "%2B"), 1},
+		{"just after the last change", l.UpdatedAt.Add(time.Microsecond).Format(time.RFC3339Nano), 0},
+		{"a time that nanoseconds do not reach", "2300-01-01T00:00:00Z", 0},
+		{"the last year", "9999-12-31T23:59:59.999999999Z", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := h.ask(client, "GET", url+"/v2/licenses?updated_since="+tt.since, "")
+			if !strings.HasPrefix(got.body, fmt.Sprintf(`{"size":%d,`, tt.size)) || got.header.Get("X-Total-Count") != "" {
+				t.Errorf("answered %d %v %s; want %d licenses and no total", got.status, got.header, got.body, tt.size)
+			}
+		})
+	}
+}
+
+// TestTextIsKept adds contacts whose names would hurt if anybody ran, escaped or
+// cut them, and reads them back.
+func TestTextIsKept(t *testing.T) {
+	h := build(t)
+	url, client := h.serve(), contract(t).Client(t)
+	names := []string{
+		sql, `"; --`, `<script>alert("&amp;")</script>`, "O'Brien \\ %00 %s {{.}} ${x}", "Zoë 木村 🦊 \u00a0e\u0301", strings.Repeat("é", 100), "null", "\u202eabc",
+	}
+	var want []string
+	for i, name := range names {
+		body, err := wire.Encode(map[string]string{"name": name, "email": fmt.Sprintf("c%d@ours.example.com", i)})
+		h.must(err)
+		got := h.ask(client, "POST", url+"/v2/profile/contact", string(body), jsonType)
+		if got.status != http.StatusCreated {
+			t.Errorf("%q: answered %d %s", name, got.status, got.body)
+		}
+		want = append([]string{name}, want...)
+	}
+	_, contacts, err := h.Profiles.Get(t.Context(), h.ours.ID)
+	h.must(err)
+	var kept []string
+	for _, c := range contacts {
+		kept = append(kept, c.Name)
+		if got := h.ask(client, "GET", url+"/v2/profile", ""); !strings.Contains(got.body, quoted(t, c.Name)) {
+			t.Errorf("the profile does not show %q: %s", c.Name, got.body)
+		}
+	}
+	if d := cmp.Diff(want, kept); d != "" {
+		t.Errorf("the names are not kept (-sent +kept):\n%s", d)
+	}
+}
+
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	b, err := wire.Encode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestBodyLimit sends the longest body that is read, and one byte more in chunks,
+// so that its length is not known beforehand.
+func TestBodyLimit(t *testing.T) {
+	h := build(t)
+	url := h.serve()
+	body := func(n int) io.Reader { return io.MultiReader(strings.NewReader("{" + strings.Repeat(" ", n-2) + "}")) }
+	for n, want := range map[int]int{64 << 10: http.StatusOK, 64<<10 + 1: http.StatusRequestEntityTooLarge} {
+		r, err := http.NewRequestWithContext(t.Context(), "PATCH", url+"/v2/profile", body(n))
+		h.must(err)
+		r.Header.Set("X-Licensing-Key", h.oursKey)
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := contract(t).Client(t).Do(r)
+		h.must(err)
+		h.must(resp.Body.Close())
+		if resp.StatusCode != want {
+			t.Errorf("a body of %d bytes in chunks: answered %d, want %d", n, resp.StatusCode, want)
+		}
+	}
+}
+
+// TestTooManyContacts fills the profile.
+func TestTooManyContacts(t *testing.T) {
+	h := build(t)
+	url, client := h.serve(), contract(t).Client(t)
+	for i := range profile.MaxContacts {
+		_, err := h.Profiles.AddContact(t.Context(), tester, h.ours.ID, "C", fmt.Sprintf("c%d@ours.example.com", i))
+		h.must(err)
+	}
+	before := h.state()
+	got := h.ask(client, "POST", url+"/v2/profile/contact", `{"name":"One more","email":"more@ours.example.com"}`, jsonType)
+	refusal{status: 409, code: "too_many_contacts"}.check(t, got)
+	if h.state() != before {
+		t.Error("a refused contact changed something")
+	}
+}
+
+// TestHead asks for the headers of a list alone.
+func TestHead(t *testing.T) {
+	h := build(t)
+	h.tell()
+	url := h.serve()
+	get := h.ask(http.DefaultClient, "GET", url+"/v2/licenses", "")
+	head := h.ask(http.DefaultClient, "HEAD", url+"/v2/licenses", "")
+	for _, a := range []*answer{&get, &head} {
+		a.header.Del("X-Request-Id")
+		a.header.Del("Date")
+	}
+	if d := cmp.Diff(get.header, head.header); d != "" || head.body != "" || head.status != get.status {
+		t.Errorf("HEAD answered %d with %d bytes, headers (-GET +HEAD):\n%s", head.status, len(head.body), d)
+	}
+	if got := get.header.Get("Content-Length"); got != fmt.Sprint(len(get.body)) {
+		t.Errorf("Content-Length is %s, the body has %d bytes", got, len(get.body))
+	}
+}
+
+// TestRateLimit spends the calls of a key. Another key of the same partner and
+// another partner have their own.
+func TestRateLimit(t *testing.T) {
+	h := build(t)
+	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	h.Limit = &wire.Limiter{PerMinute: 2, Now: func() time.Time { return at }}
+	url, client := h.serve(), contract(t).Client(t)
+	spent := h.oursKey
+	for remaining := 1; remaining >= 0; remaining-- {
+		got := h.ask(client, "GET", url+"/v2/profile", "")
+		if got.status != http.StatusOK || got.header.Get("RateLimit-Limit") != "2" || got.header.Get("RateLimit-Remaining") != fmt.Sprint(remaining) {
+			t.Errorf("answered %d %v, want 200 and %d remaining of 2", got.status, got.header, remaining)
+		}
+	}
+	before := h.state()
+	got := h.ask(client, "POST", url+"/v2/profile/contact", `{"name":"A","email":"a@b.example"}`, jsonType)
+	refusal{status: 429, code: "rate_limited"}.check(t, got)
+	if got.header.Get("Retry-After") != "30" || h.state() != before {
+		t.Errorf("the third call was not held back for half a minute: %v", got.header)
+	}
+	rotated, err := h.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 24*time.Hour)
+	h.must(err)
+	for key, want := range map[string]int{spent: 429, rotated.Value: 200, h.otherKey: 200} {
+		if got := h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer "+key); got.status != want {
+			t.Errorf("answered %d, want %d", got.status, want)
+		}
+	}
+	at = at.Add(30 * time.Second)
+	if got := h.ask(client, "GET", url+"/v2/profile", ""); got.status != http.StatusOK {
+		t.Errorf("half a minute later: answered %d", got.status)
+	}
+}
+
+// TestGuard presents wrong keys until the address has to wait.
+func TestGuard(t *testing.T) {
+	h := build(t)
+	h.Guard = &wire.Limiter{PerMinute: 2, Now: func() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }}
+	url, client := h.serve(), contract(t).Client(t)
+	for range 3 { // without a key nobody guesses
+		refusal{status: 401, code: "missing_credentials"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: "))
+	}
+	for range 2 {
+		refusal{status: 401, code: "invalid_key"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer guess"))
+	}
+	refusal{status: 429, code: "too_many_failures"}.check(t, h.ask(client, "GET", url+"/v2/profile", ""))
+}
+
+// TestKeyEnds rotates the key without overlap: the old one is as good as none.
+func TestKeyEnds(t *testing.T) {
+	h := build(t)
+	url, client := h.serve(), contract(t).Client(t)
+	_, err := h.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 0)
+	h.must(err)
+	refusal{status: 401, code: "invalid_key"}.check(t, h.ask(client, "GET", url+"/v2/licenses", ""))
+}
+
+// TestWithoutBrand sends the brand's header to an installation that has none.
+func TestWithoutBrand(t *testing.T) {
+	h := build(t)
+	h.Brand = ""
+	url, client := h.serve(), contract(t).Client(t)
+	for _, name := range []string{"X-Acme-Licensing-Key", "X--Licensing-Key"} {
+		got := h.ask(client, "GET", url+"/v2/profile", "", "Authorization: ", name+": "+h.oursKey)
+		refusal{status: 401, code: "missing_credentials"}.check(t, got)
+	}
+}

@@ -1,0 +1,63 @@
+// Package api is the door of the partner's program: the licensing and profile
+// API under /v2, in JSON. It owns the wire form of that API (what is read from a
+// request, what an answer looks like) and its description, openapi.yaml.
+//
+// It decides nothing about licenses, events, webhooks or profiles: it decodes,
+// asks the room and answers. The database, statuses of faults and rate limits are
+// below it; listeners, metrics and the request line are above.
+package api
+
+import (
+	_ "embed"
+	"net/http"
+
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/webhook"
+	"claviger/internal/wire"
+)
+
+// API is the door. All rooms must be set; Limit and Guard may be nil.
+type API struct {
+	Partners *partner.Registry
+	Licenses *license.Registry
+	Events   *event.Log
+	Webhooks *webhook.Outbox
+	Profiles *profile.Book
+
+	// PublicURL is the address that buyers reach, without a slash at its end; the
+	// redemption and change-plan URLs of licenses begin with it.
+	PublicURL string
+
+	// Brand is the marketplace's word in the header X-<Brand>-Licensing-Key, which
+	// then carries an API key as X-Licensing-Key does. Empty: there is no such
+	// header.
+	Brand string
+
+	Limit *wire.Limiter // how often one key may call
+	Guard *wire.Limiter // how often one address may try a wrong key
+
+	text licenseText
+}
+
+// description is openapi.yaml as JSON; a test keeps it so.
+//
+//go:embed openapi.json
+var description []byte
+
+// Handler serves the door.
+func (a *API) Handler() http.Handler { return wire.NewMux(a.Routes()...) }
+
+// describe answers the description of this API.
+func (a *API) describe(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	return wire.Raw(w, http.StatusOK, description)
+}
+
+// actor is the partner as the audit names it.
+func actor(p partner.Partner) audit.Actor {
+	return audit.Actor{Kind: audit.ByPartner, ID: p.ID, Name: p.Name}
+}

@@ -1,0 +1,64 @@
+package api_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"claviger/internal/license"
+)
+
+// BenchmarkLicenses compares the list of 100 licenses with a bare handler that
+// writes the same bytes, both over HTTP. bench/ has the figures that count; this
+// one is for whoever changes the door.
+func BenchmarkLicenses(b *testing.B) {
+	h := build(b)
+	for range 10 {
+		_, err := h.Licenses.Purchase(b.Context(), tester, license.Purchase{PartnerID: h.ours.ID, Tier: 1, Quantity: 100},
+			func(license.Sale) []byte { return []byte("{}") })
+		h.must(err)
+	}
+	door := httptest.NewServer(h.Handler())
+	defer door.Close()
+	page := h.ask(http.DefaultClient, "GET", door.URL+"/v2/licenses", "")
+	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(page.body)))
+		_, _ = io.WriteString(w, page.body)
+	}))
+	defer bare.Close()
+	b.Run("bare", func(b *testing.B) { h.on(b).hammer(bare.URL + "/v2/licenses") })
+	b.Run("door", func(b *testing.B) { h.on(b).hammer(door.URL + "/v2/licenses") })
+	b.Run("door without network", func(b *testing.B) {
+		handler := h.Handler()
+		b.ReportAllocs()
+		for b.Loop() {
+			r := httptest.NewRequest("GET", "/v2/licenses", nil)
+			r.Header.Set("Authorization", "Bearer "+h.oursKey)
+			handler.ServeHTTP(&discard{header: http.Header{}}, r)
+		}
+	})
+}
+
+// hammer asks for the URL from as many goroutines as there are cores.
+func (h *house) hammer(url string) {
+	b := h.TB.(*testing.B)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if got := h.ask(client, "GET", url, ""); got.status != http.StatusOK {
+				b.Errorf("answered %d %s", got.status, got.body)
+				return
+			}
+		}
+	})
+}
+
+// discard is an answer that nobody reads.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(int)             {}

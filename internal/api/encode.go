@@ -1,0 +1,135 @@
+package api
+
+import (
+	"strconv"
+
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/webhook"
+	"claviger/internal/wire"
+)
+
+// The lists are most of what partners ask for, and encoding/json is most of what
+// a list would cost. So licenses, events and webhook responses are appended by
+// hand; a property test holds the bytes equal to those of encoding/json. Keys
+// and redemption ids are UUIDs that we made: nothing in them needs escaping.
+
+// licenseText is what stands between the members of every license of this
+// installation. The public URL is in it, escaped once.
+type licenseText struct{ redeem, changePlan string }
+
+func newLicenseText(publicURL string) licenseText {
+	quoted := wire.AppendString(nil, publicURL+"/licensing/")
+	prefix := string(quoted[:len(quoted)-1]) // the string stays open
+	return licenseText{
+		redeem:     `","license_redemption_url":` + prefix,
+		changePlan: `/redeem/","license_change_plan_url":` + prefix,
+	}
+}
+
+// license appends one license (specification 2.3).
+func (t *licenseText) license(b []byte, l *license.License) []byte {
+	b = append(b, `{"license_key":"`...)
+	b = append(b, l.Key...)
+	b = append(b, t.redeem...)
+	b = append(b, l.RedemptionID...)
+	b = append(b, t.changePlan...)
+	b = append(b, l.RedemptionID...)
+	b = append(b, `/change_plan/","status":"`...)
+	b = append(b, l.Status.String()...)
+	b = append(b, `","tier":`...)
+	b = strconv.AppendInt(b, int64(l.Tier), 10)
+	b = append(b, `,"created_at":"`...)
+	b = wire.AppendTime(b, l.CreatedAt)
+	b = append(b, `","updated_at":"`...)
+	b = wire.AppendTime(b, l.UpdatedAt)
+	return append(b, `"}`...)
+}
+
+// licenses appends a list of licenses.
+func (t *licenseText) licenses(b []byte, list []license.License) []byte {
+	b = appendSize(b, len(list))
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = t.license(b, &list[i])
+	}
+	return append(b, `]}`...)
+}
+
+// appendEvent appends one event (specification 2.4) with its responses.
+func appendEvent(b []byte, e *event.Event) []byte {
+	b = append(b, `{"event_id":`...)
+	b = strconv.AppendInt(b, e.ID, 10)
+	b = append(b, `,"event":"`...)
+	b = append(b, e.Kind.String()...)
+	b = append(b, `","tier":`...)
+	b = strconv.AppendInt(b, int64(e.Tier), 10)
+	b = append(b, `,"license_key":"`...)
+	b = append(b, e.LicenseKey...)
+	b = append(b, `","responses":`...)
+	b = appendResponses(b, e.Responses)
+	return append(b, '}')
+}
+
+// appendEvents appends a list of events.
+func appendEvents(b []byte, list []event.Event) []byte {
+	b = appendSize(b, len(list))
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendEvent(b, &list[i])
+	}
+	return append(b, `]}`...)
+}
+
+// appendResponse appends one webhook response (specification 2.5). Its texts
+// come from outside: they are escaped.
+func appendResponse(b []byte, r *webhook.Response) []byte {
+	b = append(b, `{"webhook_id":`...)
+	b = strconv.AppendInt(b, r.ID, 10)
+	b = append(b, `,"event":"`...)
+	b = append(b, event.Kind(r.Kind).String()...)
+	b = append(b, `","license_key":"`...)
+	b = append(b, r.LicenseKey...)
+	b = append(b, `","request_header":`...)
+	b = wire.AppendString(b, r.RequestHeader)
+	b = append(b, `,"request_body":`...)
+	b = wire.AppendString(b, r.RequestBody)
+	b = append(b, `,"response_status":`...)
+	b = strconv.AppendInt(b, int64(r.ResponseStatus), 10)
+	b = append(b, `,"response_body":`...)
+	b = wire.AppendString(b, r.ResponseBody)
+	b = append(b, `,"response_time":`...)
+	b = strconv.AppendInt(b, r.ResponseTime, 10)
+	b = append(b, `,"url":`...)
+	b = wire.AppendString(b, r.URL)
+	b = append(b, `,"success":`...)
+	b = strconv.AppendBool(b, r.Success)
+	b = append(b, `,"created_at":"`...)
+	b = wire.AppendTime(b, r.CreatedAt)
+	b = append(b, `","updated_at":"`...)
+	b = wire.AppendTime(b, r.UpdatedAt)
+	return append(b, `"}`...)
+}
+
+// appendResponses appends a list of webhook responses.
+func appendResponses(b []byte, list []webhook.Response) []byte {
+	b = appendSize(b, len(list))
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendResponse(b, &list[i])
+	}
+	return append(b, `]}`...)
+}
+
+// appendSize appends the head of a list envelope (specification 2.7).
+func appendSize(b []byte, n int) []byte {
+	b = append(b, `{"size":`...)
+	b = strconv.AppendInt(b, int64(n), 10)
+	return append(b, `,"items":[`...)
+}

@@ -1,0 +1,229 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/api"
+	"claviger/internal/audit"
+	"claviger/internal/courier"
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
+	"claviger/internal/wire/wiretest"
+)
+
+// publicURL is what the redemption and change-plan URLs begin with.
+const publicURL = "https://licensing.example.com"
+
+// house is the rooms that the door leads to, and two partners: ours, by whose
+// key the tests call, and another, of whom ours must see nothing.
+type house struct {
+	testing.TB
+	api.API
+	db       *sqldb.DB
+	accounts *account.Book
+	clock    *clock
+
+	ours, other       partner.Partner
+	oursKey, otherKey string
+}
+
+var tester = audit.System("test")
+
+// clock goes on by a second whenever it is looked at, so that no two acts have
+// the same time.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(time.Second)
+	return c.at
+}
+
+func build(t testing.TB) *house {
+	t.Helper()
+	db := sqldbtest.Open(t)
+	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clock{at: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)}
+	client := courier.New(courier.Options{AllowPrivate: true})
+	t.Cleanup(client.Close)
+	partners := &partner.Registry{DB: db, Box: box, Now: c.now}
+	h := &house{
+		TB: t, db: db, clock: c,
+		accounts: &account.Book{DB: db, Now: c.now},
+		API: api.API{
+			Partners:  partners,
+			Licenses:  &license.Registry{DB: db, Now: c.now},
+			Events:    &event.Log{DB: db},
+			Webhooks:  &webhook.Outbox{DB: db, Now: c.now},
+			Profiles:  &profile.Book{DB: db, Partners: partners, Now: c.now, Check: profile.Checker{Client: client}},
+			PublicURL: publicURL,
+			Brand:     "Acme",
+		},
+	}
+	h.ours, h.oursKey = h.enrol("Ours")
+	h.other, h.otherKey = h.enrol("Other")
+	return h
+}
+
+// on is the same house in a subtest.
+func (h *house) on(t testing.TB) *house {
+	in := *h
+	in.TB = t
+	return &in
+}
+
+// enrol makes a partner that sells tiers 1 to 3.
+func (h *house) enrol(name string) (partner.Partner, string) {
+	h.Helper()
+	p, _, c, err := h.Profiles.Enrol(h.Context(), tester, partner.Draft{Name: name}, profile.URLs{}, false, partner.Credentials{})
+	h.must(err)
+	for tier := 1; tier <= 3; tier++ {
+		_, _, err := h.Partners.PutPlan(h.Context(), tester, p.ID, partner.Plan{Tier: tier, Name: "Tier " + strconv.Itoa(tier)})
+		h.must(err)
+	}
+	return p, c.APIKey
+}
+
+func (h *house) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// buy buys one license for somebody, or for nobody yet.
+func (h *house) buy(p partner.Partner, tier int, buyer *account.Person) license.License {
+	h.Helper()
+	var sold license.Sale
+	_, err := h.Licenses.Purchase(h.Context(), tester, license.Purchase{PartnerID: p.ID, Tier: tier, Quantity: 1, Buyer: buyer},
+		func(s license.Sale) []byte {
+			sold = s
+			return []byte("{}")
+		})
+	h.must(err)
+	return sold.Licenses[0]
+}
+
+// story is what most tests read: a license in each status, one of them with a
+// history, and one of the other partner.
+type story struct {
+	inactive, active, deactivated, foreign license.License
+	foreignEvent, foreignContact           int64
+}
+
+func (h *house) tell() story {
+	h.Helper()
+	var s story
+	ann, bob := &account.Person{Email: "ann@example.com"}, &account.Person{Email: "bob@example.com"}
+	s.inactive = h.buy(h.ours, 1, nil)
+	s.active = h.buy(h.ours, 1, ann)
+	s.deactivated = h.buy(h.ours, 3, bob)
+	s.foreign = h.buy(h.other, 1, ann)
+
+	_, err := h.Licenses.Activate(h.Context(), tester, s.active.Key, nil)
+	h.must(err)
+	_, err = h.Licenses.ChangePlan(h.Context(), tester, s.active.Key, license.PlanChange{Tier: 2}, func(license.License) []byte { return nil })
+	h.must(err)
+	_, err = h.Licenses.Refund(h.Context(), tester, license.RefundOrder{LicenseKey: s.deactivated.Key}, func(license.Refund) []byte { return nil })
+	h.must(err)
+
+	list, err := h.Events.List(h.Context(), h.other.ID, event.Filter{}, page.First())
+	h.must(err)
+	s.foreignEvent = list.Events[0].ID
+	c, err := h.Profiles.AddContact(h.Context(), tester, h.other.ID, "Eve", "eve@other.example.com")
+	h.must(err)
+	s.foreignContact = c.ID
+	return s
+}
+
+// record writes n responses to the newest event of a license, as deliveries
+// will: each second one failed, the last did not reach anybody.
+func (h *house) record(l license.License, n int) {
+	h.Helper()
+	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, page.First())
+	h.must(err)
+	e := list.Events[0]
+	h.must(h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+		for i := 1; i <= n; i++ {
+			status, body, success := 200, `{"success":true}`, true
+			switch {
+			case i == n:
+				status, body, success = 0, "connection refused", false
+			case i%2 == 0:
+				status, body, success = 404, "<h1>Not \"found\"</h1>\n", false
+			}
+			at := h.clock.now()
+			tx.Queue(`INSERT INTO webhook_responses (event_id, partner_id, license_id, license_key, kind, request_header, request_body,
+				response_status, response_body, response_time, url, success, created_at, updated_at)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)`,
+				e.ID, e.PartnerID, e.LicenseID, e.LicenseKey, int(e.Kind), "Content-Type: application/json; charset=UTF-8\nUser-Agent: claviger",
+				fmt.Sprintf(`{"license_key":%q,"event":%q}`, e.LicenseKey, e.Kind), status, body, i, "https://partner.example.com/webhook", success, at)
+		}
+		return nil
+	}))
+}
+
+// application is a partner's application that answers 200 at /welcome and
+// /webhook and 404 elsewhere.
+func application(t testing.TB) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/welcome" && r.URL.Path != "/webhook" {
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// serve serves the door over HTTP and returns its URL.
+func (h *house) serve() string { return wiretest.Serve(h.TB, h.Handler()) }
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends one request with our key. Header lines are "Name: value".
+func (h *house) ask(client *http.Client, method, url, body string, header ...string) answer {
+	h.Helper()
+	r, err := http.NewRequestWithContext(h.Context(), method, url, strings.NewReader(body))
+	h.must(err)
+	r.Header.Set("Authorization", "Bearer "+h.oursKey)
+	for _, line := range header {
+		if name, value, ok := strings.Cut(line, ": "); ok {
+			r.Header.Set(name, value)
+		}
+	}
+	resp, err := client.Do(r)
+	h.must(err)
+	got, err := io.ReadAll(resp.Body)
+	h.must(err)
+	h.must(resp.Body.Close())
+	return answer{resp.StatusCode, resp.Header, string(got)}
+}

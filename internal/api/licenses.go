@@ -1,0 +1,114 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/wire"
+)
+
+func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	q, err := wire.Query(r, "status", "updated_since", "page", "limit", "order")
+	if err != nil {
+		return err
+	}
+	asked, err := page.Parse(q)
+	if err != nil {
+		return err
+	}
+	filter, err := licenseFilter(q)
+	if err != nil {
+		return err
+	}
+
+	list, err := a.Licenses.List(r.Context(), p.ID, filter, asked)
+	if err != nil {
+		return err
+	}
+
+	wire.PageHeaders(w, r, asked, list.Total, list.More)
+	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return a.text.licenses(b, list.Licenses) })
+}
+
+func (a *API) readLicense(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	l, err := a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
+	if err != nil {
+		return err
+	}
+	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return a.text.license(b, &l) })
+}
+
+// explanation is why a license has its status, as it goes over the wire.
+type explanation struct {
+	LicenseKey  string   `json:"license_key"`
+	Status      string   `json:"status"`
+	Tier        int      `json:"tier"`
+	Explanation []string `json:"explanation"`
+}
+
+func (a *API) explainLicense(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	l, err := a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
+	if err != nil {
+		return err
+	}
+	sentences, err := a.Licenses.Explain(r.Context(), l)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, explanation{
+		LicenseKey:  l.Key,
+		Status:      l.Status.String(),
+		Tier:        l.Tier,
+		Explanation: sentences,
+	})
+}
+
+// licenseFilter reads the filters of the license list.
+func licenseFilter(q url.Values) (f license.Filter, err error) {
+	if f.Status, err = statusOf(q); err != nil {
+		return f, err
+	}
+	if q.Has("updated_since") {
+		at, err := wire.ParseTime(q.Get("updated_since"))
+		if err != nil {
+			return f, fault.Parameter("updated_since",
+				"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+		}
+		f.UpdatedSince = storable(at)
+	}
+	return f, nil
+}
+
+// statusOf reads the parameter status; without it, it is zero. An empty one is
+// refused: whoever sends it meant to filter and would get everything.
+func statusOf(q url.Values) (event.Status, error) {
+	s, err := event.ParseStatus(q.Get("status"))
+	if err == nil && s == 0 && q.Has("status") {
+		err = fault.Parameter("status", "is empty; send inactive, active or deactivated, or leave it out.")
+	}
+	return s, err
+}
+
+// The times that can be stored: nanoseconds since 1970 in 63 bits.
+var (
+	firstTime = time.Unix(0, 1).UTC()
+	lastTime  = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// storable moves a bound that no stored time can reach to where it can be
+// stored; it still lets all through, or none.
+func storable(t time.Time) time.Time {
+	switch {
+	case t.Before(firstTime):
+		return firstTime
+	case t.After(lastTime):
+		return lastTime
+	}
+	return t
+}

@@ -1,0 +1,26 @@
+package api
+
+import (
+	"net/http"
+
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/wire"
+)
+
+// redelivery says which event is queued.
+type redelivery struct {
+	EventID int64 `json:"event_id"`
+}
+
+// redeliver takes no body; one that is sent is not read.
+func (a *API) redeliver(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	id, ok := wire.PathID(r, "event_id")
+	if !ok {
+		return fault.New(fault.Missing, "unknown_event", "There is no such event; event ids are in the list of events.")
+	}
+	if err := a.Webhooks.Redeliver(r.Context(), actor(p), p.ID, id); err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusAccepted, redelivery{EventID: id})
+}
