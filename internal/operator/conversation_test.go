@@ -1,0 +1,36 @@
+package operator_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/wire/wiretest"
+)
+
+// TestConversations plays the conversations in testdata, each on an empty house
+// with one partner, and checks that together they show every operation at its
+// best.
+func TestConversations(t *testing.T) {
+	contract := loadContract(t)
+	wiretest.Run(t, "testdata/*.txtar", func(t *testing.T) wiretest.Stage {
+		h := buildWith(t, contract)
+		return wiretest.Stage{
+			Client: h.client,
+			URL:    h.url,
+			Vars: map[string]string{
+				"admin": h.tokens[account.Admin], "read": h.tokens[account.Read],
+				"sell": h.tokens[account.Sell], "support": h.tokens[account.Support],
+				"application": application(t), "public_url": publicURL,
+			},
+			Hide: map[string]string{"ms": `\b17[0-9]{11}\b`, "client-id": `\b[0-9a-f]{32}\b`},
+		}
+	})
+	if some := flag.Lookup("test.run").Value.String(); strings.Contains(some, "/") {
+		return // Only some were played.
+	}
+	if unseen := contract.Unseen(); len(unseen) > 0 {
+		t.Errorf("no conversation shows these operations: %q", unseen)
+	}
+}

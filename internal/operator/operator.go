@@ -1,0 +1,121 @@
+// Package operator is the door of the marketplace's own programs: the JSON API
+// under /operator/v1. It owns what goes over the wire there (openapi.yaml
+// describes it), who may call what, and nothing else: every rule about partners,
+// people, licenses and money is the rooms'.
+//
+// Each subject has its file: the wire form of it, the converting function, and
+// the handlers, which decode, ask a room and answer.
+package operator
+
+import (
+	"net/http"
+	"strconv"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/webhook"
+	"claviger/internal/wire"
+)
+
+// Operator is the door. All rooms must be set.
+type Operator struct {
+	Accounts *account.Book
+	Partners *partner.Registry
+	Profiles *profile.Book
+	Licenses *license.Registry
+	Events   *event.Log
+	Webhooks *webhook.Outbox
+	Audit    *audit.Log
+
+	// PublicURL is where buyers reach the service; the pages of a license are
+	// under it. It has no slash at its end.
+	PublicURL string
+
+	// Limit bounds how often one token may call, Guard how often one address may
+	// present a wrong token. Nil: no bound.
+	Limit, Guard *wire.Limiter
+}
+
+// Handler serves the whole door.
+func (o *Operator) Handler() http.Handler { return wire.NewMux(o.Routes()...) }
+
+// Routes is the table of the door: what there is, who serves it, and the scope
+// that the caller's token must have.
+func (o *Operator) Routes() []wire.Route {
+	door := &wire.Door[account.Token]{Authenticate: o.authenticate, Name: name, Limit: o.Limit, Guard: o.Guard}
+	on := func(scope account.Scope, method, path string, h wire.Handler[account.Token]) wire.Route {
+		return door.Route(method, "/operator/v1"+path, h, may(scope))
+	}
+	return []wire.Route{
+		wire.Public("GET", "/operator/v1/openapi.json", description),
+
+		on(account.Admin, "POST", "/partners", o.createPartner),
+		on(account.Read, "GET", "/partners", o.listPartners),
+		on(account.Read, "GET", "/partners/{id}", o.getPartner),
+		on(account.Admin, "PATCH", "/partners/{id}", o.changePartner),
+		on(account.Admin, "POST", "/partners/{id}/rotate", o.rotate),
+		on(account.Admin, "POST", "/partners/{id}/members", o.addMember),
+		on(account.Read, "GET", "/partners/{id}/plans", o.listPlans),
+		on(account.Read, "GET", "/partners/{id}/plans/{tier}", o.getPlan),
+		on(account.Admin, "PUT", "/partners/{id}/plans/{tier}", o.putPlan),
+		on(account.Admin, "DELETE", "/partners/{id}/plans/{tier}", o.deletePlan),
+		on(account.Support, "POST", "/partners/{id}/redeliver", o.redeliverSpan),
+
+		on(account.Admin, "POST", "/users", o.createUser),
+		on(account.Read, "GET", "/users", o.listUsers),
+		on(account.Read, "GET", "/users/{id}", o.getUser),
+		on(account.Admin, "DELETE", "/users/{id}", o.eraseUser),
+		on(account.Support, "POST", "/users/{id}/session", o.makeLink),
+
+		on(account.Sell, "POST", "/purchases", o.purchase),
+		on(account.Read, "GET", "/purchases", o.listPurchases),
+		on(account.Sell, "POST", "/refunds", o.refund),
+		on(account.Sell, "POST", "/refunds/{id}/reverse", o.reverseRefund),
+
+		on(account.Read, "GET", "/licenses", o.searchLicenses),
+		on(account.Read, "GET", "/licenses/{key}", o.getLicense),
+		on(account.Support, "POST", "/licenses/{key}/hold", o.hold),
+		on(account.Support, "POST", "/licenses/{key}/reinstate", o.reinstate),
+		on(account.Support, "POST", "/licenses/{key}/release", o.release),
+		on(account.Support, "POST", "/licenses/{key}/activate", o.activate),
+		on(account.Support, "POST", "/licenses/{key}/transfer", o.transfer),
+		on(account.Sell, "POST", "/licenses/{key}/plan", o.changePlan),
+
+		on(account.Read, "GET", "/events", o.feed),
+		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
+		on(account.Read, "GET", "/stats", o.stats),
+		on(account.Read, "GET", "/audit", o.listAudit),
+	}
+}
+
+// authenticate finds the token that a request carries.
+func (o *Operator) authenticate(r *http.Request) (account.Token, error) {
+	secret, err := wire.Credential(r)
+	if err != nil {
+		return account.Token{}, err
+	}
+	return o.Accounts.ByToken(r.Context(), secret)
+}
+
+// may makes the check that a token has a scope.
+func may(scope account.Scope) func(account.Token) error {
+	return func(t account.Token) error {
+		if t.May(scope) {
+			return nil
+		}
+		return fault.New(fault.Forbidden, "missing_scope", "This needs an operator token with the scope %s; %s has not got it.", scope, t.Name)
+	}
+}
+
+// name is a token in the request line.
+func name(t account.Token) string { return "token:" + strconv.FormatInt(t.ID, 10) }
+
+// actor is a token as the audit names it.
+func actor(t account.Token) audit.Actor {
+	return audit.Actor{Kind: audit.ByToken, ID: t.ID, Name: t.Name}
+}

@@ -1,0 +1,193 @@
+package operator
+
+import (
+	"net/http"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/wire"
+)
+
+// partnerJSON is a partner on the wire.
+type partnerJSON struct {
+	ID                   int64     `json:"id"`
+	Name                 string    `json:"name"`
+	Brand                string    `json:"brand"`
+	Strict               bool      `json:"strict"`
+	SingleKey            bool      `json:"single_key"`
+	ClientID             string    `json:"client_id"`
+	WebhookURL           string    `json:"webhook_url"`
+	WebhookURLValidated  bool      `json:"webhook_url_validated"`
+	RedirectURL          string    `json:"redirect_url"`
+	RedirectURLValidated bool      `json:"redirect_url_validated"`
+	CreatedAt            wire.Time `json:"created_at"`
+	UpdatedAt            wire.Time `json:"updated_at"`
+}
+
+// partnerOf shows a partner and its URLs as one thing, whose last change is that
+// of either.
+func partnerOf(p partner.Partner, f profile.Profile) partnerJSON {
+	updated := p.UpdatedAt
+	if f.UpdatedAt.After(updated) {
+		updated = f.UpdatedAt
+	}
+	return partnerJSON{
+		ID: p.ID, Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, ClientID: p.ClientID,
+		WebhookURL: f.WebhookURL, WebhookURLValidated: !f.WebhookValidAt.IsZero(),
+		RedirectURL: f.RedirectURL, RedirectURLValidated: !f.RedirectValidAt.IsZero(),
+		CreatedAt: wire.Time(p.CreatedAt), UpdatedAt: wire.Time(updated),
+	}
+}
+
+// createdJSON is a partner with the secrets that are shown this once.
+type createdJSON struct {
+	partnerJSON
+	ClientSecret  string `json:"client_secret"`
+	APIKey        string `json:"api_key"`
+	WebhookSecret string `json:"webhook_secret"`
+}
+
+// partnerBody is what creates a partner.
+type partnerBody struct {
+	Name        string `json:"name"`
+	Brand       string `json:"brand"`
+	Strict      bool   `json:"strict"`
+	SingleKey   bool   `json:"single_key"`
+	WebhookURL  string `json:"webhook_url"`
+	RedirectURL string `json:"redirect_url"`
+	Validate    bool   `json:"validate"`
+}
+
+func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b partnerBody
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	draft := partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey}
+	urls := profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL}
+	p, f, c, err := o.Profiles.Enrol(r.Context(), actor(t), draft, urls, b.Validate, partner.Credentials{})
+	if err != nil {
+		return shown(err)
+	}
+	return wire.JSON(w, http.StatusCreated, createdJSON{partnerOf(p, f), c.ClientSecret, c.APIKey, c.WebhookSecret})
+}
+
+func (o *Operator) listPartners(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	q, err := wire.Query(r, "page", "limit", "order")
+	if err != nil {
+		return err
+	}
+	p, err := page.Parse(q)
+	if err != nil {
+		return err
+	}
+	list, total, err := o.Partners.List(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	profiles, err := o.Profiles.Of(r.Context(), list)
+	if err != nil {
+		return err
+	}
+	items := make([]partnerJSON, len(list))
+	for i, one := range list {
+		items[i] = partnerOf(one, profiles[one.ID])
+	}
+	wire.PageHeaders(w, r, p, total, false)
+	return wire.JSON(w, http.StatusOK, wire.List(items))
+}
+
+func (o *Operator) getPartner(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	p, err := o.Partners.Get(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	f, _, err := o.Profiles.Get(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
+}
+
+// partnerChange is what changes a partner; what is not sent stays.
+type partnerChange struct {
+	Name        *string `json:"name"`
+	Brand       *string `json:"brand"`
+	Strict      *bool   `json:"strict"`
+	SingleKey   *bool   `json:"single_key"`
+	WebhookURL  *string `json:"webhook_url"`
+	RedirectURL *string `json:"redirect_url"`
+	Validate    bool    `json:"validate"`
+}
+
+func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b partnerChange
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey}
+	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL}
+	p, f, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
+	if err != nil {
+		return shown(err)
+	}
+	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
+}
+
+// checkJSON is one line of the transcript of a failed check on the wire.
+type checkJSON struct {
+	URL  string `json:"url"`
+	Step string `json:"step"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+}
+
+// shown puts the transcript that a fault carries, if it does, into its wire form.
+func shown(err error) error {
+	f := fault.Of(err)
+	if f == nil {
+		return err
+	}
+	checks, ok := f.Detail.([]profile.Check)
+	if !ok {
+		return err
+	}
+	lines := make([]checkJSON, len(checks))
+	for i, c := range checks {
+		lines[i] = checkJSON(c)
+	}
+	out := *f
+	out.Detail = lines
+	return &out
+}
+
+// rotationBody asks for a new secret.
+type rotationBody struct {
+	What     partner.Secret `json:"what"`
+	OverlapS int64          `json:"overlap_s"`
+}
+
+// rotationJSON is a new secret on the wire, shown this once.
+type rotationJSON struct {
+	What               partner.Secret `json:"what"`
+	Secret             string         `json:"secret"`
+	PreviousValidUntil wire.Time      `json:"previous_valid_until"`
+}
+
+func (o *Operator) rotate(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b rotationBody
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	// A number of seconds too large for a duration is too large for an overlap.
+	overlap := time.Duration(min(max(b.OverlapS, -1), int64(partner.MaxOverlap/time.Second)+1)) * time.Second
+	done, err := o.Partners.Rotate(r.Context(), actor(t), pathID(r), b.What, overlap)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, rotationJSON{done.What, done.Value, wire.Time(done.PreviousUntil)})
+}

@@ -1,0 +1,127 @@
+package operator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/once"
+	"claviger/internal/wire"
+)
+
+// The bounds of what this door takes.
+const (
+	maxAmount = 1_000_000_000_000
+	maxText   = 255
+)
+
+// maxBody is how many bytes of a body are read: far more than any of ours has.
+const maxBody = 64 << 10
+
+// decode reads a JSON body into dst and returns it as it was sent too.
+func decode(w http.ResponseWriter, r *http.Request, dst any) ([]byte, error) {
+	return wire.Decoder{Limit: maxBody, JSONOnly: true}.Decode(w, r, dst)
+}
+
+// pathID is the id in the path, 0 when it cannot be one. Nothing has the id 0,
+// so the room that is asked for it answers as for any id that does not exist.
+func pathID(r *http.Request) int64 {
+	id, _ := wire.PathID(r, "id")
+	return id
+}
+
+// mayTime is a time on the wire that may not have come: "" then.
+type mayTime time.Time
+
+// MarshalJSON writes t as wire.Time does, and the zero time as "".
+func (t mayTime) MarshalJSON() ([]byte, error) {
+	if time.Time(t).IsZero() {
+		return []byte(`""`), nil
+	}
+	return wire.Time(t).MarshalJSON()
+}
+
+// encoded is v as the door sends it. It is for what is sent and stored at once;
+// what we encode there is made of texts, numbers and times and always encodes.
+func encoded(v any) []byte {
+	b, err := wire.Encode(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// onceOf is what makes a request recognisable when it comes again. Method, path
+// and body are hashed together: the same key on another path is another request.
+func onceOf(r *http.Request, t account.Token, body []byte) (once.Request, error) {
+	keys := r.Header.Values("Idempotency-Key")
+	if len(keys) == 0 {
+		return once.Request{}, nil
+	}
+	if len(keys) > 1 {
+		return once.Request{}, fault.New(fault.Invalid, "invalid_idempotency_key", "Idempotency-Key is sent %d times; send it once.", len(keys)).On("Idempotency-Key")
+	}
+	h := sha256.New()
+	h.Write([]byte(r.Method + " " + strings.TrimSuffix(r.URL.Path, "/") + "\n"))
+	h.Write(body)
+	req := once.Request{Scope: name(t), Key: keys[0], Body: hex.EncodeToString(h.Sum(nil))}
+	return req, req.Valid()
+}
+
+// mustRepeat refuses a request of money that could not be recognised when it
+// comes again.
+func mustRepeat(req once.Request, externalID string) error {
+	if req.Key == "" && externalID == "" {
+		return fault.New(fault.Invalid, "idempotency_required",
+			"Send an Idempotency-Key header or an external_id, so that a repeated request is not carried out twice.")
+	}
+	return nil
+}
+
+// text checks an optional one-line text and returns it without the white space
+// around it.
+func text(name, value string) (string, error) { return field.Line(name, value, 0, maxText) }
+
+// number checks a whole number of a body.
+func number(name string, value, low, high int64) error {
+	if value < low || value > high {
+		return fault.Field(name, "must be a whole number from %d to %d.", low, high)
+	}
+	return nil
+}
+
+// partnerID checks that a body names a partner; whether there is one is for the
+// room to say.
+func partnerID(id int64) error {
+	if id < 1 {
+		return fault.Field("partner_id", "must be the id of a partner.")
+	}
+	return nil
+}
+
+// currency checks an optional currency.
+func currency(value string) error {
+	if value != "" && (len(value) != 3 || strings.Trim(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
+		return fault.Field("currency", "must be three capital letters as in ISO 4217, such as EUR.")
+	}
+	return nil
+}
+
+// naturalParam reads an optional whole number of the query, 0 when it is missing.
+func naturalParam(q url.Values, name string, low int64) (int64, error) {
+	if q.Get(name) == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(q.Get(name), 10, 63)
+	if err != nil || int64(n) < low {
+		return 0, fault.Parameter(name, "must be a whole number from %d.", low)
+	}
+	return int64(n), nil
+}

@@ -1,0 +1,100 @@
+package operator
+
+import (
+	"cmp"
+	"net/http"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/wire"
+)
+
+// refundJSON is a refund on the wire.
+type refundJSON struct {
+	ID         int64     `json:"id"`
+	PartnerID  int64     `json:"partner_id"`
+	ExternalID string    `json:"external_id"`
+	Reason     string    `json:"reason"`
+	CreatedAt  wire.Time `json:"created_at"`
+	ReversedAt mayTime   `json:"reversed_at"`
+}
+
+// refundedJSON is a refund with the licenses it touched on the wire.
+type refundedJSON struct {
+	Refund   refundJSON                 `json:"refund"`
+	Licenses wire.Envelope[licenseJSON] `json:"licenses"`
+}
+
+func (o *Operator) refundedOf(f license.Refund) refundedJSON {
+	return refundedJSON{
+		Refund: refundJSON{
+			ID: f.ID, PartnerID: f.PartnerID, ExternalID: f.ExternalID, Reason: f.Reason,
+			CreatedAt: wire.Time(f.CreatedAt), ReversedAt: mayTime(f.ReversedAt),
+		},
+		Licenses: wire.ListOf(f.Licenses, o.licenseOf),
+	}
+}
+
+// refundBody is what records a refund.
+type refundBody struct {
+	LicenseKey         string `json:"license_key"`
+	PartnerID          int64  `json:"partner_id"`
+	PurchaseExternalID string `json:"purchase_external_id"`
+	ExternalID         string `json:"external_id"`
+	Reason             string `json:"reason"`
+}
+
+// order is the body as the room takes it.
+func (b refundBody) order() (license.RefundOrder, error) {
+	key, err1 := text("license_key", b.LicenseKey)
+	purchase, err2 := text("purchase_external_id", b.PurchaseExternalID)
+	externalID, err3 := text("external_id", b.ExternalID)
+	reason, err4 := text("reason", b.Reason)
+	err := cmp.Or(err1, err2, err3, err4)
+	switch {
+	case err != nil:
+	case key == "" && purchase == "":
+		err = fault.Field("license_key", "is missing; say what is refunded by license_key, or by partner_id and purchase_external_id.")
+	case purchase != "" && b.PartnerID == 0:
+		err = fault.Field("partner_id", "is missing; an external id is a partner's own, so send partner_id with purchase_external_id.")
+	case purchase != "":
+		err = partnerID(b.PartnerID)
+	case b.PartnerID != 0:
+		err = fault.Field("purchase_external_id", "is missing; partner_id goes with it. To refund a whole license send license_key alone.")
+	}
+	return license.RefundOrder{
+		LicenseKey: key, PartnerID: b.PartnerID, PurchaseExternalID: purchase, ExternalID: externalID, Reason: reason,
+	}, err
+}
+
+func (o *Operator) refund(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b refundBody
+	raw, err := decode(w, r, &b)
+	if err != nil {
+		return err
+	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
+	if order.Once, err = onceOf(r, t, raw); err != nil {
+		return err
+	}
+	if err := mustRepeat(order.Once, order.ExternalID); err != nil {
+		return err
+	}
+	body, err := o.Licenses.Refund(r.Context(), actor(t), order, func(f license.Refund) []byte { return encoded(o.refundedOf(f)) })
+	if err != nil {
+		return err
+	}
+	return wire.Raw(w, http.StatusCreated, body)
+}
+
+func (o *Operator) reverseRefund(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	f, err := o.Licenses.ReverseRefund(r.Context(), actor(t), pathID(r))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, o.refundedOf(f))
+}

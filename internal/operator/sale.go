@@ -1,0 +1,161 @@
+package operator
+
+import (
+	"cmp"
+	"net/http"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/wire"
+)
+
+// purchaseJSON is a purchase or a plan change on the wire.
+type purchaseJSON struct {
+	ID          int64     `json:"id"`
+	PartnerID   int64     `json:"partner_id"`
+	Kind        string    `json:"kind"`
+	Tier        int       `json:"tier"`
+	Quantity    int       `json:"quantity"`
+	AmountCents int64     `json:"amount_cents"`
+	Currency    string    `json:"currency"`
+	ExternalID  string    `json:"external_id"`
+	UserID      int64     `json:"user_id"`
+	CreatedAt   wire.Time `json:"created_at"`
+}
+
+func purchaseOf(s license.Sale) purchaseJSON {
+	return purchaseJSON{
+		ID: s.ID, PartnerID: s.PartnerID, Kind: s.Kind.String(), Tier: s.Tier, Quantity: s.Quantity,
+		AmountCents: s.AmountCents, Currency: s.Currency, ExternalID: s.ExternalID, UserID: s.UserID,
+		CreatedAt: wire.Time(s.CreatedAt),
+	}
+}
+
+// saleJSON is a purchase with its licenses on the wire.
+type saleJSON struct {
+	Purchase purchaseJSON               `json:"purchase"`
+	Licenses wire.Envelope[licenseJSON] `json:"licenses"`
+}
+
+func (o *Operator) saleOf(s license.Sale) saleJSON {
+	return saleJSON{Purchase: purchaseOf(s), Licenses: wire.ListOf(s.Licenses, o.licenseOf)}
+}
+
+// purchaseBody is what records a purchase.
+type purchaseBody struct {
+	PartnerID   int64       `json:"partner_id"`
+	Tier        int64       `json:"tier"`
+	User        *personBody `json:"user"`
+	Quantity    *int64      `json:"quantity"`
+	AmountCents int64       `json:"amount_cents"`
+	Currency    string      `json:"currency"`
+	ExternalID  string      `json:"external_id"`
+}
+
+// order is the body as the room takes it.
+func (b purchaseBody) order() (license.Purchase, error) {
+	quantity := int64(1)
+	if b.Quantity != nil {
+		quantity = *b.Quantity
+	}
+	externalID, err := text("external_id", b.ExternalID)
+	err = cmp.Or(err,
+		partnerID(b.PartnerID),
+		number("tier", b.Tier, 1, partner.MaxTier),
+		number("quantity", quantity, 1, license.MaxQuantity),
+		number("amount_cents", b.AmountCents, 0, maxAmount),
+		currency(b.Currency))
+	p := license.Purchase{
+		PartnerID: b.PartnerID, Tier: int(b.Tier), Quantity: int(quantity),
+		AmountCents: b.AmountCents, Currency: b.Currency, ExternalID: externalID,
+	}
+	if b.User != nil && err == nil {
+		p.Buyer, err = b.User.buyer()
+	}
+	return p, err
+}
+
+func (o *Operator) purchase(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b purchaseBody
+	raw, err := decode(w, r, &b)
+	if err != nil {
+		return err
+	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
+	if order.Once, err = onceOf(r, t, raw); err != nil {
+		return err
+	}
+	if err := mustRepeat(order.Once, order.ExternalID); err != nil {
+		return err
+	}
+	body, err := o.Licenses.Purchase(r.Context(), actor(t), order, func(s license.Sale) []byte { return encoded(o.saleOf(s)) })
+	if err != nil {
+		return err
+	}
+	return wire.Raw(w, http.StatusCreated, body)
+}
+
+func (o *Operator) listPurchases(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	q, err := wire.Query(r, "partner_id", "external_id", "page", "limit", "order")
+	if err != nil {
+		return err
+	}
+	p, err := page.Parse(q)
+	if err != nil {
+		return err
+	}
+	partnerID, err := naturalParam(q, "partner_id", 1)
+	if err != nil {
+		return err
+	}
+	list, more, err := o.Licenses.Purchases(r.Context(), license.SaleFilter{PartnerID: partnerID, ExternalID: q.Get("external_id")}, p)
+	if err != nil {
+		return err
+	}
+	wire.PageHeaders(w, r, p, -1, more)
+	return wire.JSON(w, http.StatusOK, wire.ListOf(list, purchaseOf))
+}
+
+// planChangeBody is what records a plan change.
+type planChangeBody struct {
+	Tier        int64  `json:"tier"`
+	AmountCents int64  `json:"amount_cents"`
+	Currency    string `json:"currency"`
+	ExternalID  string `json:"external_id"`
+}
+
+// order is the body as the room takes it.
+func (b planChangeBody) order() (license.PlanChange, error) {
+	externalID, err := text("external_id", b.ExternalID)
+	err = cmp.Or(err,
+		number("tier", b.Tier, 1, partner.MaxTier),
+		number("amount_cents", b.AmountCents, 0, maxAmount),
+		currency(b.Currency))
+	return license.PlanChange{Tier: int(b.Tier), AmountCents: b.AmountCents, Currency: b.Currency, ExternalID: externalID}, err
+}
+
+func (o *Operator) changePlan(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b planChangeBody
+	raw, err := decode(w, r, &b)
+	if err != nil {
+		return err
+	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
+	if order.Once, err = onceOf(r, t, raw); err != nil {
+		return err
+	}
+	body, err := o.Licenses.ChangePlan(r.Context(), actor(t), r.PathValue("key"), order,
+		func(l license.License) []byte { return encoded(o.operatorLicenseOf(l)) })
+	if err != nil {
+		return err
+	}
+	return wire.Raw(w, http.StatusOK, body)
+}

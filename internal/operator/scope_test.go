@@ -1,0 +1,151 @@
+package operator_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+)
+
+// scopes says for each route which tokens may call it, but for admin, which may
+// call everything. It is written out, and not taken from the routes, because it
+// is the promise that the routes must keep.
+const scopes = `
+GET    /operator/v1/partners                     read sell support
+POST   /operator/v1/partners
+GET    /operator/v1/partners/{id}                read sell support
+PATCH  /operator/v1/partners/{id}
+POST   /operator/v1/partners/{id}/rotate
+POST   /operator/v1/partners/{id}/members
+GET    /operator/v1/partners/{id}/plans          read sell support
+GET    /operator/v1/partners/{id}/plans/{tier}   read sell support
+PUT    /operator/v1/partners/{id}/plans/{tier}
+DELETE /operator/v1/partners/{id}/plans/{tier}
+POST   /operator/v1/partners/{id}/redeliver      support
+GET    /operator/v1/users                        read sell support
+POST   /operator/v1/users
+GET    /operator/v1/users/{id}                   read sell support
+DELETE /operator/v1/users/{id}
+POST   /operator/v1/users/{id}/session           support
+GET    /operator/v1/purchases                    read sell support
+POST   /operator/v1/purchases                    sell
+POST   /operator/v1/refunds                      sell
+POST   /operator/v1/refunds/{id}/reverse         sell
+GET    /operator/v1/licenses                     read sell support
+GET    /operator/v1/licenses/{key}               read sell support
+POST   /operator/v1/licenses/{key}/hold          support
+POST   /operator/v1/licenses/{key}/reinstate     support
+POST   /operator/v1/licenses/{key}/release       support
+POST   /operator/v1/licenses/{key}/activate      support
+POST   /operator/v1/licenses/{key}/transfer      support
+POST   /operator/v1/licenses/{key}/plan          sell
+GET    /operator/v1/events                       read sell support
+POST   /operator/v1/events/{id}/redeliver        support
+GET    /operator/v1/stats                        read sell support
+GET    /operator/v1/audit                        read sell support
+`
+
+// needed is the scope that a refusal must name.
+func needed(may []string) string {
+	switch {
+	case len(may) == 0:
+		return "admin"
+	case slices.Contains(may, "read"):
+		return "read"
+	}
+	return may[0]
+}
+
+// TestScopes calls every route with a token of every scope. What the route then
+// makes of an id that does not exist is not the matter here.
+func TestScopes(t *testing.T) {
+	h := build(t)
+	before := h.counts()
+	var seen []string
+	for line := range strings.Lines(strings.TrimSpace(scopes)) {
+		words := strings.Fields(line)
+		method, pattern, may := words[0], words[1], words[2:]
+		seen = append(seen, method+" "+pattern)
+		path := strings.NewReplacer("{id}", "99", "{tier}", "99", "{key}", "00000000-0000-4000-8000-000000000000").Replace(pattern)
+		for scope, token := range h.tokens {
+			body := "{}"
+			if method == "GET" || method == "DELETE" {
+				body = ""
+			}
+			if pattern == "/operator/v1/partners/{id}/members" {
+				body = `{"email":"a@b.example","role":"viewer"}`
+			}
+			a := h.send(token, method, path, body)
+			allowed := scope == account.Admin || slices.Contains(may, string(scope))
+			if refused := a.code() == "missing_scope"; refused == allowed || refused != (a.Status == 403) {
+				t.Errorf("%s %s with scope %s answered %d %s", method, path, scope, a.Status, a.code())
+			} else if refused && !strings.Contains(a.Body, "the scope "+needed(may)+";") {
+				t.Errorf("%s %s does not name the scope it needs (%s): %s", method, path, needed(may), a.Body)
+			}
+			if a := h.send("", method, path, body); a.Status != 401 || a.code() != "missing_credentials" {
+				t.Errorf("%s %s without a token answered %d %s", method, path, a.Status, a.code())
+			}
+		}
+	}
+	if h.counts() != before {
+		t.Errorf("the calls changed something:\n%s\n%s", before, h.counts())
+	}
+	routes := []string{}
+	for _, r := range h.door.Routes() {
+		if !r.Public {
+			routes = append(routes, r.Method+" "+r.Path)
+		}
+	}
+	slices.Sort(routes)
+	slices.Sort(seen)
+	if !slices.Equal(routes, seen) {
+		t.Errorf("the table of scopes and the routes differ:\n%q\n%q", seen, routes)
+	}
+}
+
+// TestDeadTokens calls with tokens that were good once, or never.
+func TestDeadTokens(t *testing.T) {
+	h := build(t)
+	_, expiring, err := h.door.Accounts.AddToken(t.Context(), tester, "expiring", []account.Scope{account.Read}, h.now().Add(time.Hour), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked, secret, err := h.door.Accounts.AddToken(t.Context(), tester, "revoked", []account.Scope{account.Admin}, time.Time{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{expiring, secret} {
+		if a := h.send(token, "GET", "/operator/v1/stats", ""); a.Status != 200 {
+			t.Fatalf("a living token answered %d: %s", a.Status, a.Body)
+		}
+	}
+	if _, err := h.door.Accounts.RevokeToken(t.Context(), tester, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.ticks.Add(3600)
+	for name, header := range map[string]string{
+		"expired":             "Bearer " + expiring,
+		"revoked":             "Bearer " + secret,
+		"unknown":             "Bearer op_0000000000000000000000000000000000000000000000000000000000000000",
+		"SQL":                 "Bearer ' OR 1=1 --",
+		"hash of a token":     "Bearer " + strings.Repeat("0", 64),
+		"another letter case": "Bearer " + strings.ToUpper(h.tokens[account.Admin]),
+	} {
+		a := h.send("", "GET", "/operator/v1/stats", "", "Authorization: "+header)
+		if a.Status != 401 || a.code() != "invalid_token" || a.Header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s: answered %d %s", name, a.Status, a.Body)
+		}
+	}
+	for name, header := range map[string]string{
+		"no scheme": h.tokens[account.Admin], "another scheme": "Basic " + h.tokens[account.Admin], "empty": "Bearer ",
+	} {
+		if a := h.send("", "GET", "/operator/v1/stats", "", "Authorization: "+header); a.Status != 401 || a.code() != "missing_credentials" {
+			t.Errorf("%s: answered %d %s", name, a.Status, a.Body)
+		}
+	}
+	if a := h.send("", "GET", "/operator/v1/stats?access_token="+h.tokens[account.Admin], ""); a.Status != 401 {
+		t.Errorf("a token in the query answered %d", a.Status)
+	}
+}

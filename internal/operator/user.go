@@ -1,0 +1,109 @@
+package operator
+
+import (
+	"net/http"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/page"
+	"claviger/internal/wire"
+)
+
+// userJSON is a user on the wire.
+type userJSON struct {
+	ID         int64     `json:"id"`
+	Email      string    `json:"email"`
+	Name       string    `json:"name"`
+	ExternalID string    `json:"external_id"`
+	CreatedAt  wire.Time `json:"created_at"`
+	UpdatedAt  wire.Time `json:"updated_at"`
+	ErasedAt   mayTime   `json:"erased_at"`
+}
+
+func userOf(u account.User) userJSON {
+	return userJSON{
+		ID: u.ID, Email: u.Email, Name: u.Name, ExternalID: u.ExternalID,
+		CreatedAt: wire.Time(u.CreatedAt), UpdatedAt: wire.Time(u.UpdatedAt), ErasedAt: mayTime(u.ErasedAt),
+	}
+}
+
+// personBody is a person as a shop names one.
+type personBody struct {
+	Email      string `json:"email"`
+	Name       string `json:"name"`
+	ExternalID string `json:"external_id"`
+}
+
+func (b personBody) person() account.Person {
+	return account.Person{Email: b.Email, Name: b.Name, ExternalID: b.ExternalID}
+}
+
+// buyer is the person as the member user of another body: what is wrong with it
+// is said of user.email and the like.
+func (b personBody) buyer() (*account.Person, error) {
+	p := b.person()
+	err := p.Valid()
+	if f := fault.Of(err); f != nil {
+		err = fault.New(f.Kind, f.Code, "user.%s", f.Text).On("user." + f.Field)
+	}
+	return &p, err
+}
+
+func (o *Operator) createUser(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b personBody
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	u, created, err := o.Accounts.Create(r.Context(), actor(t), b.person())
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, createdOr(created), userOf(u))
+}
+
+func (o *Operator) listUsers(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	q, err := wire.Query(r, "email", "external_id", "page", "limit", "order")
+	if err != nil {
+		return err
+	}
+	p, err := page.Parse(q)
+	if err != nil {
+		return err
+	}
+	list, more, err := o.Accounts.List(r.Context(), account.Filter{Email: q.Get("email"), ExternalID: q.Get("external_id")}, p)
+	if err != nil {
+		return err
+	}
+	wire.PageHeaders(w, r, p, -1, more)
+	return wire.JSON(w, http.StatusOK, wire.ListOf(list, userOf))
+}
+
+func (o *Operator) getUser(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	u, err := o.Accounts.Get(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, userOf(u))
+}
+
+func (o *Operator) eraseUser(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	u, err := o.Licenses.EraseUser(r.Context(), actor(t), pathID(r))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, userOf(u))
+}
+
+// linkJSON is a sign-in link on the wire.
+type linkJSON struct {
+	URL       string    `json:"url"`
+	ExpiresAt wire.Time `json:"expires_at"`
+}
+
+func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusCreated, linkJSON{url, wire.Time(expires)})
+}
