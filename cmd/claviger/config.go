@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+)
+
+func configCommand() *cobra.Command {
+	cmd := group("config", "Look at the settings", "")
+	cmd.AddCommand(configCheckCommand())
+	return cmd
+}
+
+func configCheckCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "check", Short: "Print what is in force and where it came from",
+		Long: "Prints every setting of claviger serve as it is in force, and where it came from: a flag, a CLAVIGER_ variable, the file or the default. " +
+			"Secrets are hidden. Ends with 4 when a setting is wrong or unknown.",
+		Example: "claviger config check --config claviger.toml",
+		Args:    exactly(),
+	}
+	g := settingFlags(cmd, app.Serve)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, origins, err := g.load()
+		var advice []string
+		if err == nil {
+			advice = cfg.Advice()
+		}
+		if printErr := printSettings(cmd, origins, advice, asJSON); printErr != nil {
+			return printErr
+		}
+		if err != nil {
+			return &failure{exitCheck, errors.Unwrap(err)}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// printSettings writes what is in force to standard output; the advice goes
+// with it in JSON, else to standard error.
+func printSettings(cmd *cobra.Command, origins []app.Origin, advice []string, asJSON bool) error {
+	if asJSON {
+		type setting struct {
+			Value string `json:"value"`
+			From  string `json:"from"`
+		}
+		all := map[string]setting{}
+		for _, o := range origins {
+			all[o.Name] = setting{o.Shown, o.From}
+		}
+		return printJSON(cmd.OutOrStdout(), map[string]any{"settings": all, "advice": append([]string{}, advice...)})
+	}
+	rows := make([][]string, 0, len(origins))
+	for _, o := range origins {
+		rows = append(rows, []string{o.Name, o.Shown, o.From})
+	}
+	if err := printTable(cmd.OutOrStdout(), []string{"setting", "value", "from"}, rows); err != nil {
+		return err
+	}
+	for _, line := range advice {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "advice: "+line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

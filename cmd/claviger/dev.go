@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+	"claviger/internal/emulator"
+)
+
+func devCommand() *cobra.Command {
+	var webhook, redirect string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "dev", Short: "Run the service on your own machine, seeded, to develop against",
+		Long: "Runs the whole service with one partner (plans of tier 1 to 3), one buyer, one member of the partner and one operator in it, and prints their credentials. " +
+			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one.\n\n" +
+			"Without --db the data is temporary: a fresh start each time, removed at the end. " +
+			"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, --redirect and --brand then change what is stored. " +
+			"dev refuses a database that it did not make.",
+		Example: "claviger dev\n" +
+			"claviger dev --db dev.db --webhook http://127.0.0.1:3000/webhook --redirect http://127.0.0.1:3000/callback\n" +
+			"claviger dev --addr 127.0.0.1:0 --json",
+		Args: exactly(),
+	}
+	g := settingFlags(cmd, app.Dev, "addr", "db", "brand", "rate-limit", "retry", "public-url", "admin-addr", "log-level", "log-format")
+	cmd.Flags().StringVar(&webhook, "webhook", "", "Where the partner's webhooks go; without it they wait")
+	cmd.Flags().StringVar(&redirect, "redirect", "", "Where the partner's buyers are sent back to")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object with all credentials as the first line")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		cfg.Log = cfg.Logger(os.Stderr)
+		asked := emulator.Config{App: cfg, Webhook: webhook, Redirect: redirect}
+		if err := asked.Valid(); err != nil {
+			return &failure{exitUsage, err}
+		}
+		e, err := emulator.New(cmd.Context(), asked)
+		if err != nil {
+			return err
+		}
+		return runDev(cmd, e, asJSON)
+	}
+	return cmd
+}
+
+// runDev tells what there is and serves. The card comes when the address
+// already takes connections, so that whoever reads it can go on at once.
+func runDev(cmd *cobra.Command, e *emulator.Emulator, asJSON bool) error {
+	if err := tell(cmd, e, asJSON); err != nil {
+		return errors.Join(err, e.Close())
+	}
+	return e.Run(cmd.Context())
+}
+
+// tell writes the card to standard output and everything else beside it.
+func tell(cmd *cobra.Command, e *emulator.Emulator, asJSON bool) error {
+	var err error
+	if asJSON {
+		err = printJSON(cmd.OutOrStdout(), e.Card())
+	} else {
+		err = e.Card().Print(cmd.OutOrStdout())
+	}
+	if err != nil {
+		return err
+	}
+	notes := e.Notes()
+	if e.Temporary() {
+		notes = append(notes, "the data is temporary; start with --db dev.db to keep it")
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "note: "+note); err != nil {
+			return err
+		}
+	}
+	return nil
+}

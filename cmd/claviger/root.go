@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"charm.land/fang/v2"
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+	"claviger/internal/fault"
+)
+
+// The exit codes of every command.
+const (
+	exitDone        = 0
+	exitRefused     = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+	exitCheck       = 4
+)
+
+// failure is an error with the exit code that it ends the program with.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// usage says that the command was called wrongly.
+func usage(format string, args ...any) error {
+	return &failure{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// exitCode is what the program ends with.
+func exitCode(err error) int {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.code
+	}
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, app.ErrUnreachable):
+		return exitUnreachable
+	default:
+		return exitRefused
+	}
+}
+
+// execute runs the command line and returns the exit code. The first interrupt
+// asks the command to end in order, the second ends the program at once.
+func execute(ctx context.Context) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	err := fang.Execute(ctx, newRoot(), fang.WithVersion(version().Version), fang.WithErrorHandler(printError))
+	return exitCode(err)
+}
+
+// newRoot is the whole tree of commands.
+func newRoot() *cobra.Command {
+	root := group("claviger", "A licensing service for partner applications",
+		"Sells software licenses on behalf of partner applications, tells them what happens to each, and lets them ask.\n\n"+
+			"Try it out with claviger dev; run it for others with claviger serve.")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitUsage, err} })
+	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), configCommand(), versionCommand())
+	return root
+}
+
+// group is a command that only holds others.
+func group(use, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args:                       cobra.ArbitraryArgs,
+		SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			hint := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), hint)
+		},
+	}
+}
+
+// exactly is cobra.ExactArgs with our exit code and the arguments by name.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usage("%s needs <%s>", cmd.CommandPath(), names[len(args)])
+		case len(args) > len(names):
+			return usage("%s does not take %q", cmd.CommandPath(), args[len(names)])
+		default:
+			return nil
+		}
+	}
+}
+
+// printError writes what went wrong: in colour to a person, in one plain line
+// to a program.
+func printError(w io.Writer, styles fang.Styles, err error) {
+	text := err.Error()
+	if f := fault.Of(err); f != nil {
+		text = strings.TrimSuffix(f.Text, ".") // It is made for showing; the code is for programs.
+	}
+	if isTerminal(os.Stderr) {
+		fang.DefaultErrorHandler(w, styles, errors.New(text))
+		return
+	}
+	_, _ = fmt.Fprintln(w, "claviger: "+text)
+}
+
+// isTerminal reports whether a person is looking at the file.
+func isTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }

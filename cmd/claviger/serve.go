@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+)
+
+func serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the service",
+		Long: "Runs the service until it is interrupted. With nothing set it keeps its data in claviger.db in the current folder, " +
+			"and says what an install that others rely on must set.\n\n" +
+			"Every flag can also be a variable (--public-url is CLAVIGER_PUBLIC_URL) or a key in the file given with --config; the flag wins, then the variable. " +
+			"claviger config check shows what is in force.",
+		Example: "claviger serve\n" +
+			"claviger serve --addr :8080 --public-url https://licenses.example.com --db /var/lib/claviger/claviger.db\n" +
+			"claviger serve --config /etc/claviger.toml",
+		Args: exactly(),
+	}
+	g := settingFlags(cmd, app.Serve)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		cfg.Log = cfg.Logger(os.Stderr)
+		for _, line := range cfg.Advice() {
+			cfg.Log.Warn(line)
+		}
+		house, err := app.New(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		return house.Run(cmd.Context())
+	}
+	return cmd
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/audit"
+)
+
+func tokenCommand() *cobra.Command {
+	cmd := group("token", "Make, list and revoke operator tokens",
+		"An operator token lets a program use /operator/v1. Its scopes say what for:\n\n"+
+			"read     look at everything\n"+
+			"sell     purchases, plan changes, refunds\n"+
+			"support  hold, reinstate, release, redeliver, sign-in links\n"+
+			"admin    partners, users, tokens, and all of the above")
+	cmd.AddCommand(tokenAddCommand(), tokenListCommand(), tokenRevokeCommand())
+	return cmd
+}
+
+// tokenLine is a token as --json prints it.
+type tokenLine struct {
+	ID        int64    `json:"id"`
+	Name      string   `json:"name"`
+	Scopes    []string `json:"scopes"`
+	State     string   `json:"state"`
+	CreatedAt string   `json:"created_at"`
+	ExpiresAt string   `json:"expires_at,omitempty"`
+	RevokedAt string   `json:"revoked_at,omitempty"`
+	Token     string   `json:"token,omitempty"` // when it was just made, and never again
+}
+
+func lineOf(t account.Token, now time.Time) tokenLine {
+	l := tokenLine{
+		ID: t.ID, Name: t.Name, Scopes: []string{}, State: "valid",
+		CreatedAt: stamp(t.CreatedAt), ExpiresAt: stamp(t.ExpiresAt), RevokedAt: stamp(t.RevokedAt),
+	}
+	for _, s := range t.Scopes {
+		l.Scopes = append(l.Scopes, string(s))
+	}
+	switch {
+	case !t.RevokedAt.IsZero():
+		l.State = "revoked"
+	case !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt):
+		l.State = "expired"
+	}
+	return l
+}
+
+// stamp is a time to the second, or nothing for no time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func tokenAddCommand() *cobra.Command {
+	var name, scopes, expires string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "add", Short: "Make a token and print it, this once",
+		Long: "Makes a token and prints it on standard output. Only a hash of it is stored, so it cannot be shown again. A database that is not there yet is made.",
+		Example: "claviger token add --name checkout --scopes sell --expires 365d\n" +
+			"claviger token add --name admin --scopes admin",
+		Args: exactly(),
+	}
+	g := settingFlags(cmd, app.Serve, "db")
+	cmd.Flags().StringVar(&name, "name", "", "Whose token it is, as the audit log will say")
+	cmd.Flags().StringVar(&scopes, "scopes", "", "What it may do: read, sell, support, admin; several with commas")
+	cmd.Flags().StringVar(&expires, "expires", "", "When it ends: after a time such as 12h or 90d, or on a day such as 2027-01-31; without it, never")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		now := time.Now().UTC()
+		until, err := parseExpiry(expires, now)
+		if err != nil {
+			return err
+		}
+		if name == "" || scopes == "" {
+			return usage("token add needs --name and --scopes (read, sell, support, admin)")
+		}
+		var wanted []account.Scope
+		for s := range strings.SplitSeq(scopes, ",") {
+			wanted = append(wanted, account.Scope(strings.TrimSpace(s)))
+		}
+		return withAccounts(cmd.Context(), g, app.OpenMigrated, func(b *account.Book) error {
+			t, secret, err := b.AddToken(cmd.Context(), terminal(), name, wanted, until, "")
+			if err != nil {
+				return err
+			}
+			return printNewToken(cmd, lineOf(t, now), secret, asJSON)
+		})
+	}
+	return cmd
+}
+
+// printNewToken writes the token alone to standard output, so that a script can
+// take it, and tells the rest beside it.
+func printNewToken(cmd *cobra.Command, l tokenLine, secret string, asJSON bool) error {
+	if asJSON {
+		l.Token = secret
+		return printJSON(cmd.OutOrStdout(), l)
+	}
+	until := "no end"
+	if l.ExpiresAt != "" {
+		until = "end " + l.ExpiresAt
+	}
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "token %d, %s, with %s, %s; keep it, it is not shown again:\n", l.ID, l.Name, strings.Join(l.Scopes, ", "), until); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), secret)
+	return err
+}
+
+func tokenListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{Use: "list", Short: "List the tokens there are and were", Args: exactly()}
+	g := settingFlags(cmd, app.Serve, "db")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return withAccounts(cmd.Context(), g, app.OpenExisting, func(b *account.Book) error {
+			list, err := b.Tokens(cmd.Context())
+			if err != nil {
+				return err
+			}
+			lines, rows := []tokenLine{}, [][]string{}
+			for _, t := range list {
+				l := lineOf(t, time.Now())
+				lines = append(lines, l)
+				rows = append(rows, []string{strconv.FormatInt(l.ID, 10), l.Name, strings.Join(l.Scopes, ","), l.State, l.CreatedAt, l.ExpiresAt})
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), lines)
+			}
+			return printTable(cmd.OutOrStdout(), []string{"id", "name", "scopes", "state", "created", "expires"}, rows)
+		})
+	}
+	return cmd
+}
+
+func tokenRevokeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke <id>", Short: "End a token at once",
+		Long: "Ends a token at once, also in a service that is running. claviger token list shows the ids.",
+		Args: exactly("id"),
+	}
+	g := settingFlags(cmd, app.Serve, "db")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil {
+			return usage("%q is not the id of a token; claviger token list shows them", args[0])
+		}
+		return withAccounts(cmd.Context(), g, app.OpenExisting, func(b *account.Book) error {
+			if _, err := b.RevokeToken(cmd.Context(), terminal(), id); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "token %d is revoked\n", id)
+			return err
+		})
+	}
+	return cmd
+}
+
+// withAccounts opens the database of the settings and hands its book of
+// accounts to fn.
+func withAccounts(ctx context.Context, g *given, open app.Opener, fn func(*account.Book) error) error {
+	cfg, _, err := g.load()
+	if err != nil {
+		return err
+	}
+	db, err := open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // All that was to be written is written.
+	return fn(&account.Book{DB: db, Now: app.Now})
+}
+
+// terminal is the actor of a command typed by somebody with access to the
+// database.
+func terminal() audit.Actor {
+	name := "claviger token"
+	if u, err := user.Current(); err == nil {
+		name += " by " + u.Username
+	}
+	return audit.System(name)
+}
+
+// parseExpiry reads when a token ends: after a duration (days too), or at the
+// beginning of a day, or at a time. Nothing is never.
+func parseExpiry(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	var until time.Time
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			until = now.AddDate(0, 0, int(n))
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil {
+		until = now.Add(d)
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, s); err == nil {
+			until = t.UTC()
+		}
+	}
+	if until.IsZero() {
+		return until, usage("--expires %q is not a time such as 12h or 90d, or a day such as 2027-01-31", s)
+	}
+	if !until.After(now) {
+		return until, usage("--expires %q is not in the future", s)
+	}
+	return until, nil
+}

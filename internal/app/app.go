@@ -1,0 +1,265 @@
+// Package app builds the house from a Config and runs it: it is the only place
+// that knows every room and every door, the only one that reads settings, and
+// it decides in which order things start and stop. What they do is theirs.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"claviger/internal/account"
+	"claviger/internal/api"
+	"claviger/internal/audit"
+	"claviger/internal/courier"
+	"claviger/internal/event"
+	"claviger/internal/httpd"
+	"claviger/internal/license"
+	"claviger/internal/once"
+	"claviger/internal/operator"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+	"claviger/internal/wire"
+)
+
+// Rooms is every room of the house, for whoever works inside it, such as the
+// emulator.
+type Rooms struct {
+	DB       *sqldb.DB
+	Audit    *audit.Log
+	Partners *partner.Registry
+	Accounts *account.Book
+	Profiles *profile.Book
+	Webhooks *webhook.Outbox
+	Events   *event.Log
+	Licenses *license.Registry
+	Answers  *once.Keeper
+}
+
+// App is the house, built and listening.
+type App struct {
+	cfg    Config
+	log    *slog.Logger
+	rooms  *Rooms
+	caller *courier.Client
+	server *httpd.Server
+	url    string
+
+	duties     sync.WaitGroup
+	stopDuties context.CancelFunc // nil until Run
+}
+
+// New opens the database, brings its schema up to date, builds the house and
+// listens. Nothing is answered until Run.
+func New(ctx context.Context, cfg Config) (*App, error) {
+	cfg.Log = cfg.logger()
+	db, err := OpenMigrated(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	a, err := NewOn(ctx, db, cfg)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return a, nil
+}
+
+// NewOn is New on a database that is open and up to date; the house closes it
+// at its end. On an error the database stays the caller's.
+func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
+	a := &App{cfg: cfg, log: cfg.logger()}
+	box, err := a.box(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	a.server = a.newServer(db)
+	if err := a.server.Listen(ctx); err != nil {
+		return nil, err
+	}
+	if a.url = cfg.PublicURL; a.url == "" {
+		a.url = "http://" + reachable(a.server.Addr())
+	}
+	a.furnish(db, box)
+	a.server.Handler = a.doors()
+	return a, nil
+}
+
+// newServer is what listens; which handler it has is known when the port is.
+func (a *App) newServer(db *sqldb.DB) *httpd.Server {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &httpd.Server{
+		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
+		Log: a.log, Metrics: metrics,
+		Timeouts: httpd.Timeouts{Drain: a.cfg.ShutdownTimeout},
+		Ready: []httpd.Check{
+			{Name: "database", Ask: db.Ping},
+			{Name: "schema", Ask: func(ctx context.Context) error { return current(ctx, db) }},
+		},
+		// After the last request: first what works on its own, then the database.
+		OnStop: []func(context.Context) error{
+			a.endDuties,
+			func(context.Context) error {
+				a.caller.Close()
+				return db.Close()
+			},
+		},
+	}
+}
+
+// logger is the one that is set, or one on standard error.
+func (c Config) logger() *slog.Logger {
+	if c.Log != nil {
+		return c.Log
+	}
+	return c.Logger(os.Stderr)
+}
+
+// box makes what seals and opens secrets, from the key that the data was sealed
+// with. A wrong key is found out here rather than at the first webhook.
+func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
+	partners := &partner.Registry{DB: db, Now: Now}
+	first, total, err := partners.List(ctx, page.Page{Number: 1, Limit: 1, Order: page.OldestFirst})
+	if err != nil {
+		return nil, err
+	}
+	raw, made, err := a.cfg.key(total == 0)
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		a.log.Info("made the secret key of this install; keep a copy apart from the database's backups", "file", a.cfg.KeyFile())
+	}
+	box, err := secret.NewBox(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	if total > 0 {
+		partners.Box = box
+		if _, err := partners.WebhookSecrets(ctx, first[0].ID); err != nil {
+			return nil, fmt.Errorf("%w: it does not open what is stored; is it the key of another install? %w", ErrKey, err)
+		}
+	}
+	return box, nil
+}
+
+// furnish makes the rooms.
+func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
+	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets})
+	r := &Rooms{DB: db}
+	r.Audit = &audit.Log{DB: db}
+	r.Partners = &partner.Registry{DB: db, Box: box, Now: Now, Brand: a.cfg.Brand}
+	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url}
+	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller}}
+	r.Webhooks = &webhook.Outbox{DB: db, Now: Now}
+	r.Events = &event.Log{DB: db}
+	r.Licenses = &license.Registry{DB: db, Now: Now}
+	r.Answers = &once.Keeper{DB: db, Now: Now}
+	a.rooms = r
+}
+
+// guesses is how many wrong keys or tokens an address may present in a minute.
+const guesses = 60
+
+// doors makes the doors and puts their routes into one table.
+func (a *App) doors() *wire.Mux {
+	r := a.rooms
+	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: Now} }
+	var guard *wire.Limiter
+	if a.cfg.RateLimit > 0 {
+		guard = limit(guesses)
+	}
+	partners := &api.API{
+		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles,
+		PublicURL: a.url, Brand: a.cfg.Brand, Limit: limit(a.cfg.RateLimit), Guard: guard,
+	}
+	marketplace := &operator.Operator{
+		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
+		Webhooks: r.Webhooks, Audit: r.Audit, PublicURL: a.url, Guard: guard,
+	}
+	return wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes())...)
+}
+
+// Rooms is the inside of the house.
+func (a *App) Rooms() *Rooms { return a.rooms }
+
+// Addr is where the house listens, with the port that it got.
+func (a *App) Addr() string { return a.server.Addr() }
+
+// AdminAddr is where metrics and profiles are; "" if nowhere.
+func (a *App) AdminAddr() string { return a.server.AdminAddr() }
+
+// URL is what the world calls the house, without a slash at the end.
+func (a *App) URL() string { return a.url }
+
+// Run serves until ctx ends or a listener fails, and then stops in order: no
+// new requests, running ones come to their end, duties end, the database is
+// closed. It is called once.
+func (a *App) Run(ctx context.Context) error {
+	a.log.Info("serving", "addr", a.Addr(), "url", a.url, "admin", a.AdminAddr())
+	a.greet(ctx)
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	a.stopDuties = stop
+	a.duties.Go(func() { (&Housekeeping{Answers: a.rooms.Answers, Log: a.log}).Run(working) })
+	if err := a.server.Run(ctx); err != nil {
+		return err
+	}
+	a.log.Info("stopped")
+	return nil
+}
+
+// endDuties stops what works on its own and waits for its end, as long as ctx
+// lets it.
+func (a *App) endDuties(ctx context.Context) error {
+	if a.stopDuties == nil {
+		return nil
+	}
+	a.stopDuties()
+	ended := make(chan struct{})
+	go func() {
+		a.duties.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the duties to end: %w", context.Cause(ctx))
+	}
+}
+
+// greet tells a new install what is left to do. Not knowing is no reason not to
+// serve.
+func (a *App) greet(ctx context.Context) {
+	tokens, err := a.rooms.Accounts.Tokens(ctx)
+	if err == nil && len(tokens) == 0 {
+		a.log.Warn("there is no operator token yet; make one with: claviger token add --name admin --scopes admin")
+	}
+}
+
+// Close gives back what New took, for a house that is not run. After Run it has
+// nothing left to do.
+func (a *App) Close() error { return a.server.Stop(context.Background()) }
+
+// reachable is an address that can be dialled: a listener on every address is
+// reached by this machine's name for itself.
+func reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("localhost", port)
+	}
+	return addr
+}

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"claviger/internal/httpd"
+)
+
+// Config is everything that can be set about an installation, read and checked.
+// Load makes one from what the operator gave; Defaults is what serves when
+// nothing was given.
+type Config struct {
+	Addr                string        // where the service listens
+	AdminAddr           string        // where metrics and profiles are; "" is nowhere
+	PublicURL           string        // what the world calls us, without a slash at the end; "" is Addr
+	DB                  string        // a file (SQLite) or postgres://…
+	SecretKey           string        // hex or base64 of 32 bytes; "" is the key file
+	Brand               string        // the alias in X-<Brand>-Licensing-Key; "" is none
+	RateLimit           int           // requests per minute and key; 0 is no limit
+	TrustedProxies      httpd.Proxies // whose word about the client's address is taken
+	LogLevel            slog.Level
+	LogFormat           LogFormat
+	AllowPrivateTargets bool            // webhooks may go to http and to private addresses
+	ReadConnections     int             // 0 is what the machine suggests
+	ShutdownTimeout     time.Duration   // how long running requests may take to end
+	Migrate             bool            // bring the schema up to date on start
+	Retry               []time.Duration // when a failed delivery is tried again
+	Log                 *slog.Logger    // nil is standard error, by LogLevel and LogFormat
+}
+
+// LogFormat is how a log line is written.
+type LogFormat string
+
+// The log formats.
+const (
+	JSON LogFormat = "json"
+	Text LogFormat = "text"
+)
+
+// Logger makes the logger that the configuration asks for.
+func (c Config) Logger(w io.Writer) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == Text {
+		return slog.New(slog.NewTextHandler(w, opts))
+	}
+	return slog.New(slog.NewJSONHandler(w, opts))
+}
+
+// Postgres reports whether the data is in PostgreSQL rather than in a file.
+func (c Config) Postgres() bool {
+	return strings.HasPrefix(c.DB, "postgres://") || strings.HasPrefix(c.DB, "postgresql://")
+}
+
+// Local reports whether only this machine can reach the service, as when
+// somebody tries it out.
+func (c Config) Local() bool { return loopback(c.Addr) }
+
+// loopback reports whether addr, host and port, is on this machine alone.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// Advice is what an install that others rely on should set and has not, each
+// a sentence that names the setting.
+func (c Config) Advice() []string {
+	var advice []string
+	say := func(s string) { advice = append(advice, s) }
+	u, err := url.Parse(c.PublicURL)
+	switch {
+	case c.PublicURL == "":
+		say("public-url is not set: links in answers name the listening address; set it to the https address that buyers and partners use")
+	case err == nil && u.Scheme != "https" && !loopback(net.JoinHostPort(u.Hostname(), "0")):
+		say("public-url is not https: keys, codes and cookies would travel in the clear; put a TLS proxy in front and set public-url to its address")
+	}
+	if c.SecretKey == "" {
+		say("secret-key is not set: the key is kept in a file beside the database; keep a copy of it apart from the database's backups, or set secret-key")
+	}
+	if c.AllowPrivateTargets {
+		say("allow-private-targets is on: a partner can point webhooks at this machine's own network; switch it off where partners are not your own")
+	}
+	if c.RateLimit == 0 {
+		say("rate-limit is 0: one partner's program can take the whole service; set rate-limit")
+	}
+	return advice
+}

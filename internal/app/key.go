@@ -1,0 +1,89 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"claviger/internal/secret"
+)
+
+// ErrKey is wrapped by every failure that concerns the installation's secret
+// key, so that nobody takes one for a fault of the database.
+var ErrKey = errors.New("secret key")
+
+// KeyFile is where the secret key is kept when none is set: beside the SQLite
+// file, under its name, or in the current folder when the data is elsewhere.
+func (c Config) KeyFile() string {
+	if c.Postgres() {
+		return "claviger.key"
+	}
+	return strings.TrimSuffix(c.DB, filepath.Ext(c.DB)) + ".key"
+}
+
+// key is the installation's secret key: the one that is set, or the key file's.
+// Only a database that holds nothing sealed yet (fresh) may get a new file;
+// anywhere else a missing file is a lost one, and a new key would leave every
+// stored secret unreadable.
+func (c Config) key(fresh bool) (raw []byte, made bool, err error) {
+	if c.SecretKey != "" {
+		raw, err = parseKey(c.SecretKey)
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrKey, err)
+		}
+		return raw, false, err
+	}
+	if c.Postgres() && !c.Local() {
+		return nil, false, fmt.Errorf("%w: not set; every node of a PostgreSQL install needs the same one: "+
+			"make it once with openssl rand -hex 32 and set secret-key (CLAVIGER_SECRET_KEY, or CLAVIGER_SECRET_KEY_FILE for a file that holds it)", ErrKey)
+	}
+	path := c.KeyFile()
+	raw, err = readKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return raw, false, err
+	}
+	if !fresh {
+		return nil, false, fmt.Errorf("%w: the database holds sealed secrets and %s is gone; restore it from a backup, or set secret-key to what it held", ErrKey, path)
+	}
+	if err := makeKey(path); err != nil {
+		return nil, false, fmt.Errorf("%w: make the key file: %w", ErrKey, err)
+	}
+	raw, err = readKey(path)
+	return raw, true, err
+}
+
+// readKey reads a key file.
+func readKey(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	raw, err := parseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s %w", ErrKey, path, err)
+	}
+	return raw, nil
+}
+
+// makeKey writes a new key file that only its owner can read. It appears under
+// its name whole or not at all, and when two processes make it at once the
+// first one's stays.
+func makeKey(path string) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".claviger-key-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) //nolint:errcheck // What is left of it harms nobody.
+	_, err = temp.WriteString(secret.Make("") + "\n")
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}

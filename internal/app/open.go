@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// ErrUnreachable is wrapped by a failure to open the database: the settings
+// may be right and the database away.
+var ErrUnreachable = errors.New("the database cannot be opened")
+
+// Now is the time of everything the house writes: UTC, in whole microseconds,
+// which is what both databases and the wire keep.
+func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// Opener opens the database that a configuration names.
+type Opener func(context.Context, Config) (*sqldb.DB, error)
+
+// Open opens the database and leaves its schema as it is. An SQLite file that
+// is not there is made.
+func Open(ctx context.Context, cfg Config) (*sqldb.DB, error) {
+	db, err := sqldb.Open(ctx, cfg.DB, sqldb.Options{Readers: cfg.ReadConnections, Log: cfg.Log})
+	if err != nil {
+		return nil, fmt.Errorf("%w (db is %s): %w", ErrUnreachable, shownDB(cfg.DB), err)
+	}
+	return db, nil
+}
+
+// OpenExisting is Open for a database that must be there: one whose file is
+// missing is not made.
+func OpenExisting(ctx context.Context, cfg Config) (*sqldb.DB, error) {
+	if !cfg.Postgres() {
+		if _, err := os.Stat(cfg.DB); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: there is no file %s; set db, or make it with claviger migrate", ErrUnreachable, cfg.DB)
+		}
+	}
+	return Open(ctx, cfg)
+}
+
+// OpenMigrated is Open for a database that is to be used: its schema is
+// brought up to date, or, where the configuration forbids that, must be.
+func OpenMigrated(ctx context.Context, cfg Config) (*sqldb.DB, error) {
+	db, err := Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, db, cfg); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// migrate brings the schema up to date, or refuses to go on without that.
+func migrate(ctx context.Context, db *sqldb.DB, cfg Config) error {
+	if cfg.Migrate {
+		applied, err := db.Migrate(ctx)
+		if err != nil {
+			return fmt.Errorf("bring the schema up to date: %w", err)
+		}
+		if len(applied) > 0 && cfg.Log != nil {
+			cfg.Log.Info("brought the database's schema up to date", "applied", strings.Join(applied, " "))
+		}
+		return nil
+	}
+	if err := current(ctx, db); err != nil {
+		return fmt.Errorf("%w; the setting migrate is false, so run claviger migrate first", err)
+	}
+	return nil
+}
+
+// current says whether the schema is what this program needs.
+func current(ctx context.Context, db *sqldb.DB) error {
+	pending, err := db.Pending(ctx)
+	if err != nil {
+		return err
+	}
+	if len(pending) > 0 {
+		return fmt.Errorf("the schema is not up to date: %s", strings.Join(pending, ", "))
+	}
+	return nil
+}
+
+// shownDB is the database's address without its password.
+func shownDB(db string) string { return Setting{Name: "db", Secret: true}.Show(db) }

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/httpd"
+	"claviger/internal/secret"
+)
+
+// text keeps the value as it is.
+func text(at func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		*at(c) = v
+		return nil
+	}
+}
+
+// address reads a host and port; off is no address.
+func address(at func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		if v == "off" {
+			*at(c) = ""
+			return nil
+		}
+		_, port, err := net.SplitHostPort(v)
+		if err != nil {
+			return errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return errors.New("must end in a port from 0 to 65535")
+		}
+		*at(c) = v
+		return nil
+	}
+}
+
+// boolean reads true or false.
+func boolean(at func(*Config) *bool) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return errors.New("must be true or false")
+		}
+		*at(c) = b
+		return nil
+	}
+}
+
+// number reads a whole number between two bounds.
+func number(least, most int, at func(*Config) *int) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("must be a whole number from %d to %d", least, most)
+		}
+		*at(c) = n
+		return nil
+	}
+}
+
+// publicURL reads the address that links are made from.
+func publicURL(c *Config, v string) error {
+	if v == "" {
+		return nil
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return errors.New("must be an address that begins with https:// (or http://) and a host")
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return errors.New("must have no query, fragment or user name")
+	}
+	c.PublicURL = strings.TrimRight(v, "/")
+	return nil
+}
+
+// secretKey checks the key; what it is stays text until the box is made.
+func secretKey(c *Config, v string) error {
+	if v == "" {
+		return nil
+	}
+	if _, err := parseKey(v); err != nil {
+		return err
+	}
+	c.SecretKey = v
+	return nil
+}
+
+// parseKey reads the installation's key from hex or from any base64.
+func parseKey(s string) ([]byte, error) {
+	s = strings.TrimSpace(s)
+	if raw, err := hex.DecodeString(s); err == nil && len(raw) == secret.KeySize {
+		return raw, nil
+	}
+	standard := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	if raw, err := base64.RawStdEncoding.DecodeString(standard); err == nil && len(raw) == secret.KeySize {
+		return raw, nil
+	}
+	return nil, fmt.Errorf("must be %d bytes in hex or base64; make one with: openssl rand -hex %d", secret.KeySize, secret.KeySize)
+}
+
+// brand reads a word that can stand in a header's name.
+func brand(c *Config, v string) error {
+	if len(v) > 40 || strings.Trim(strings.ToLower(v), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return errors.New("must be 1 to 40 letters, digits and hyphens")
+	}
+	c.Brand = v
+	return nil
+}
+
+// proxies reads addresses and networks.
+func proxies(c *Config, v string) error {
+	p, err := httpd.ParseProxies(slices.Collect(list(v)))
+	if err != nil {
+		return fmt.Errorf("must be addresses or networks such as 10.0.0.0/8: %w", err)
+	}
+	c.TrustedProxies = p
+	return nil
+}
+
+// logLevel reads the name of a level.
+func logLevel(c *Config, v string) error {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	level, ok := levels[strings.ToLower(v)]
+	if !ok {
+		return errors.New("must be debug, info, warn or error")
+	}
+	c.LogLevel = level
+	return nil
+}
+
+// logFormat reads the name of a format.
+func logFormat(c *Config, v string) error {
+	switch f := LogFormat(strings.ToLower(v)); f {
+	case JSON, Text:
+		c.LogFormat = f
+		return nil
+	default:
+		return errors.New("must be json or text")
+	}
+}
+
+// shutdownTimeout reads how long stopping may take.
+func shutdownTimeout(c *Config, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil || d <= 0 || d > time.Hour {
+		return errors.New("must be a duration such as 15s, at most 1h")
+	}
+	c.ShutdownTimeout = d
+	return nil
+}
+
+// maxRetries and maxWait bound a retry schedule: more than that is a mistake
+// in writing, not a wish.
+const (
+	maxRetries = 100
+	maxWait    = 30 * 24 * time.Hour
+)
+
+// retry reads the waits between the attempts of a delivery.
+func retry(c *Config, v string) error {
+	c.Retry = nil
+	for part := range list(v) {
+		d, err := time.ParseDuration(part)
+		if err != nil || d <= 0 || d > maxWait {
+			return fmt.Errorf("%q is not a wait such as 5s, 2m or 24h (at most %dh)", part, int(maxWait.Hours()))
+		}
+		c.Retry = append(c.Retry, d)
+	}
+	if len(c.Retry) == 0 || len(c.Retry) > maxRetries {
+		return fmt.Errorf("must be 1 to %d waits, such as 5s,30s,2m", maxRetries)
+	}
+	return nil
+}
+
+// list walks the parts of a value separated by commas, without the blanks.
+func list(v string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for part := range strings.SplitSeq(v, ",") {
+			if part = strings.TrimSpace(part); part != "" && !yield(part) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package app
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Mode is what the house is built for: it decides which settings there are
+// and what they are when nobody set them.
+type Mode int
+
+// The modes.
+const (
+	Serve Mode = iota // the service for others: careful defaults
+	Dev               // the developer's own copy: open defaults, nothing shared
+)
+
+// Setting is one thing that can be set. Its name is the same everywhere: the
+// flag --public-url, the variable CLAVIGER_PUBLIC_URL and the key public-url in
+// the file.
+type Setting struct {
+	Name    string
+	Value   string // what a value is, in a word, for help
+	Default string // as it would be written
+	Help    string // one sentence without a full stop
+	Secret  bool   // hidden when shown; can also be read from a file, as Name-file
+	Switch  bool   // a flag without a value means true
+
+	dev  string // the default of `dev`, where it differs; "-" is an empty one
+	only bool   // `dev` alone has it
+	set  func(*Config, string) error
+}
+
+// settings is the one list of what can be set. Flags, variables, the file,
+// `config check` and the page in docs are all made from it.
+var settings = []Setting{
+	{
+		Name: "addr", Value: "host:port", Default: "127.0.0.1:8080",
+		Help: "Address to listen on; port 0 picks a free one",
+		set:  address(func(c *Config) *string { return &c.Addr }),
+	},
+	{
+		Name: "admin-addr", Value: "host:port", Default: "127.0.0.1:9090", dev: "off",
+		Help: "Address of metrics and profiles, for the operator's eyes only; off for none",
+		set:  address(func(c *Config) *string { return &c.AdminAddr }),
+	},
+	{
+		Name: "public-url", Value: "url",
+		Help: "What the world calls this service, such as https://licenses.example.com; without it, the listening address",
+		set:  publicURL,
+	},
+	{
+		Name: "db", Value: "file|url", Default: "claviger.db", dev: "-", Secret: true,
+		Help: "Where the data is: a file (SQLite) or postgres://user:password@host/name",
+		set:  text(func(c *Config) *string { return &c.DB }),
+	},
+	{
+		Name: "secret-key", Value: "key", Secret: true,
+		Help: "Key that seals stored secrets: 32 bytes in hex or base64 (openssl rand -hex 32); without it, a key file beside the database",
+		set:  secretKey,
+	},
+	{
+		Name: "brand", Value: "name",
+		Help: "The marketplace's name: with Acme, X-Acme-Licensing-Key is an alias of the header X-Licensing-Key",
+		set:  brand,
+	},
+	{
+		Name: "rate-limit", Value: "n", Default: "600", dev: "0",
+		Help: "Requests per minute for each key; 0 for no limit",
+		set:  number(0, 1_000_000, func(c *Config) *int { return &c.RateLimit }),
+	},
+	{
+		Name: "trusted-proxies", Value: "list",
+		Help: "Addresses or networks whose X-Forwarded-For is believed, such as 10.0.0.0/8,192.0.2.7",
+		set:  proxies,
+	},
+	{
+		Name: "log-level", Value: "level", Default: "info",
+		Help: "Least important line that is logged: debug, info, warn or error",
+		set:  logLevel,
+	},
+	{
+		Name: "log-format", Value: "format", Default: "json", dev: "text",
+		Help: "How a log line is written: json or text",
+		set:  logFormat,
+	},
+	{
+		Name: "allow-private-targets", Value: "bool", Default: "false", dev: "true", Switch: true,
+		Help: "Let webhook and redirect URLs be http and name private addresses",
+		set:  boolean(func(c *Config) *bool { return &c.AllowPrivateTargets }),
+	},
+	{
+		Name: "read-connections", Value: "n", Default: "0",
+		Help: "Database connections: those that read on SQLite, all of them on PostgreSQL; 0 chooses by the number of processors",
+		set:  number(0, 1000, func(c *Config) *int { return &c.ReadConnections }),
+	},
+	{
+		Name: "shutdown-timeout", Value: "duration", Default: "15s",
+		Help: "How long running requests may take to end when the service stops",
+		set:  shutdownTimeout,
+	},
+	{
+		Name: "migrate", Value: "bool", Default: "true", Switch: true,
+		Help: "Bring the database's schema up to date on start; false refuses to start until claviger migrate was run",
+		set:  boolean(func(c *Config) *bool { return &c.Migrate }),
+	},
+	{
+		Name: "retry", Value: "list", only: true,
+		Default: "5s,30s,2m,10m,30m,1h,3h,6h,12h,24h,24h",
+		Help:    "Waits between the attempts of a failed webhook",
+		set:     retry,
+	},
+}
+
+// Settings is what can be set in a mode, in the order of the documentation.
+func Settings(mode Mode) []Setting {
+	list := slices.Clone(settings)
+	list = slices.DeleteFunc(list, func(s Setting) bool { return s.only && mode != Dev })
+	for i, s := range list {
+		if mode == Dev && s.dev != "" {
+			list[i].Default = strings.TrimPrefix(s.dev, "-")
+		}
+	}
+	return list
+}
+
+// Variable is the setting's name in the environment.
+func (s Setting) Variable() string { return variable(s.Name) }
+
+// Show is how a value may be printed: a secret is hidden, and of a database's
+// address only its password.
+func (s Setting) Show(value string) string {
+	if !s.Secret || value == "" {
+		return value
+	}
+	if s.Name != "db" {
+		return "********"
+	}
+	if !(Config{DB: value}).Postgres() {
+		return value
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return "********"
+	}
+	q := u.Query()
+	if q.Has("password") {
+		q.Set("password", "xxxxx")
+		u.RawQuery = q.Encode()
+	}
+	return u.Redacted()
+}
+
+// Markdown is the table of settings as docs/operator.md shows it.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("| setting | variable | default | default in `dev` | what it does |\n|---|---|---|---|---|\n")
+	for _, s := range Settings(Serve) {
+		b.WriteString("| `" + s.Name + "` | `" + s.Variable() + "` | " + code(s.Default) + " | ")
+		if s.dev != "" {
+			b.WriteString(code(strings.TrimPrefix(s.dev, "-")))
+		}
+		b.WriteString(" | " + strings.ReplaceAll(s.Help, "|", `\|`) + " |\n")
+	}
+	return b.String()
+}
+
+// code is a value in the table; an empty one is a word, not empty quotes.
+func code(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return "`" + value + "`"
+}

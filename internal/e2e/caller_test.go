@@ -1,0 +1,160 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/wire/wiretest"
+)
+
+// caller is a program with a key or token, as a partner or a marketplace runs
+// it.
+type caller struct {
+	base     string
+	token    string
+	contract contract
+}
+
+// contract holds the clients that check every exchange against what the service
+// says of itself, by the beginning of the path.
+type contract map[string]*http.Client
+
+// contractOf asks a running service for its descriptions.
+func contractOf(t testing.TB, base string) contract {
+	t.Helper()
+	c := contract{}
+	for _, door := range []string{"/v2/", "/operator/v1/"} {
+		described := caller{base: base}.must(t, 200, "GET", door+"openapi.json", nil)
+		c[door] = wiretest.LoadContract(t, described.body).Client(t)
+	}
+	return c
+}
+
+// client is the one for a path; what nothing describes has the plain one.
+func (c contract) client(path string) *http.Client {
+	for door, client := range c {
+		if strings.HasPrefix(path, door) {
+			return client
+		}
+	}
+	return http.DefaultClient
+}
+
+// with is the caller with another key.
+func (c caller) with(token string) caller {
+	c.token = token
+	return c
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call sends a request, body as JSON unless it is nil.
+func (c caller) call(ctx context.Context, method, path string, body any) (answer, error) {
+	var sent io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		sent = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, sent)
+	if err != nil {
+		return answer{}, err
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.contract.client(path).Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // It was read.
+	got, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, got}, err
+}
+
+// must sends a request that has to be answered with that status and returns the
+// answer.
+func (c caller) must(t testing.TB, status int, method, path string, body any) answer {
+	t.Helper()
+	a, err := c.call(t.Context(), method, path, body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	if a.status != status {
+		t.Fatalf("%s %s: status %d, want %d: %s", method, path, a.status, status, a.body)
+	}
+	return a
+}
+
+// read decodes an answer that has to be a T.
+func read[T any](t testing.TB, a answer) T {
+	t.Helper()
+	v, err := decode[T](a)
+	if err != nil {
+		t.Fatalf("decode %s: %v", a.body, err)
+	}
+	return v
+}
+
+func decode[T any](a answer) (T, error) {
+	var v T
+	err := json.Unmarshal(a.body, &v)
+	return v, err
+}
+
+// list is the envelope of every list.
+type list[T any] struct {
+	Size  int `json:"size"`
+	Items []T `json:"items"`
+}
+
+// object is a JSON object of a body that is sent.
+type object map[string]any
+
+// The answers, as far as the stories look at them.
+type (
+	licenseLine struct {
+		Key       string `json:"license_key"`
+		RedeemURL string `json:"license_redemption_url"`
+		Status    string `json:"status"`
+		Tier      int    `json:"tier"`
+		CreatedAt string `json:"created_at"`
+		UpdatedAt string `json:"updated_at"`
+	}
+	eventLine struct {
+		ID        int64        `json:"event_id"`
+		PartnerID int64        `json:"partner_id"`
+		Kind      string       `json:"event"`
+		Tier      int          `json:"tier"`
+		Key       string       `json:"license_key"`
+		Reason    string       `json:"reason"`
+		Responses list[object] `json:"responses"`
+	}
+	sale struct {
+		Purchase struct {
+			ID     int64 `json:"id"`
+			UserID int64 `json:"user_id"`
+		} `json:"purchase"`
+		Licenses list[licenseLine] `json:"licenses"`
+	}
+	refusal struct {
+		Error     string `json:"error"`
+		Message   string `json:"message"`
+		RequestID string `json:"request_id"`
+	}
+)

@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"claviger/internal/emulator"
+)
+
+// folder is where the program is built; TestMain removes it.
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "claviger-e2e-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// program builds the real program, once, as it is shipped.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(folder, "claviger")
+	build := exec.Command("go", "build", "-o", path, "claviger/cmd/claviger")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// child is `claviger dev` in a process of its own.
+type child struct {
+	cmd  *exec.Cmd
+	out  io.Reader
+	log  *bytes.Buffer // its standard error; read it when the process has ended
+	line []byte        // the first line of its output
+	card emulator.Card
+}
+
+// launch starts `claviger dev` on a free port with further flags, and returns
+// when its first line is there.
+func launch(t *testing.T, flags ...string) *child {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{log: &bytes.Buffer{}}
+	c.cmd = exec.Command(path, append([]string{"dev", "--json", "--addr", "127.0.0.1:0"}, flags...)...)
+	c.cmd.Dir = t.TempDir()
+	c.cmd.Env = []string{"TMPDIR=" + t.TempDir()}
+	c.cmd.Stderr = c.log
+	pipe, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if c.cmd.ProcessState == nil {
+			_ = c.end(syscall.SIGKILL)
+		}
+		if t.Failed() {
+			t.Logf("claviger %v wrote:\n%s", flags, c.log)
+		}
+	})
+	buffered := bufio.NewReader(pipe)
+	c.out = buffered
+	if c.line, err = buffered.ReadBytes('\n'); err != nil {
+		_ = c.end(syscall.SIGKILL)
+		t.Fatalf("read the first line: %v\n%s", err, c.log)
+	}
+	if err := json.Unmarshal(c.line, &c.card); err != nil {
+		t.Fatalf("the first line is not the object: %v\n%s", err, c.line)
+	}
+	return c
+}
+
+// end sends a signal and waits until the process is gone.
+func (c *child) end(s syscall.Signal) error {
+	_ = c.cmd.Process.Signal(s)
+	_, _ = io.Copy(io.Discard, c.out)
+	return c.cmd.Wait()
+}
+
+func (c *child) operator() caller {
+	return caller{base: c.card.BaseURL, token: c.card.OperatorToken}
+}
+
+func (c *child) partner() caller {
+	return caller{base: c.card.BaseURL, token: c.card.Partner.APIKey}
+}

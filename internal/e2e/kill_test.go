@@ -1,0 +1,167 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// How hard the machine is treated: so often it loses power, under so many
+// clients, after so many purchases of a round were acknowledged.
+const (
+	powerCuts    = 5
+	clients      = 8
+	acknowledged = 60
+)
+
+// ledger is what the clients know: which orders were acknowledged with which
+// license, and which were sent and never answered.
+type ledger struct {
+	sync.Mutex
+	sold map[string]string
+	open []string
+}
+
+// TestPowerCuts kills the program under load, again and again. Whatever was
+// acknowledged is there afterwards; what was not can be sent again, and makes
+// one license whether it had been written or not.
+func TestPowerCuts(t *testing.T) {
+	db := sqldbtest.URL(t)
+	known := &ledger{sold: map[string]string{}}
+	for round := range powerCuts {
+		c := launch(t, "--db", db)
+		buyUntilCut(t, c, known, round)
+	}
+	c := launch(t, "--db", db)
+	there := allKeys(t, c)
+	for order, key := range known.sold {
+		if !there[key] {
+			t.Errorf("order %s was acknowledged with license %s, which is gone", order, key)
+		}
+	}
+	t.Logf("%d purchases acknowledged, %d cut off", len(known.sold), len(known.open))
+	for _, order := range known.open {
+		key, err := buy(t.Context(), c, order)
+		if err != nil {
+			t.Fatalf("send order %s again: %v", order, err)
+		}
+		known.sold[order] = key
+	}
+	for order, key := range known.sold {
+		if again, err := buy(t.Context(), c, order); err != nil || again != key {
+			t.Errorf("order %s is now license %s (%v), was %s", order, again, err, key)
+		}
+	}
+	if n := len(allKeys(t, c)); n != len(known.sold) {
+		t.Errorf("%d licenses stand for %d orders", n, len(known.sold))
+	}
+	checkEvents(t, c, len(known.sold))
+	if err := c.end(syscall.SIGTERM); err != nil {
+		t.Errorf("the last one did not end in order: %v", err)
+	}
+}
+
+// buyUntilCut buys with all clients and kills the program when enough was
+// acknowledged, in the middle of everything.
+func buyUntilCut(t *testing.T, c *child, known *ledger, round int) {
+	t.Helper()
+	count := 0
+	cut := make(chan struct{})
+	var buyers sync.WaitGroup
+	for client := range clients {
+		buyers.Go(func() {
+			for n := 0; ; n++ {
+				order := fmt.Sprintf("order-%d-%d-%d", round, client, n)
+				key, err := buy(t.Context(), c, order)
+				known.Lock()
+				if err != nil {
+					known.open = append(known.open, order)
+					known.Unlock()
+					return
+				}
+				known.sold[order] = key
+				if count++; count == acknowledged {
+					close(cut)
+				}
+				known.Unlock()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		buyers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-cut:
+	case <-ended:
+		t.Error("every client failed before the power was cut")
+	}
+	_ = c.end(syscall.SIGKILL) // It ends by the signal, which is an error to Wait.
+	<-ended
+}
+
+// buy buys one license and returns its key once that is acknowledged.
+func buy(ctx context.Context, c *child, order string) (string, error) {
+	a, err := c.operator().call(ctx, "POST", "/operator/v1/purchases", object{
+		"partner_id": c.card.Partner.ID, "tier": 1, "external_id": order, "user": object{"email": c.card.Buyer.Email},
+	})
+	if err != nil {
+		return "", err
+	}
+	if a.status != 201 {
+		return "", fmt.Errorf("status %d: %s", a.status, a.body)
+	}
+	sold, err := decode[sale](a)
+	if err != nil || sold.Licenses.Size != 1 {
+		return "", fmt.Errorf("%d licenses in %s: %w", sold.Licenses.Size, a.body, err)
+	}
+	return sold.Licenses.Items[0].Key, nil
+}
+
+// allKeys walks the partner's list to its end.
+func allKeys(t *testing.T, c *child) map[string]bool {
+	t.Helper()
+	keys := map[string]bool{}
+	for page := 1; ; page++ {
+		part := read[list[licenseLine]](t, c.partner().must(t, 200, "GET", fmt.Sprintf("/v2/licenses?page=%d", page), nil))
+		for _, l := range part.Items {
+			keys[l.Key] = true
+		}
+		if part.Size == 0 {
+			return keys
+		}
+	}
+}
+
+// checkEvents checks that every license has its one event, and that the feed
+// has no gap and nothing twice.
+func checkEvents(t *testing.T, c *child, want int) {
+	t.Helper()
+	seen := map[string]int{}
+	for after := int64(0); ; {
+		part := read[list[eventLine]](t, c.operator().must(t, 200, "GET", fmt.Sprintf("/operator/v1/events?after=%d", after), nil))
+		if part.Size == 0 {
+			break
+		}
+		for _, e := range part.Items {
+			if e.ID <= after {
+				t.Fatalf("event %d follows %d", e.ID, after)
+			}
+			after = e.ID
+			seen[e.Key]++
+		}
+	}
+	for key, n := range seen {
+		if n != 1 {
+			t.Errorf("license %s has %d events, want 1", key, n)
+		}
+	}
+	if len(seen) != want {
+		t.Errorf("%d licenses have events, want %d", len(seen), want)
+	}
+}

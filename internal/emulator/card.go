@@ -1,0 +1,88 @@
+package emulator
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"claviger/internal/partner"
+)
+
+// Card is what `dev` tells on start. With --json it is the first line of the
+// output, and programs rely on its members.
+type Card struct {
+	AuthURL       string      `json:"auth_url"`
+	BaseURL       string      `json:"base_url"`
+	OperatorURL   string      `json:"operator_url"`
+	PortalURL     string      `json:"portal_url"`
+	ConsoleURL    string      `json:"console_url"`
+	ShopURL       string      `json:"shop_url"`
+	MailURL       string      `json:"mail_url"`
+	OperatorToken string      `json:"operator_token"`
+	Partner       PartnerCard `json:"partner"`
+	Buyer         PersonCard  `json:"buyer"`
+	Member        PersonCard  `json:"member"`
+	Operator      PersonCard  `json:"operator"`
+}
+
+// PartnerCard is the seeded partner with its credentials.
+type PartnerCard struct {
+	ID            int64  `json:"id"`
+	ClientID      string `json:"client_id"`
+	ClientSecret  string `json:"client_secret"`
+	APIKey        string `json:"api_key"`
+	WebhookSecret string `json:"webhook_secret"`
+}
+
+// PersonCard is a seeded person with the password.
+type PersonCard struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+}
+
+// card is what the seed has for a service at url.
+func (s seed) card(url string, p partner.Partner) Card {
+	c := s.credentials()
+	person := func(email string) PersonCard { return PersonCard{Email: email, Password: s.password(email)} }
+	return Card{
+		AuthURL: url, BaseURL: url, OperatorURL: url + "/operator/v1",
+		PortalURL: url + "/portal/", ConsoleURL: url + "/console/", ShopURL: url + "/", MailURL: url + "/dev/mail/",
+		OperatorToken: s.token(),
+		Partner:       PartnerCard{ID: p.ID, ClientID: c.ClientID, ClientSecret: c.ClientSecret, APIKey: c.APIKey, WebhookSecret: c.WebhookSecret},
+		Buyer:         person(buyerEmail), Member: person(memberEmail), Operator: person(operatorEmail),
+	}
+}
+
+// Print writes the card for a person: what runs where, who is who, and lines to
+// paste into a terminal.
+func (c Card) Print(w io.Writer) error {
+	var b strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&b, "  %-15s %s\n", name, value) }
+	fmt.Fprintf(&b, "claviger dev serves at %s\n\nThe partner\n", c.BaseURL)
+	line("id", fmt.Sprint(c.Partner.ID))
+	line("api key", c.Partner.APIKey)
+	line("client id", c.Partner.ClientID)
+	line("client secret", c.Partner.ClientSecret)
+	line("webhook secret", c.Partner.WebhookSecret)
+	b.WriteString("\nThe operator\n")
+	line("token", c.OperatorToken)
+	b.WriteString("\nPeople (e-mail and password)\n")
+	line("buyer", c.Buyer.Email+"  "+c.Buyer.Password)
+	line("member", c.Member.Email+"  "+c.Member.Password)
+	line("operator", c.Operator.Email+"  "+c.Operator.Password)
+	fmt.Fprintf(&b, `
+Sell a license, as the marketplace does:
+
+  curl -X POST %s/purchases \
+    -H 'Authorization: Bearer %s' \
+    -H 'Content-Type: application/json' \
+    -d '{"partner_id":%d,"tier":1,"external_id":"order-1","user":{"email":"%s"}}'
+
+See it, as the partner does:
+
+  curl %s/v2/licenses -H 'Authorization: Bearer %s'
+
+`, c.OperatorURL, c.OperatorToken, c.Partner.ID, c.Buyer.Email, c.BaseURL, c.Partner.APIKey)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

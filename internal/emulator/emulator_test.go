@@ -1,0 +1,244 @@
+package emulator_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/audit"
+	"claviger/internal/emulator"
+	"claviger/internal/fault"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// config is that of an emulator for one test.
+func config(db string) emulator.Config {
+	cfg := app.Defaults(app.Dev)
+	cfg.Addr, cfg.DB = "127.0.0.1:0", db
+	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	return emulator.Config{App: cfg}
+}
+
+// once makes an emulator, closes it and returns what it told.
+func once(t *testing.T, cfg emulator.Config) (emulator.Card, []string) {
+	t.Helper()
+	e, err := emulator.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	card := e.Card()
+	card.AuthURL, card.BaseURL, card.OperatorURL, card.PortalURL, card.ConsoleURL, card.ShopURL, card.MailURL = "", "", "", "", "", "", ""
+	return card, e.Notes()
+}
+
+// rooms opens the rooms of a dev database, as somebody would who changes it
+// between two starts.
+func rooms(t *testing.T, db string) (*sqldb.DB, *partner.Registry, *account.Book) {
+	t.Helper()
+	opened := sqldbtest.OpenWith(t, db, sqldb.Options{})
+	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened, &partner.Registry{DB: opened, Box: box, Now: app.Now}, &account.Book{DB: opened, Now: app.Now}
+}
+
+// TestSeed signs in with what the card says.
+func TestSeed(t *testing.T) {
+	db := sqldbtest.URL(t)
+	card, notes := once(t, config(db))
+	if len(notes) > 0 {
+		t.Errorf("a fresh start has notes: %v", notes)
+	}
+	_, partners, accounts := rooms(t, db)
+	p, err := partners.ByKey(t.Context(), card.Partner.APIKey)
+	if err != nil || p.ID != card.Partner.ID || p.ClientID != card.Partner.ClientID {
+		t.Fatalf("the API key is that of %+v, %v", p, err)
+	}
+	plans, err := partners.Plans(t.Context(), p.ID)
+	if err != nil || len(plans) != 3 || plans[0].Tier != 1 || plans[2].Tier != 3 {
+		t.Errorf("the plans are %+v, %v", plans, err)
+	}
+	for _, who := range []emulator.PersonCard{card.Buyer, card.Member, card.Operator} {
+		u, err := accounts.SignIn(t.Context(), who.Email, who.Password)
+		if err != nil {
+			t.Fatalf("%s cannot sign in: %v", who.Email, err)
+		}
+		if want := who == card.Operator; u.Operator != want {
+			t.Errorf("%s is an operator: %v, want %v", who.Email, u.Operator, want)
+		}
+		if who == card.Member {
+			members, err := partners.Members(t.Context(), p.ID)
+			if err != nil || len(members) != 1 || members[0].UserID != u.ID || members[0].Role != partner.Admin {
+				t.Errorf("the members are %+v, %v", members, err)
+			}
+		}
+	}
+	token, err := accounts.ByToken(t.Context(), card.OperatorToken)
+	if err != nil || !token.May(account.Admin) {
+		t.Errorf("the token is %+v, %v", token, err)
+	}
+}
+
+// TestSeedsDiffer: two databases have nothing in common, one has every secret
+// only once.
+func TestSeedsDiffer(t *testing.T) {
+	one, _ := once(t, config(sqldbtest.URL(t)))
+	two, _ := once(t, config(sqldbtest.URL(t)))
+	seen := map[string]bool{}
+	for _, c := range []emulator.Card{one, two} {
+		for _, s := range []string{
+			c.OperatorToken, c.Partner.ClientID, c.Partner.ClientSecret, c.Partner.APIKey, c.Partner.WebhookSecret,
+			c.Buyer.Password, c.Member.Password, c.Operator.Password,
+		} {
+			if seen[s] || s == "" {
+				t.Errorf("%q is empty or there twice", s)
+			}
+			seen[s] = true
+		}
+	}
+}
+
+// TestAgain: the second start prints the same and leaves alone what was
+// changed or deleted in between.
+func TestAgain(t *testing.T) {
+	db := sqldbtest.URL(t)
+	first, _ := once(t, config(db))
+	opened, partners, _ := rooms(t, db)
+	if err := partners.DeletePlan(t.Context(), audit.System("test"), first.Partner.ID, 3); err != nil {
+		t.Fatal(err)
+	}
+	written := auditSize(t, opened)
+	second, _ := once(t, config(db))
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("cards (-first +second):\n%s", diff)
+	}
+	plans, err := partners.Plans(t.Context(), first.Partner.ID)
+	if err != nil || len(plans) != 2 {
+		t.Errorf("a deleted plan came back: %+v, %v", plans, err)
+	}
+	if n := auditSize(t, opened); n != written {
+		t.Errorf("the second start wrote %d entries into the audit", n-written)
+	}
+}
+
+func auditSize(t *testing.T, db *sqldb.DB) int {
+	t.Helper()
+	entries, _, err := (&audit.Log{DB: db}).List(t.Context(), audit.Filter{}, page.First())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestCutOff: a first start that was cut off before it was through goes on from
+// where it was.
+func TestCutOff(t *testing.T) {
+	db := sqldbtest.URL(t)
+	first, _ := once(t, config(db))
+	opened, partners, accounts := rooms(t, db)
+	err := opened.Write(t.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(`DELETE FROM dev_seeds WHERE id = 2`) // as if it had not come to the end
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := partners.DeletePlan(t.Context(), audit.System("test"), first.Partner.ID, 3); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := once(t, config(db))
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("cards (-first +second):\n%s", diff)
+	}
+	plans, err := partners.Plans(t.Context(), first.Partner.ID)
+	if err != nil || len(plans) != 3 {
+		t.Errorf("the plans are %+v, %v", plans, err)
+	}
+	users, _, err := accounts.List(t.Context(), account.Filter{}, page.First())
+	if err != nil || len(users) != 3 {
+		t.Errorf("%d users, %v; want 3", len(users), err)
+	}
+}
+
+// TestRotated: what was rotated is said not to be what the card shows.
+func TestRotated(t *testing.T) {
+	db := sqldbtest.URL(t)
+	card, _ := once(t, config(db))
+	_, partners, accounts := rooms(t, db)
+	for _, what := range []partner.Secret{partner.APIKey, partner.ClientSecret} {
+		if _, err := partners.Rotate(t.Context(), audit.System("test"), card.Partner.ID, what, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, err := accounts.ByToken(t.Context(), card.OperatorToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accounts.RevokeToken(t.Context(), audit.System("test"), token.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, notes := once(t, config(db))
+	said := strings.Join(notes, "\n")
+	for _, want := range []string{"api_key", "client_secret", "operator_token"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no note of the %s: %v", want, notes)
+		}
+	}
+	if strings.Contains(said, "webhook_secret") {
+		t.Errorf("a note of a secret that was not touched: %v", notes)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	foreign := sqldbtest.URL(t)
+	opened, partners, _ := rooms(t, foreign)
+	book := &profile.Book{DB: opened, Partners: partners, Now: app.Now}
+	if _, _, _, err := book.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Real"}, profile.URLs{}, false, partner.Credentials{}); err != nil {
+		t.Fatal(err)
+	}
+	webhook := config("")
+	webhook.Webhook = "127.0.0.1:3000/hook"
+	redirect := config("")
+	redirect.Redirect = "http://user:password@127.0.0.1/"
+	tests := map[string]struct {
+		cfg  emulator.Config
+		want string
+	}{
+		"a real database":        {config(foreign), "not_a_dev_database"},
+		"a webhook that is none": {webhook, "invalid_url"},
+		"a redirect with a user": {redirect, "invalid_url"},
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, err := emulator.New(t.Context(), tt.cfg)
+			if err == nil {
+				t.Fatal(errors.Join(errors.New("it started"), e.Close()))
+			}
+			if !fault.Is(err, tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+	left, err := os.ReadDir(temp)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d temporary folders are left, %v", len(left), err)
+	}
+}

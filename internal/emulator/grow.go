@@ -1,0 +1,166 @@
+package emulator
+
+import (
+	"context"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/sqldb"
+)
+
+// The people of the contract, by what they are.
+const (
+	buyerEmail    = "buyer@example.com"
+	memberEmail   = "partner@example.com"
+	operatorEmail = "operator@example.com"
+)
+
+// actor is who makes what is seeded, in the audit log.
+var actor = audit.System("claviger dev")
+
+// plans are those of the seeded partner.
+var plans = []partner.Plan{
+	{Tier: 1, Name: "Starter", PriceCents: 4900, Currency: "USD"},
+	{Tier: 2, Name: "Team", PriceCents: 9900, Currency: "USD"},
+	{Tier: 3, Name: "Business", PriceCents: 19900, Currency: "USD"},
+}
+
+// grow makes what the seed promises and is not there yet, and puts what this
+// start asks for (URLs, brand) in its place. It can be cut off anywhere and run
+// again; once it was through, only the second half happens.
+func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config) (partner.Partner, error) {
+	if s.partnerID == 0 {
+		p, err := s.partner(ctx, rooms, cfg)
+		if err != nil {
+			return p, err
+		}
+		if err := s.people(ctx, rooms, p); err != nil {
+			return p, err
+		}
+		if err := s.operatorToken(ctx, rooms); err != nil {
+			return p, err
+		}
+		if err := keep(ctx, rooms.DB, partnerRow, strconv.FormatInt(p.ID, 10)); err != nil {
+			return p, err
+		}
+		s.partnerID = p.ID
+	}
+	change, urls := cfg.wishes()
+	p, _, err := rooms.Profiles.Amend(ctx, actor, s.partnerID, change, urls, false)
+	return p, err
+}
+
+// wishes is what the start asks to change, as far as it asks.
+func (c Config) wishes() (partner.Change, profile.URLChange) {
+	var change partner.Change
+	var urls profile.URLChange
+	if c.App.Brand != "" {
+		change.Brand = &c.App.Brand
+	}
+	if c.Webhook != "" {
+		urls.Webhook = &c.Webhook
+	}
+	if c.Redirect != "" {
+		urls.Redirect = &c.Redirect
+	}
+	return change, urls
+}
+
+// partner makes the seeded partner and its plans.
+func (s seed) partner(ctx context.Context, rooms *app.Rooms, cfg Config) (partner.Partner, error) {
+	p, err := rooms.Partners.ByKey(ctx, s.credentials().APIKey)
+	if fault.Is(err, "invalid_key") {
+		draft := partner.Draft{Name: "Example App", Brand: cfg.App.Brand}
+		p, _, _, err = rooms.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials())
+	}
+	if err != nil {
+		return p, err
+	}
+	for _, plan := range plans {
+		if _, _, err := rooms.Partners.PutPlan(ctx, actor, p.ID, plan); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// people makes the buyer, the partner's member and the operator.
+func (s seed) people(ctx context.Context, rooms *app.Rooms, p partner.Partner) error {
+	names := map[string]string{buyerEmail: "Bea Buyer", memberEmail: "Pat Partner", operatorEmail: "Olga Operator"}
+	for _, email := range []string{buyerEmail, memberEmail, operatorEmail} {
+		u, _, err := rooms.Accounts.Create(ctx, actor, account.Person{Email: email, Name: names[email]})
+		if err != nil {
+			return err
+		}
+		password, err := account.NewPassword(ctx, s.password(email))
+		if err != nil {
+			return err
+		}
+		debug.FreeOSMemory() // Hashing took 19 MiB; the emulator is small otherwise.
+		err = rooms.DB.Write(ctx, func(tx *sqldb.Tx) error {
+			if email == operatorEmail {
+				if _, err := account.SetOperator(ctx, tx, actor, u.ID, true, app.Now()); err != nil {
+					return err
+				}
+			}
+			return account.SetPassword(ctx, tx, actor, u.ID, password, app.Now())
+		})
+		if err != nil {
+			return err
+		}
+		if email == memberEmail {
+			if _, err := rooms.Partners.AddMember(ctx, actor, p.ID, u.ID, partner.Admin); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// operatorToken makes the operator's token, which may do everything.
+func (s seed) operatorToken(ctx context.Context, rooms *app.Rooms) error {
+	_, err := rooms.Accounts.ByToken(ctx, s.token())
+	if fault.Is(err, "invalid_token") {
+		_, _, err = rooms.Accounts.AddToken(ctx, actor, "claviger dev", []account.Scope{account.Admin}, time.Time{}, s.token())
+	}
+	return err
+}
+
+// stale says which of the seeded secrets were replaced since: they are hashed,
+// so what replaced them cannot be printed.
+func (s seed) stale(ctx context.Context, rooms *app.Rooms, p partner.Partner) ([]string, error) {
+	var notes []string
+	c := s.credentials()
+	note := func(err error, code, what string) error {
+		if !fault.Is(err, code) {
+			return err
+		}
+		notes = append(notes, what+" was replaced since it was seeded; the one shown no longer works")
+		return nil
+	}
+	_, err := rooms.Partners.ByKey(ctx, c.APIKey)
+	if err := note(err, "invalid_key", "api_key"); err != nil {
+		return nil, err
+	}
+	_, err = rooms.Partners.ByClient(ctx, c.ClientID, c.ClientSecret)
+	if err := note(err, "invalid_client", "client_secret"); err != nil {
+		return nil, err
+	}
+	_, err = rooms.Accounts.ByToken(ctx, s.token())
+	if err := note(err, "invalid_token", "operator_token"); err != nil {
+		return nil, err
+	}
+	secrets, err := rooms.Partners.WebhookSecrets(ctx, p.ID)
+	if err == nil && !slices.Contains(secrets, c.WebhookSecret) {
+		notes = append(notes, "webhook_secret was replaced since it was seeded; the one shown no longer signs")
+	}
+	return notes, err
+}
