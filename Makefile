@@ -1,0 +1,55 @@
+# Everything here needs Go and nothing else; script/with-postgres brings the rest.
+.DEFAULT_GOAL := help
+.PHONY: help run dev build test test-sqlite test-postgres test-race e2e fuzz check lint vuln fmt bench
+
+GO   := go
+TOOL := $(GO) tool -modfile=tools/go.mod
+
+FUZZTIME ?= 10s
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Run the service on claviger.db in this folder (ARGS="--addr …")
+	$(GO) run ./cmd/claviger serve $(ARGS)
+
+dev: ## Run it seeded, with credentials printed and loopback partners allowed (ARGS="--json …")
+	$(GO) run ./cmd/claviger dev $(ARGS)
+
+build: ## Build bin/claviger
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/claviger
+
+test: test-sqlite test-postgres ## All tests, on SQLite and on a temporary PostgreSQL
+
+test-sqlite: ## go vet and all tests, on SQLite
+	$(GO) vet ./...
+	$(GO) test ./...
+
+# Packages that never ask for a database answer from the test cache here.
+test-postgres: ## The same tests on a temporary PostgreSQL
+	script/with-postgres $(GO) test ./...
+
+test-race: ## All tests under the race detector, on both databases (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 script/with-postgres $(GO) test -race ./...
+
+e2e: ## The whole-house tests alone, on SQLite
+	$(GO) test ./internal/e2e/...
+
+fuzz: ## Each fuzz target for FUZZTIME (default 10s)
+	script/fuzz $(FUZZTIME)
+
+check: test lint ## What has to pass before a change is taken
+
+lint: ## golangci-lint, pinned in tools/go.mod (its first build takes minutes)
+	$(TOOL) golangci-lint run ./...
+
+vuln: ## Known vulnerabilities in what we depend on (asks the Go vulnerability database)
+	$(TOOL) govulncheck ./...
+
+fmt: ## Format the code (gofumpt, goimports) and tidy go.mod
+	$(TOOL) golangci-lint fmt ./...
+	$(GO) mod tidy
+
+bench: ## The benchmarks of bench/, on both databases, durable (see bench/README.md)
+	CLAVIGER_PG_DURABLE=1 script/with-postgres $(GO) run ./bench

@@ -1,0 +1,163 @@
+package claviger_test
+
+import (
+	"encoding/json"
+	"flag"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"claviger/internal/app"
+)
+
+var update = flag.Bool("update", false, "write the table of settings into docs/operator.md")
+
+// documents reads every Markdown file of the repository by its path.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := make(map[string]string)
+	root := os.DirFS(".")
+	for _, pattern := range []string{"*.md", "*/*.md"} {
+		names, err := fs.Glob(root, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			texts[name] = read(t, name)
+		}
+	}
+	return texts
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// exists reports whether a path, or for a pattern anything that it matches, is
+// in the repository.
+func exists(name string) bool {
+	if before, after, ok := strings.Cut(name, "{"); ok { // a{b,c}d stands for abd
+		choices, rest, _ := strings.Cut(after, "}")
+		first, _, _ := strings.Cut(choices, ",")
+		name = before + first + rest
+	}
+	found, err := fs.Glob(os.DirFS("."), path.Clean(name))
+	return err == nil && len(found) > 0
+}
+
+// TestReadmeCommands: the README names one command that runs the service and one
+// that tests it; CI runs the latter, and `make check` contains it.
+func TestReadmeCommands(t *testing.T) {
+	readme := read(t, "README.md")
+	for _, command := range []string{"\n    go run ./cmd/claviger dev\n", "\n    make test\n"} {
+		if strings.Count(readme, command) != 1 {
+			t.Errorf("README.md does not have the command %q exactly once", strings.TrimSpace(command))
+		}
+	}
+	if !strings.Contains(read(t, ".ci/run"), "\nmake test\n") {
+		t.Error(".ci/run does not run make test")
+	}
+}
+
+func TestDocumentsNameMakeTargetsThatExist(t *testing.T) {
+	makefile := read(t, "Makefile")
+	for name, text := range documents(t) {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^ {4})make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(makefile, "\n"+m[1]+":") {
+				t.Errorf("%s names make %s, which the Makefile has not got", name, m[1])
+			}
+		}
+	}
+}
+
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#]+)`)
+	quoted := regexp.MustCompile("`((?:internal|cmd|script|docs|decisions|bench|tools)/[^` ]*|[A-Za-z_./-]+\\.(?:md|go|yml))`")
+	for name, text := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(m[1], "://") && !exists(path.Join(path.Dir(name), m[1])) {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			}
+		}
+		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+			if !exists(m[1]) && !exists(path.Join("internal", m[1])) {
+				t.Errorf("%s names %s, which is not there", name, m[1])
+			}
+		}
+	}
+}
+
+// TestDocumentsNamePathsThatExist compares each `METHOD /path` in the documents
+// with the descriptions of the APIs.
+func TestDocumentsNamePathsThatExist(t *testing.T) {
+	paths := make(map[string]map[string]json.RawMessage)
+	for _, file := range []string{"internal/api/openapi.json", "internal/operator/openapi.json"} {
+		var description struct {
+			Paths map[string]map[string]json.RawMessage `json:"paths"`
+		}
+		if err := json.Unmarshal([]byte(read(t, file)), &description); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for p, methods := range description.Paths {
+			paths[anyName(p)] = methods
+		}
+	}
+	for name, text := range documents(t) {
+		for _, m := range regexp.MustCompile("`(GET|POST|PUT|PATCH|DELETE) (/(?:v2|operator/v1)/[^`? ]+)").FindAllStringSubmatch(text, -1) {
+			if _, ok := paths[anyName(m[2])][strings.ToLower(m[1])]; !ok {
+				t.Errorf("%s names %s %s, which no API has", name, m[1], m[2])
+			}
+		}
+	}
+}
+
+// anyName makes paths equal that differ in the names of their parameters.
+func anyName(p string) string { return regexp.MustCompile(`\{[a-z_]+\}`).ReplaceAllString(p, "{}") }
+
+// TestArchitectureNamesEveryRoom keeps the page whole: each folder under internal
+// is on it.
+func TestArchitectureNamesEveryRoom(t *testing.T) {
+	text := read(t, "ARCHITECTURE.md")
+	rooms, err := fs.Glob(os.DirFS("internal"), "*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(rooms)
+	rooms = slices.CompactFunc(rooms, func(a, b string) bool { return path.Dir(a) == path.Dir(b) })
+	for _, file := range rooms {
+		if room := path.Dir(file); !strings.Contains(text, "`"+room+"`") {
+			t.Errorf("ARCHITECTURE.md does not name the room %s", room)
+		}
+	}
+}
+
+// TestOperatorGuideHasTheSettings: the table of settings is the one that the
+// program has. `go test . -update` writes it.
+func TestOperatorGuideHasTheSettings(t *testing.T) {
+	const name, begin, end = "docs/operator.md", "<!-- settings -->\n", "<!-- end of settings -->\n"
+	text := read(t, name)
+	before, rest, _ := strings.Cut(text, begin)
+	_, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("%s has no place for the settings", name)
+	}
+	want := before + begin + app.Markdown() + end + after
+	if text == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table of settings in %s is not the program's; run go test . -update", name)
+	}
+	if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
