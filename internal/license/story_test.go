@@ -245,8 +245,18 @@ func TestReleaseAndTransferVoidTheConnection(t *testing.T) {
 	for _, c := range []struct {
 		command string
 		raises  bool
-	}{{"redeem ann", false}, {"hold", false}, {"reinstate", false}, {"release", true}, {"redeem ann", false},
-		{"refund", false}, {"reverse", false}, {"transfer bob", true}, {"redeem bob", false}, {"erase bob", true}} {
+	}{
+		{"redeem ann", false},
+		{"hold", false},
+		{"reinstate", false},
+		{"release", true},
+		{"redeem ann", false},
+		{"refund", false},
+		{"reverse", false},
+		{"transfer bob", true},
+		{"redeem bob", false},
+		{"erase bob", true},
+	} {
 		if got := s.play(c.command); got != "" {
 			t.Fatal(c.command, got)
 		}

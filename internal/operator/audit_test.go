@@ -76,8 +76,10 @@ func TestEveryWriteIsAudited(t *testing.T) {
 		{"POST", "/operator/v1/licenses/{key}/reinstate", "", 200, []entry{{"license.reinstate", license, true, true}}},
 		{"POST", "/operator/v1/licenses/{key}/release", "", 200, []entry{{"license.release", license, true, true}}},
 		{"POST", "/operator/v1/licenses/{key}/transfer", `{"user":{"email":"eve@example.com"}}`, 200, []entry{{"license.transfer", license, true, true}}},
-		{"POST", refunds, `{"license_key":"{key}","external_id":"refund-1"}`, 201,
-			[]entry{{"license.refund", license, true, true}, {"refund.create", "refund:1", false, true}}},
+		{
+			"POST", refunds, `{"license_key":"{key}","external_id":"refund-1"}`, 201,
+			[]entry{{"license.refund", license, true, true}, {"refund.create", "refund:1", false, true}},
+		},
 		{"POST", refunds, `{"license_key":"{key}","external_id":"refund-1"}`, 201, nil},
 		{"POST", "/operator/v1/refunds/{refund}/reverse", "", 200, []entry{{"license.refund_reversed", license, true, true}}},
 		{"POST", "/operator/v1/events/1/redeliver", "", 202, []entry{{"event.redeliver", "event:1", false, false}}},

@@ -299,7 +299,7 @@ func scanLite(r *sqlite3.Stmt, dest []any) error {
 			*p = fromNanos(r.ColumnInt64(i))
 		default:
 			v := reflect.ValueOf(d).Elem()
-			switch v.Kind() { //nolint:exhaustive // everything else is refused
+			switch v.Kind() {
 			case reflect.Int, reflect.Int64:
 				v.SetInt(r.ColumnInt64(i))
 			case reflect.String:
