@@ -1,42 +1,18 @@
 package api_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
-	yaml "github.com/oasdiff/yaml3"
+
+	"claviger/internal/wire/wiretest"
 )
 
-// updating reports whether -update was given; package wiretest declares it.
-func updating() bool { return flag.Lookup("update").Value.String() == "true" }
-
-// TestDescription keeps openapi.json, which the product serves, equal to
-// openapi.yaml, which people write.
-func TestDescription(t *testing.T) {
-	source, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := toJSON(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if updating() {
-		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := readDescription(t); !bytes.Equal(got, want) {
-		t.Error("openapi.json is not made from openapi.yaml; run: go test ./internal/api -run TestDescription -update")
-	}
-}
+func TestDescription(t *testing.T) { wiretest.Description(t) }
 
 // TestDescriptionIsValid checks the document by the rules of OpenAPI 3.1, its
 // examples against their schemas included, and that it forgets nothing that a
@@ -100,70 +76,4 @@ func TestExamplesAreWritten(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the answer in the introduction is not that of the example (-want +got):\n%s", diff)
 	}
-}
-
-// toJSON turns a YAML document into compact JSON, its members in their order and
-// its aliases written out.
-func toJSON(source []byte) ([]byte, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(source, &doc); err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	if err := writeNode(&b, doc.Content[0]); err != nil {
-		return nil, err
-	}
-	b.WriteByte('\n')
-	return b.Bytes(), nil
-}
-
-func writeNode(b *bytes.Buffer, n *yaml.Node) error {
-	switch n.Kind {
-	case yaml.AliasNode:
-		return writeNode(b, n.Alias)
-	case yaml.MappingNode:
-		return writeEach(b, '{', '}', n.Content, 2)
-	case yaml.SequenceNode:
-		return writeEach(b, '[', ']', n.Content, 1)
-	case yaml.ScalarNode:
-		return writeScalar(b, n)
-	case yaml.DocumentNode:
-	}
-	return fmt.Errorf("line %d: a node of kind %d", n.Line, n.Kind)
-}
-
-// writeEach writes nodes between two brackets; in a mapping, every other one is
-// the name of a member.
-func writeEach(b *bytes.Buffer, open, end byte, nodes []*yaml.Node, step int) error {
-	b.WriteByte(open)
-	for i, n := range nodes {
-		switch {
-		case step == 2 && i%2 == 1:
-			b.WriteByte(':')
-		case i > 0:
-			b.WriteByte(',')
-		}
-		if err := writeNode(b, n); err != nil {
-			return err
-		}
-	}
-	b.WriteByte(end)
-	return nil
-}
-
-func writeScalar(b *bytes.Buffer, n *yaml.Node) error {
-	var v any
-	if n.Tag == "!!timestamp" {
-		return fmt.Errorf("line %d: quote the time %s", n.Line, n.Value)
-	}
-	if err := n.Decode(&v); err != nil {
-		return err
-	}
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1)
-	return nil
 }
