@@ -125,14 +125,17 @@ CREATE UNIQUE INDEX contacts_email ON contacts (partner_id, email_key);
 
 -- license
 
+-- In the order of the lists, so that SQLite reads a page of one as one run.
 CREATE TABLE licenses (
-	id            BIGINT PRIMARY KEY,
 	partner_id    BIGINT NOT NULL REFERENCES partners (id),
 	ord           BIGINT NOT NULL,
+	id            BIGINT NOT NULL UNIQUE,
 	license_key   TEXT NOT NULL UNIQUE,
 	redemption_id TEXT NOT NULL UNIQUE,
 	status        BIGINT NOT NULL,
 	tier          BIGINT NOT NULL,
+	created_at    BIGINT NOT NULL,
+	updated_at    BIGINT NOT NULL,
 	owner_id      BIGINT NOT NULL,
 	redeemed      BOOLEAN NOT NULL,
 	released      BOOLEAN NOT NULL,
@@ -140,10 +143,8 @@ CREATE TABLE licenses (
 	erased        BOOLEAN NOT NULL,
 	epoch         BIGINT NOT NULL,
 	event_ms      BIGINT NOT NULL,
-	created_at    BIGINT NOT NULL,
-	updated_at    BIGINT NOT NULL
+	PRIMARY KEY (partner_id, ord)
 );
-CREATE UNIQUE INDEX licenses_ord ON licenses (partner_id, ord);
 CREATE INDEX licenses_status ON licenses (partner_id, status, ord);
 CREATE INDEX licenses_updated ON licenses (partner_id, updated_at, ord, status);
 CREATE INDEX licenses_owner ON licenses (owner_id) WHERE owner_id <> 0;
@@ -209,9 +210,9 @@ CREATE TABLE refund_items (
 
 -- status is the present status of the event's license: it moves with it.
 CREATE TABLE events (
-	id            BIGINT PRIMARY KEY,
 	partner_id    BIGINT NOT NULL REFERENCES partners (id),
 	ord           BIGINT NOT NULL,
+	id            BIGINT NOT NULL UNIQUE,
 	license_id    BIGINT NOT NULL REFERENCES licenses (id),
 	license_key   TEXT NOT NULL,
 	kind          BIGINT NOT NULL,
@@ -220,9 +221,9 @@ CREATE TABLE events (
 	reason        TEXT NOT NULL,
 	event_ms      BIGINT NOT NULL,
 	status        BIGINT NOT NULL,
-	created_at    BIGINT NOT NULL
+	created_at    BIGINT NOT NULL,
+	PRIMARY KEY (partner_id, ord)
 );
-CREATE UNIQUE INDEX events_ord ON events (partner_id, ord);
 CREATE INDEX events_status ON events (partner_id, status, ord);
 CREATE INDEX events_kind ON events (partner_id, kind, ord);
 CREATE INDEX events_license ON events (license_id, id);

@@ -128,14 +128,17 @@ CREATE UNIQUE INDEX contacts_email ON contacts (partner_id, email_key);
 
 -- license
 
+-- In the order of the lists, so that SQLite reads a page of one as one run.
 CREATE TABLE licenses (
-	id            INTEGER PRIMARY KEY,
 	partner_id    INTEGER NOT NULL REFERENCES partners (id),
 	ord           INTEGER NOT NULL,
+	id            INTEGER NOT NULL UNIQUE,
 	license_key   TEXT NOT NULL UNIQUE,
 	redemption_id TEXT NOT NULL UNIQUE,
 	status        INTEGER NOT NULL,
 	tier          INTEGER NOT NULL,
+	created_at    INTEGER NOT NULL,
+	updated_at    INTEGER NOT NULL,
 	owner_id      INTEGER NOT NULL,
 	redeemed      INTEGER NOT NULL,
 	released      INTEGER NOT NULL,
@@ -143,10 +146,8 @@ CREATE TABLE licenses (
 	erased        INTEGER NOT NULL,
 	epoch         INTEGER NOT NULL,
 	event_ms      INTEGER NOT NULL,
-	created_at    INTEGER NOT NULL,
-	updated_at    INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX licenses_ord ON licenses (partner_id, ord);
+	PRIMARY KEY (partner_id, ord)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX licenses_status ON licenses (partner_id, status, ord);
 CREATE INDEX licenses_updated ON licenses (partner_id, updated_at, ord, status);
 CREATE INDEX licenses_owner ON licenses (owner_id) WHERE owner_id <> 0;
@@ -212,9 +213,9 @@ CREATE TABLE refund_items (
 
 -- status is the present status of the event's license: it moves with it.
 CREATE TABLE events (
-	id            INTEGER PRIMARY KEY,
 	partner_id    INTEGER NOT NULL REFERENCES partners (id),
 	ord           INTEGER NOT NULL,
+	id            INTEGER NOT NULL UNIQUE,
 	license_id    INTEGER NOT NULL REFERENCES licenses (id),
 	license_key   TEXT NOT NULL,
 	kind          INTEGER NOT NULL,
@@ -223,9 +224,9 @@ CREATE TABLE events (
 	reason        TEXT NOT NULL,
 	event_ms      INTEGER NOT NULL,
 	status        INTEGER NOT NULL,
-	created_at    INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX events_ord ON events (partner_id, ord);
+	created_at    INTEGER NOT NULL,
+	PRIMARY KEY (partner_id, ord)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX events_status ON events (partner_id, status, ord);
 CREATE INDEX events_kind ON events (partner_id, kind, ord);
 CREATE INDEX events_license ON events (license_id, id);
