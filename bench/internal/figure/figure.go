@@ -1,0 +1,153 @@
+// Package figure turns rounds of measurements into the rows of the table that
+// the benchmarks print: medians of ratios, held against a goal.
+package figure
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Median is the middle of values, 0 of none.
+func Median(values []float64) float64 { return quantile(values, 0.5) }
+
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := q * float64(len(sorted)-1)
+	low := int(at)
+	high := min(low+1, len(sorted)-1)
+	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
+}
+
+// Rounds is what was measured in turns: ours and its yardstick, round by round.
+type Rounds struct {
+	Ours, Yardstick []float64
+}
+
+// Add takes a round.
+func (r *Rounds) Add(ours, yardstick float64) {
+	r.Ours = append(r.Ours, ours)
+	r.Yardstick = append(r.Yardstick, yardstick)
+}
+
+// Turns runs a and b so many times in turns, swapping who begins, and takes what
+// each returns. What happens to the machine meanwhile happens to both.
+func Turns(n int, a, b func() (float64, error)) (Rounds, error) {
+	var r Rounds
+	for i := range n {
+		first, second := a, b
+		if i%2 == 1 {
+			first, second = b, a
+		}
+		x, err := first()
+		if err != nil {
+			return r, err
+		}
+		y, err := second()
+		if err != nil {
+			return r, err
+		}
+		if i%2 == 1 {
+			x, y = y, x
+		}
+		r.Add(x, y)
+	}
+	return r, nil
+}
+
+// ratios is ours by yardstick in each round.
+func (r Rounds) ratios() []float64 {
+	list := make([]float64, len(r.Ours))
+	for i := range list {
+		if r.Yardstick[i] > 0 {
+			list[i] = r.Ours[i] / r.Yardstick[i]
+		}
+	}
+	return list
+}
+
+// Ratio is the median of the rounds' ratios.
+func (r Rounds) Ratio() float64 { return Median(r.ratios()) }
+
+// Row is one line of the table.
+type Row struct {
+	Case      string
+	Database  string
+	Ours      string // with its unit
+	Yardstick string // likewise; what the ratio is held against
+	Value     float64
+	Shown     string // the value as it is printed
+	Goal      Goal
+	Noise     float64 // share of the machine that others took; below 0: not known
+}
+
+// Goal is a bound that a value should keep. The zero Goal asks for nothing: the
+// value is only recorded.
+type Goal struct {
+	sign  string
+	bound float64
+	unit  string
+}
+
+// AtLeast is the goal of a value not below bound.
+func AtLeast(bound float64, unit string) Goal { return Goal{"≥", bound, unit} }
+
+// AtMost is the goal of a value not above bound.
+func AtMost(bound float64, unit string) Goal { return Goal{"≤", bound, unit} }
+
+func (g Goal) String() string {
+	if g.sign == "" {
+		return "recorded"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %v %s", g.sign, g.bound, g.unit))
+}
+
+// Verdict is "yes" or "no", or "" without a goal.
+func (r Row) Verdict() string {
+	switch {
+	case r.Goal.sign == "":
+		return ""
+	case r.Goal.sign == "≥" && r.Value >= r.Goal.bound, r.Goal.sign == "≤" && r.Value <= r.Goal.bound:
+		return "yes"
+	default:
+		return "no"
+	}
+}
+
+// Compare makes the row of rounds in which more is better or worse as the goal
+// says; show prints one figure with its unit.
+func Compare(name, database string, r Rounds, show func(float64) string, goal Goal, noise float64) Row {
+	ratios := r.ratios()
+	return Row{
+		Case: name, Database: database, Goal: goal, Noise: noise, Value: Median(ratios),
+		Ours: show(Median(r.Ours)), Yardstick: show(Median(r.Yardstick)),
+		Shown: fmt.Sprintf("**%.2f** (%.2f–%.2f)", Median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)),
+	}
+}
+
+// Print writes rows as a Markdown table.
+func Print(w io.Writer, rows []Row) error {
+	lines := [][]string{{"what", "database", "ours", "yardstick", "ratio (quartiles)", "goal", "reached", "noise"}}
+	for _, r := range rows {
+		noise := "–"
+		if r.Noise >= 0 {
+			noise = fmt.Sprintf("%.0f %%", 100*r.Noise)
+		}
+		lines = append(lines, []string{r.Case, r.Database, r.Ours, r.Yardstick, r.Shown, r.Goal.String(), r.Verdict(), noise})
+	}
+	for i, line := range lines {
+		if _, err := fmt.Fprintln(w, "| "+strings.Join(line, " | ")+" |"); err != nil {
+			return err
+		}
+		if i == 0 {
+			if _, err := fmt.Fprintln(w, strings.Repeat("|---", len(line))+"|"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+// Package load asks a server over keep-alive connections as fast as it answers
+// and counts the answers. It speaks just enough HTTP/1.1 for that: on a machine
+// that it shares with the server, whatever it costs itself would make a slow
+// server look less slow beside a quick one.
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Client is one connection. It serves one goroutine.
+type Client struct {
+	conn   net.Conn
+	reader *bufio.Reader
+}
+
+// Dial connects.
+func Dial(addr string) (*Client, error) {
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the server: %w", err)
+	}
+	return &Client{conn: conn, reader: bufio.NewReaderSize(conn, 64<<10)}, nil
+}
+
+// Close hangs up.
+func (c *Client) Close() { _ = c.conn.Close() }
+
+// Do sends a request and reads its answer to the end without keeping it.
+func (c *Client) Do(request []byte) (status int, size int64, err error) {
+	if _, err := c.conn.Write(request); err != nil {
+		return 0, 0, fmt.Errorf("send a request: %w", err)
+	}
+	line, err := c.line()
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
+		return 0, 0, fmt.Errorf("the answer begins with %q", line)
+	}
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return 0, 0, fmt.Errorf("read the status: %w", err)
+	}
+	size = -1
+	for {
+		if line, err = c.line(); err != nil {
+			return 0, 0, err
+		}
+		if len(line) == 0 {
+			break
+		}
+		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+			if size, err = strconv.ParseInt(string(value), 10, 64); err != nil {
+				return 0, 0, fmt.Errorf("read the length: %w", err)
+			}
+		}
+	}
+	if size < 0 {
+		return 0, 0, fmt.Errorf("an answer of status %d without a Content-Length", status)
+	}
+	if _, err := io.CopyN(io.Discard, c.reader, size); err != nil {
+		return 0, 0, fmt.Errorf("read the answer: %w", err)
+	}
+	return status, size, nil
+}
+
+func (c *Client) line() ([]byte, error) {
+	line, err := c.reader.ReadSlice('\n')
+	if err != nil {
+		return nil, fmt.Errorf("read the answer's header: %w", err)
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
+}
+
+// Work does one piece of work of a worker; it runs in that worker's goroutine.
+type Work func(ctx context.Context, worker int) error
+
+// Rate keeps so many workers at work for a time and returns how many pieces a
+// second were done. The first error ends it.
+func Rate(ctx context.Context, workers int, d time.Duration, do Work) (float64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var done atomic.Int64
+	var wg sync.WaitGroup
+	start := time.Now()
+	end := start.Add(d)
+	for worker := range workers {
+		wg.Go(func() {
+			for n := int64(0); ; n++ {
+				if ctx.Err() != nil || time.Now().After(end) {
+					done.Add(n)
+					return
+				}
+				if err := do(ctx, worker); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(done.Load()) / time.Since(start).Seconds(), context.Cause(ctx)
+}
+
+// Crowd is connections to one server that are kept from round to round.
+type Crowd []*Client
+
+// Gather connects so many times.
+func Gather(addr string, n int) (Crowd, error) {
+	var crowd Crowd
+	for range n {
+		c, err := Dial(addr)
+		if err != nil {
+			crowd.Close()
+			return nil, err
+		}
+		crowd = append(crowd, c)
+	}
+	return crowd, nil
+}
+
+// Close hangs up all of them.
+func (c Crowd) Close() {
+	for _, one := range c {
+		one.Close()
+	}
+}
+
+// Rate has every connection ask, one request after another, and returns how many
+// answers a second came. An answer of another status than want is an error.
+func (c Crowd) Rate(ctx context.Context, d time.Duration, want int, next func(worker int) []byte) (float64, error) {
+	return Rate(ctx, len(c), d, func(_ context.Context, worker int) error {
+		status, _, err := c[worker].Do(next(worker))
+		if err == nil && status != want {
+			err = fmt.Errorf("answered %d, not %d", status, want)
+		}
+		return err
+	})
+}
+
+// Get is the text of a GET request.
+func Get(target, token string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", target, token)
+}
+
+// Post is the text of a POST request with a JSON body.
+func Post(target, token, body string) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		target, token, len(body), body)
+}

@@ -1,0 +1,179 @@
+// Package seed fills a database for the benchmarks: one partner with a million
+// licenses and five events of each, written by a few bulk statements that leave
+// what the service itself would have left (dense ordinals, block counts, ledger,
+// sequences), and checked as such before anything is measured. It names tables
+// of every room, which nothing outside benchmarks and tests may.
+//
+// What no list reads is left out: purchases, deliveries, users.
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/audit"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// The credentials of every seeded database. They open nothing but benchmarks.
+const (
+	SecretKey = "6265636861726c656e676520746865206c6f636b736d69746820746f6461790a"
+	Token     = "op_benchmark"
+)
+
+// APIKey is the API key of the n-th seeded partner, from 1.
+func APIKey(n int) string { return fmt.Sprintf("lk_benchmark_%d", n) }
+
+// EventsPerLicense is how many events each seeded license has.
+const EventsPerLicense = 5
+
+// Market is a database with something in it.
+type Market struct {
+	URL      string
+	Partners []int64
+	Licenses int64 // of the first partner
+	Events   int64 // likewise
+	Active   int64 // likewise: licenses whose status is active
+}
+
+// IsPostgres reports whether a database's address is that of PostgreSQL.
+func IsPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
+}
+
+var actor = audit.System("bench")
+
+// Partners makes partners with a plan each, and the operator token, in a
+// migrated database that has none of them.
+func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
+	raw := make([]byte, secret.KeySize)
+	if _, err := fmt.Sscanf(SecretKey, "%x", &raw); err != nil {
+		return nil, fmt.Errorf("read the secret key: %w", err)
+	}
+	box, err := secret.NewBox(raw)
+	if err != nil {
+		return nil, err
+	}
+	registry := &partner.Registry{DB: db, Box: box, Now: app.Now}
+	book := &profile.Book{DB: db, Partners: registry, Now: app.Now}
+	var ids []int64
+	for i := range n {
+		p, _, _, err := book.Enrol(ctx, actor, partner.Draft{Name: fmt.Sprintf("Partner %d", i+1)}, profile.URLs{}, false,
+			partner.Credentials{APIKey: APIKey(i + 1)})
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err := registry.PutPlan(ctx, actor, p.ID, partner.Plan{Tier: 1, Name: "Plan", PriceCents: 4900, Currency: "USD"}); err != nil {
+			return nil, err
+		}
+		ids = append(ids, p.ID)
+	}
+	accounts := &account.Book{DB: db, Now: app.Now}
+	_, _, err = accounts.AddToken(ctx, actor, "bench", []account.Scope{account.Admin}, time.Time{}, Token)
+	return ids, err
+}
+
+// Fill gives an empty, migrated database one partner with so many licenses and
+// their events.
+func Fill(ctx context.Context, url string, licenses int64) error {
+	db, err := sqldb.Open(ctx, url, sqldb.Options{})
+	if err != nil {
+		return err
+	}
+	partners, err := Partners(ctx, db, 1)
+	if err == nil {
+		err = fill(ctx, db, IsPostgres(url), partners[0], licenses)
+	}
+	if err == nil && IsPostgres(url) {
+		// What autovacuum would have done by the time there are so many rows.
+		err = outside(ctx, db, `VACUUM ANALYZE`)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// outside runs a PostgreSQL statement that no transaction takes.
+func outside(ctx context.Context, db *sqldb.DB, sql string) error {
+	_, err := sqldb.All(ctx, db, sqldb.Value[string], sql)
+	return err
+}
+
+// fill writes the rows in a few transactions and the ledger in the last, so that
+// a database which was not filled to its end shows it.
+func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses int64) error {
+	var indexes []index
+	parts := int64(20) // SQLite keeps what a transaction changed in memory
+	if postgres {
+		parts = 1
+	}
+	steps := []func(*sqldb.Tx) error{func(tx *sqldb.Tx) (err error) {
+		if postgres { // which builds an index faster than it keeps one
+			indexes, err = dropIndexes(ctx, tx)
+		}
+		return err
+	}}
+	s := series{partnerID: partnerID, licenses: licenses, begun: begun(licenses)}
+	for i := range parts {
+		steps = append(steps, func(tx *sqldb.Tx) error { return s.addLicenses(ctx, tx, i, parts) })
+	}
+	for i := range parts {
+		steps = append(steps, func(tx *sqldb.Tx) error { return s.addEvents(ctx, tx, i, parts) })
+	}
+	steps = append(steps, func(tx *sqldb.Tx) error { return makeIndexes(ctx, tx, indexes) },
+		func(tx *sqldb.Tx) error { return s.count(ctx, tx, postgres) })
+	for _, step := range steps {
+		err := db.Write(ctx, func(tx *sqldb.Tx) error { return errors.Join(prepare(ctx, tx, postgres), step(tx)) })
+		if err != nil {
+			return fmt.Errorf("seed %d licenses: %w", licenses, err)
+		}
+	}
+	return nil
+}
+
+// prepare makes bulk writing cheap for this transaction or connection.
+func prepare(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
+	texts := []string{`PRAGMA cache_size = -100000`}
+	if postgres {
+		texts = []string{
+			`SET LOCAL session_replication_role = replica`, // no foreign key is looked at
+			`SET LOCAL maintenance_work_mem = '512MB'`,
+		}
+	}
+	for _, text := range texts {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// index is one that is dropped before the rows come and made again after.
+type index struct{ name, text string }
+
+func dropIndexes(ctx context.Context, tx *sqldb.Tx) ([]index, error) {
+	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, i *index) error { return r.Scan(&i.name, &i.text) },
+		`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename IN ('licenses', 'events')
+			AND indexname NOT IN (SELECT conname FROM pg_constraint)`)
+	for _, i := range list {
+		if err == nil {
+			_, err = tx.Exec(ctx, `DROP INDEX `+i.name)
+		}
+	}
+	return list, err
+}
+
+func makeIndexes(ctx context.Context, tx *sqldb.Tx, list []index) error {
+	for _, i := range list {
+		if _, err := tx.Exec(ctx, i.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

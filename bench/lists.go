@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"claviger/bench/internal/figure"
+	"claviger/bench/internal/load"
+	"claviger/bench/internal/meter"
+	"claviger/bench/internal/seed"
+)
+
+// inFlight is how many connections ask for lists at once.
+const inFlight = 32
+
+// lists holds GET /v2/licenses, 100 of a million, against a bare handler that
+// writes the same bytes.
+func (b *bench) lists(ctx context.Context, store seed.Store) error {
+	market, err := store.Market(ctx, b.licenses, say)
+	if err != nil {
+		return err
+	}
+	house, err := startHouse(ctx, market.URL)
+	if err != nil {
+		return err
+	}
+	defer house.stop()
+	const target = "/v2/licenses?limit=100"
+	same, err := get(ctx, "http://"+house.Addr+target, seed.APIKey(1))
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(string(same.Body), `"license_key"`); n != 100 {
+		return fmt.Errorf("the list has %d licenses, not 100", n)
+	}
+	bare, err := startBare(ctx, same)
+	if err != nil {
+		return err
+	}
+	defer bare.stop()
+
+	first := load.Get(target, seed.APIKey(1))
+	if err := b.listsOf(ctx, store, "GET /v2/licenses, page 1", house, bare, first, func(int) []byte { return first }); err != nil {
+		return err
+	}
+	pages := make([][]byte, 1000)
+	for i := range pages {
+		pages[i] = load.Get(fmt.Sprintf("%s&page=%d", target, 1+rand.Int64N(market.Licenses/100)), seed.APIKey(1))
+	}
+	anywhere := func(int) []byte { return pages[rand.IntN(len(pages))] }
+	return b.listsOf(ctx, store, "GET /v2/licenses, a page anywhere", house, bare, first, anywhere)
+}
+
+// cost is what a server process spent on each answer.
+type cost struct {
+	of     *server
+	micros []float64
+}
+
+// rate asks for a while and notes the rate and the server's time for each.
+func (c *cost) rate(ctx context.Context, crowd load.Crowd, d time.Duration, next func(int) []byte) (float64, error) {
+	before, began := meter.CPU(c.of.pid()), time.Now()
+	rate, err := crowd.Rate(ctx, d, 200, next)
+	answers := rate * time.Since(began).Seconds()
+	c.micros = append(c.micros, float64((meter.CPU(c.of.pid())-before).Microseconds())/answers)
+	return rate, err
+}
+
+func (b *bench) listsOf(ctx context.Context, store seed.Store, name string, house, bare *server, first []byte, next func(int) []byte) error {
+	ours, err := load.Gather(house.Addr, inFlight)
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	if _, err := ours.Rate(ctx, b.length/2, 200, next); err != nil { // warm
+		return err
+	}
+	if b.profile {
+		taken := make(chan error)
+		go func() {
+			taken <- b.profileOf(ctx, house, "lists-"+strings.ToLower(store.Name())+"-"+name[len(name)-1:], 5)
+		}()
+		_, err := ours.Rate(ctx, 6*time.Second, 200, next)
+		if err := firstOf(err, <-taken); err != nil {
+			return err
+		}
+	}
+	theirs, err := load.Gather(bare.Addr, inFlight)
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	noise := meter.Listen(b.servers...)
+	cpu, bareCPU := cost{of: house}, cost{of: bare}
+	rounds, err := figure.Turns(b.rounds,
+		func() (float64, error) { return cpu.rate(ctx, ours, b.length, next) },
+		func() (float64, error) {
+			return bareCPU.rate(ctx, theirs, b.length, func(int) []byte { return first })
+		})
+	if err != nil {
+		return err
+	}
+	share := noise.Share()
+	b.add(figure.Compare(name, store.Name(), rounds, perSecond, figure.AtLeast(0.4, ""), share))
+	b.add(figure.Compare(name+": CPU of the server process per answer", store.Name(),
+		figure.Rounds{Ours: cpu.micros, Yardstick: bareCPU.micros}, micros, figure.Goal{}, share))
+	return nil
+}
+
+// firstOf is the first error of some, if any.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

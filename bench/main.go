@@ -1,0 +1,194 @@
+// Command bench measures the service against yardsticks, in one run on one
+// machine, and prints one table of ratios. README.md beside it says what each
+// row means and which figures were reached.
+//
+//	make bench                        everything, on both databases
+//	go run ./bench -quick             a tenth of the data, for trying
+//	go run ./bench -only lists        one case
+//	go run ./bench -profile           CPU profiles of the server into bench/data
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"claviger/bench/internal/figure"
+	"claviger/bench/internal/meter"
+	"claviger/bench/internal/seed"
+	"claviger/internal/sqldb"
+)
+
+// bench is one run.
+type bench struct {
+	data     string // folder of databases that are kept from run to run
+	stores   []seed.Store
+	licenses int64
+	rounds   int
+	length   time.Duration // of one side of a round
+	profile  bool
+	servers  []int // the PostgreSQL server, whose processes are not our children
+	rows     []figure.Row
+}
+
+// cases are what can be measured, in the order in which it is.
+var cases = []struct {
+	name string
+	run  func(*bench, context.Context, seed.Store) error
+}{
+	{"lists", (*bench).lists},
+	{"pages", (*bench).pages},
+	{"purchases", (*bench).purchases},
+	{"footprint", (*bench).footprint},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // what was deferred has just been done
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) > 0 && (args[0] == houseRole || args[0] == bareRole) {
+		return serveRole(ctx, args[0], args[1:])
+	}
+	var b bench
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
+	only := flags.String("only", "", "cases to run, by commas: lists, pages, purchases, footprint")
+	db := flags.String("db", "sqlite,postgres", "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
+	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
+	flags.BoolVar(&b.profile, "profile", false, "write CPU profiles of the server into the data folder")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	b.licenses, b.rounds, b.length = 1_000_000, 11, 2*time.Second
+	if *quick {
+		b.licenses, b.rounds, b.length = 100_000, 5, time.Second
+	}
+	if err := b.open(*db); err != nil {
+		return err
+	}
+	b.describe(ctx)
+	err := b.all(ctx, *only)
+	return errors.Join(err, figure.Print(os.Stdout, b.rows))
+}
+
+// open finds the databases.
+func (b *bench) open(list string) error {
+	if err := os.MkdirAll(b.data, 0o755); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	for _, name := range strings.Split(list, ",") {
+		switch server := os.Getenv("CLAVIGER_TEST_POSTGRES"); {
+		case name == "sqlite":
+			b.stores = append(b.stores, seed.Store{Folder: b.data})
+		case name == "postgres" && server != "":
+			b.stores = append(b.stores, seed.Store{Server: server})
+		case name == "postgres":
+			say("no PostgreSQL: CLAVIGER_TEST_POSTGRES is not set (make bench sets it)")
+		default:
+			return fmt.Errorf("-db has %q, which is neither sqlite nor postgres", name)
+		}
+	}
+	return nil
+}
+
+// all runs the cases that are asked for.
+func (b *bench) all(ctx context.Context, only string) error {
+	names := strings.Split(only, ",")
+	for _, c := range cases {
+		if only != "" && !slices.Contains(names, c.name) {
+			continue
+		}
+		for _, s := range b.stores {
+			say("%s on %s", c.name, s.Name())
+			if err := c.run(b, ctx, s); err != nil {
+				return fmt.Errorf("%s on %s: %w", c.name, s.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// add takes a row and shows it at once to whoever watches.
+func (b *bench) add(r figure.Row) {
+	b.rows = append(b.rows, r)
+	say("  %s: %s against %s = %s (goal %s; %.0f %% noise)", r.Case, r.Ours, r.Yardstick, strings.ReplaceAll(r.Shown, "*", ""), r.Goal, 100*r.Noise)
+}
+
+// say tells on standard error how far it is; standard output has the table.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
+}
+
+// describe prints what the figures were measured on.
+func (b *bench) describe(ctx context.Context) {
+	fmt.Printf("%s, %d cores, %s", runtime.Version(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))
+	for _, s := range b.stores {
+		if s.Server == "" {
+			continue
+		}
+		if err := b.describeServer(ctx, s.Server); err != nil {
+			say("PostgreSQL: %v", err)
+		}
+	}
+	fmt.Print("\n\n")
+}
+
+func (b *bench) describeServer(ctx context.Context, url string) error {
+	db, err := sqldb.Open(ctx, url, sqldb.Options{Readers: 1})
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // nothing was written
+	pid, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT pg_backend_pid()`)
+	if err != nil {
+		return err
+	}
+	b.servers = append(b.servers, meter.Parent(int(pid)))
+	setting := func(name string) string {
+		v, err := sqldb.One(ctx, db, sqldb.Value[string], `SELECT current_setting($1)`, name)
+		if err != nil {
+			return "unknown"
+		}
+		return v
+	}
+	fmt.Printf(", PostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)",
+		setting("server_version"), setting("fsync"), setting("synchronous_commit"), setting("shared_buffers"))
+	if setting("fsync") != "on" {
+		say("fsync is off: what PostgreSQL acknowledges here is not on disk; start it by script/with-postgres with CLAVIGER_PG_DURABLE=1")
+	}
+	return nil
+}
+
+// perSecond prints a rate.
+func perSecond(v float64) string { return thousands(v) + "/s" }
+
+// micros prints a time in microseconds.
+func micros(v float64) string { return thousands(v) + " µs" }
+
+func thousands(v float64) string {
+	s := fmt.Sprintf("%.0f", v)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,164 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"claviger/bench/internal/seed"
+	"claviger/internal/account"
+	"claviger/internal/api"
+	"claviger/internal/app"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// The benchmarks of this file find where the time goes: run them with
+// -cpuprofile. Beside the time they report the time on the CPU, which other work
+// on the machine disturbs less. They run on PostgreSQL as the tests do.
+
+// market is a seeded database of 50,000 licenses.
+func market(b *testing.B) (*sqldb.DB, seed.Market) {
+	b.Helper()
+	at := sqldbtest.URL(b)
+	if err := seed.Fill(b.Context(), at, 50_000); err != nil {
+		b.Fatal(err)
+	}
+	m, err := seed.Look(b.Context(), at)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return sqldbtest.OpenWith(b, at, sqldb.Options{}), m
+}
+
+// cpu reports the process's time on the CPU per operation from now on.
+func cpu(b *testing.B) func() {
+	start := spent()
+	return func() { b.ReportMetric(float64((spent()-start).Nanoseconds())/1000/float64(b.N), "cpu-µs/op") }
+}
+
+func spent() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkRoom reads pages of 100 from the rooms.
+func BenchmarkRoom(b *testing.B) {
+	db, m := market(b)
+	licenses, events := &license.Registry{DB: db, Now: app.Now}, &event.Log{DB: db}
+	for _, c := range []struct {
+		name string
+		read func(page.Page) error
+	}{
+		{"licenses", func(p page.Page) error {
+			_, err := licenses.List(b.Context(), m.Partners[0], license.Filter{}, p)
+			return err
+		}},
+		{"licenses-active", func(p page.Page) error {
+			_, err := licenses.List(b.Context(), m.Partners[0], license.Filter{Status: event.Active}, p)
+			return err
+		}},
+		{"events", func(p page.Page) error {
+			_, err := events.List(b.Context(), m.Partners[0], event.Filter{}, p)
+			return err
+		}},
+		{"events-active", func(p page.Page) error {
+			_, err := events.List(b.Context(), m.Partners[0], event.Filter{Status: event.Active}, p)
+			return err
+		}},
+	} {
+		for _, number := range []int64{1, 250} {
+			b.Run(fmt.Sprintf("%s/page-%d", c.name, number), func(b *testing.B) {
+				b.ReportAllocs()
+				report := cpu(b)
+				for b.Loop() {
+					if err := c.read(page.Page{Number: number, Limit: 100}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				report()
+			})
+		}
+	}
+}
+
+// BenchmarkDoor serves the list of licenses without a network: authentication,
+// query, room, encoding.
+func BenchmarkDoor(b *testing.B) {
+	db, _ := market(b)
+	door := (&api.API{
+		Partners: &partner.Registry{DB: db, Now: app.Now}, Licenses: &license.Registry{DB: db, Now: app.Now},
+		PublicURL: "https://licenses.example.com",
+	}).Handler()
+	r := httptest.NewRequest(http.MethodGet, "/v2/licenses?limit=100", nil)
+	r.Header.Set("Authorization", "Bearer "+seed.APIKey(1))
+	w := httptest.NewRecorder()
+	if door.ServeHTTP(w, r); w.Code != http.StatusOK {
+		b.Fatalf("answered %d: %s", w.Code, w.Body)
+	}
+	b.ReportAllocs()
+	report := cpu(b)
+	for b.Loop() {
+		door.ServeHTTP(&nowhere{header: http.Header{}}, r)
+	}
+	report()
+}
+
+// nowhere is a response that is thrown away.
+type nowhere struct{ header http.Header }
+
+func (n *nowhere) Header() http.Header         { return n.header }
+func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (n *nowhere) WriteHeader(int)             {}
+
+// BenchmarkPurchase sells licenses of one partner to 16 clients at once.
+func BenchmarkPurchase(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		options sqldb.Options
+		buyer   bool
+	}{
+		{"ours", sqldb.Options{}, false},
+		{"ours-with-buyer", sqldb.Options{}, true},
+		{"yardstick", sqldb.Options{SingleCommits: true, RoundTrips: true}, false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			db := sqldbtest.OpenWith(b, sqldbtest.URL(b), c.options)
+			partners, err := seed.Partners(b.Context(), db, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			registry := &license.Registry{DB: db, Now: app.Now}
+			var n atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(8)
+			report := cpu(b)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					order := license.Purchase{PartnerID: partners[0], Tier: 1, Quantity: 1, ExternalID: fmt.Sprint(n.Add(1))}
+					if c.buyer {
+						order.Buyer = &account.Person{Email: order.ExternalID + "@example.com"}
+					}
+					if _, err := registry.Purchase(b.Context(), audit.System("bench"), order, func(license.Sale) []byte { return nil }); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			report()
+		})
+	}
+}
