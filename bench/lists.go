@@ -46,9 +46,9 @@ func (b *bench) lists(ctx context.Context, store seed.Store) error {
 	if err := b.listsOf(ctx, store, "GET /v2/licenses, page 1", house, bare, first, func(int) []byte { return first }); err != nil {
 		return err
 	}
-	pages := make([][]byte, 1000)
+	pages := make([][]byte, market.Licenses/100)
 	for i := range pages {
-		pages[i] = load.Get(fmt.Sprintf("%s&page=%d", target, 1+rand.Int64N(market.Licenses/100)), seed.APIKey(1))
+		pages[i] = load.Get(fmt.Sprintf("%s&page=%d", target, i+1), seed.APIKey(1))
 	}
 	anywhere := func(int) []byte { return pages[rand.IntN(len(pages))] }
 	return b.listsOf(ctx, store, "GET /v2/licenses, a page anywhere", house, bare, first, anywhere)

@@ -23,6 +23,10 @@ type postgres struct {
 // it got in another's way.
 const maxTries = 5
 
+// idleTimeout is the server's setting that ends a session whose transaction is
+// open while nobody speaks. The database URL may set it, too.
+const idleTimeout = "idle_in_transaction_session_timeout"
+
 func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -35,6 +39,12 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	}
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	}
+	// A node that stops in the middle of a transaction, or is cut off from the
+	// database, must not hold its locks: all others would wait for them. Nothing
+	// of ours pauses inside a transaction, so this is long.
+	if params := cfg.ConnConfig.RuntimeParams; params[idleTimeout] == "" {
+		params[idleTimeout] = "5s"
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {

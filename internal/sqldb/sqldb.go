@@ -86,7 +86,7 @@ func (db *DB) Ping(ctx context.Context) error {
 
 // Read runs fn in one snapshot: what it reads fits together. fn must not write.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
-	return db.engine.read(ctx, fn)
+	return tellAway(db.engine.read(ctx, fn))
 }
 
 // Write runs fn in one transaction and returns when it is on disk; an error of
@@ -101,7 +101,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return tellAway(err)
 	}
 	for _, f := range after {
 		f()
@@ -110,7 +110,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (db *DB) query(ctx context.Context, s *statement) error {
-	return db.engine.query(ctx, s)
+	return tellAway(db.engine.query(ctx, s))
 }
 
 // statement is one SQL text on its way, and what becomes of its answer.

@@ -161,6 +161,11 @@ func TestFailDetails(t *testing.T) {
 	}
 }
 
+// away is an error as a room's database has it.
+type away struct{ error }
+
+func (away) Unavailable() bool { return true }
+
 func TestFailHidesTheRest(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -177,6 +182,7 @@ func TestFailHidesTheRest(t *testing.T) {
 	}{
 		{"internal", t.Context(), inside, 500, "internal_error", false},
 		{"the database took too long", t.Context(), fmt.Errorf("read: %w", context.DeadlineExceeded), 503, "unavailable", false},
+		{"the database is away", t.Context(), fmt.Errorf("read: %w", away{inside}), 503, "unavailable", false},
 		{"the request took too long", late, inside, 503, "unavailable", false},
 		{"cut off by a stop", t.Context(), fmt.Errorf("read: %w", context.Canceled), 503, "unavailable", false},
 		{"the client went away", cancelled, fmt.Errorf("read: %w", context.Canceled), wire.StatusGone, "", true},

@@ -85,7 +85,7 @@ func problemOf(h http.Header, err error) (int, problem) {
 		}
 		return Status(f.Kind), problem{Error: f.Code, Message: f.Text, Field: f.Field, Checks: f.Detail}
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || unavailable(err) {
 		h.Set("Retry-After", "2")
 		return http.StatusServiceUnavailable, problem{
 			Error:   "unavailable",
@@ -96,6 +96,16 @@ func problemOf(h http.Header, err error) (int, problem) {
 		Error:   "internal_error",
 		Message: "Something went wrong on our side. Try again; if it lasts, report the request id.",
 	}
+}
+
+// unavailable reports whether err says that what it came from is away for now,
+// as a database can be.
+func unavailable(err error) bool {
+	away, ok := errors.AsType[interface {
+		error
+		Unavailable() bool
+	}](err)
+	return ok && away.Unavailable()
 }
 
 // seconds rounds d up to whole seconds, as the headers count them.

@@ -70,9 +70,6 @@ func (r Rounds) ratios() []float64 {
 	return list
 }
 
-// Ratio is the median of the rounds' ratios.
-func (r Rounds) Ratio() float64 { return Median(r.ratios()) }
-
 // Row is one line of the table.
 type Row struct {
 	Case      string

@@ -1,0 +1,49 @@
+package sqldb
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/ncruces/go-sqlite3"
+)
+
+// awayError says that the database cannot be reached, or takes no work now. What
+// was asked may have been done or not; the same may succeed in a moment.
+type awayError struct{ error }
+
+func (e *awayError) Unwrap() error { return e.error }
+
+// Unavailable marks the error for those who answer requests and know nothing of
+// databases.
+func (e *awayError) Unavailable() bool { return true }
+
+// tellAway marks an error by which the database is away.
+func tellAway(err error) error {
+	if err == nil || !away(err) {
+		return err
+	}
+	return &awayError{err}
+}
+
+func away(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch {
+		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "58"):
+			return true // connection, resources, the server's own disk
+		case strings.HasPrefix(e.Code, "57P"), e.Code == "25P03", e.Code == "25006":
+			return true // shut down or starting, ended for being idle, or no longer the primary
+		}
+		return false
+	}
+	for _, code := range []sqlite3.ErrorCode{sqlite3.BUSY, sqlite3.FULL, sqlite3.IOERR, sqlite3.READONLY, sqlite3.CANTOPEN} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	_, network := errors.AsType[net.Error](err)
+	_, connect := errors.AsType[*pgconn.ConnectError](err)
+	return network || connect || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
+}
