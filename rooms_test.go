@@ -39,7 +39,7 @@ rooms          : audit            # own tables and rules; a command takes the ac
     account    : fault page field secret mail sqldb
     profile    : fault page field secret courier partner sqldb
     outage     : partner profile mail sqldb
-    webhook    : fault page courier outage profile partner sqldb
+    webhook    : fault page secret courier outage profile partner sqldb
     event      : fault page webhook sqldb
     license    : fault page secret once event partner account sqldb
     oauth      : fault secret wire sqldb partner account profile license

@@ -41,6 +41,7 @@ type API struct {
 	Guard *wire.Limiter // how often one address may try a wrong key
 
 	text licenseText
+	kept *pages
 }
 
 // description is openapi.yaml as JSON; a test keeps it so.

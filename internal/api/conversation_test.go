@@ -36,9 +36,15 @@ func TestConversations(t *testing.T) {
 				"foreign":         s.foreign.Key,
 				"foreign_event":   strconv.FormatInt(s.foreignEvent, 10),
 				"foreign_contact": strconv.FormatInt(s.foreignContact, 10),
-				"application":     application(t),
+				"application":     h.application(),
 			},
-			Hide: map[string]string{"encoded-time": `\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d\.\d{6}Z`},
+			Hide: map[string]string{
+				"encoded-time": `\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d\.\d{6}Z`,
+				"host":         `\b127\.0\.0\.1:\d+`,
+				// Of the transcript of a check; TestTranscript looks at it.
+				"sent":   `"sent": "POST (\\.|[^"\\])*"`,
+				"signed": `"signed": \[[^]]*\]`,
+			},
 		}
 	})
 	t.Run("description", func(t *testing.T) { testServedDescription(t, c.Client(t)) })

@@ -41,12 +41,13 @@ type house struct {
 
 	ours, other       partner.Partner
 	oursKey, otherKey string
+	oursSecret        string // of our webhooks
 }
 
 var tester = audit.System("test")
 
 // clock goes on by a second whenever it is looked at, so that no two acts have
-// the same time.
+// the same time; once stopped, it is the machine's.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -55,8 +56,17 @@ type clock struct {
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.at.IsZero() {
+		return time.Now().UTC().Truncate(time.Microsecond)
+	}
 	c.at = c.at.Add(time.Second)
 	return c.at
+}
+
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = time.Time{}
 }
 
 func build(t testing.TB) *house {
@@ -83,8 +93,10 @@ func build(t testing.TB) *house {
 			Brand:     "Acme",
 		},
 	}
-	h.ours, h.oursKey = h.enrol("Ours")
-	h.other, h.otherKey = h.enrol("Other")
+	h.Profiles.Moved = h.Webhooks.Revive
+	h.Licenses.Events = h.Events
+	h.ours, h.oursKey, h.oursSecret = h.enrol("Ours")
+	h.other, h.otherKey, _ = h.enrol("Other")
 	return h
 }
 
@@ -95,8 +107,9 @@ func (h *house) on(t testing.TB) *house {
 	return &in
 }
 
-// enrol makes a partner that sells tiers 1 to 3.
-func (h *house) enrol(name string) (partner.Partner, string) {
+// enrol makes a partner that sells tiers 1 to 3, and returns its API key and its
+// webhook secret.
+func (h *house) enrol(name string) (p partner.Partner, key, webhookSecret string) {
 	h.Helper()
 	p, _, c, err := h.Profiles.Enrol(h.Context(), tester, partner.Draft{Name: name}, profile.URLs{}, false, partner.Credentials{})
 	h.must(err)
@@ -104,7 +117,7 @@ func (h *house) enrol(name string) (partner.Partner, string) {
 		_, _, err := h.Partners.PutPlan(h.Context(), tester, p.ID, partner.Plan{Tier: tier, Name: "Tier " + strconv.Itoa(tier)})
 		h.must(err)
 	}
-	return p, c.APIKey
+	return p, c.APIKey, c.WebhookSecret
 }
 
 func (h *house) must(err error) {
@@ -186,16 +199,40 @@ func (h *house) record(l license.License, n int) {
 	}))
 }
 
-// application is a partner's application that answers 200 at /welcome and
-// /webhook and 404 elsewhere.
-func application(t testing.TB) string {
-	t.Helper()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/welcome" && r.URL.Path != "/webhook" {
-			http.NotFound(w, r)
+// application is our own application: it answers 200 at /welcome, takes webhooks
+// that are signed well at /webhook, and any at /careless. At /mistaken it checks
+// the signature of the body alone.
+func (h *house) application() string {
+	h.Helper()
+	answer := func(takes func(r *http.Request, body string) bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				h.Error(err)
+			}
+			if !takes(r, string(body)) {
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = io.WriteString(w, `{"success":false,"message":"wrong signature"}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"success":true}`)
 		}
+	}
+	signs := func(r *http.Request, text string) bool {
+		return r.Header.Get("X-Licensing-Signature") == brandSign(h.oursSecret, text)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /welcome", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /webhook", answer(func(r *http.Request, body string) bool {
+		return signs(r, r.Header.Get("X-Licensing-Timestamp")+body)
 	}))
-	t.Cleanup(srv.Close)
+	mux.HandleFunc("POST /mistaken", answer(signs))
+	mux.HandleFunc("POST /careless", answer(func(*http.Request, string) bool { return true }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil // it would be another in every run
+		mux.ServeHTTP(w, r)
+	}))
+	h.Cleanup(srv.Close)
 	return srv.URL
 }
 

@@ -27,13 +27,24 @@ func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Par
 		return err
 	}
 
+	key := pageKey{p.ID, filter.Status, asked}
+	if k, ok := a.kept.find(key, p.Turns); ok && filter.UpdatedSince.IsZero() {
+		wire.PageHeaders(w, r, asked, k.total, false)
+		return wire.Raw(w, http.StatusOK, k.body)
+	}
 	list, err := a.Licenses.List(r.Context(), p.ID, filter, asked)
 	if err != nil {
 		return err
 	}
 
 	wire.PageHeaders(w, r, asked, list.Total, list.More)
-	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return a.text.licenses(b, list.Licenses) })
+	return wire.Append(w, http.StatusOK, func(b []byte) []byte {
+		b = a.text.licenses(b, list.Licenses)
+		if filter.UpdatedSince.IsZero() {
+			a.kept.keep(key, p.Turns, list.Total, b)
+		}
+		return b
+	})
 }
 
 func (a *API) readLicense(w http.ResponseWriter, r *http.Request, p partner.Partner) error {

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/wire"
@@ -27,9 +26,10 @@ type profileAnswer struct {
 	Contacts    wire.Envelope[contactAnswer] `json:"contacts"`
 	CreatedAt   wire.Time                    `json:"created_at"`
 	UpdatedAt   wire.Time                    `json:"updated_at"`
+	Checks      []wire.Check                 `json:"checks,omitempty"` // of the URLs that were just set
 }
 
-func answerProfile(w http.ResponseWriter, p profile.Profile, contacts []profile.Contact) error {
+func answerProfile(w http.ResponseWriter, p profile.Profile, contacts []profile.Contact, checks []profile.Check) error {
 	return wire.JSON(w, http.StatusOK, profileAnswer{
 		ProfileID:   p.PartnerID,
 		WebhookURL:  p.WebhookURL,
@@ -37,6 +37,7 @@ func answerProfile(w http.ResponseWriter, p profile.Profile, contacts []profile.
 		Contacts:    wire.ListOf(contacts, contactOf),
 		CreatedAt:   wire.Time(p.CreatedAt),
 		UpdatedAt:   wire.Time(p.UpdatedAt),
+		Checks:      wire.Checks(checks),
 	})
 }
 
@@ -45,7 +46,7 @@ func (a *API) readProfile(w http.ResponseWriter, r *http.Request, p partner.Part
 	if err != nil {
 		return err
 	}
-	return answerProfile(w, prof, contacts)
+	return answerProfile(w, prof, contacts, nil)
 }
 
 // updateProfile serves PUT and PATCH: either leaves what is not named as it is.
@@ -57,37 +58,10 @@ func (a *API) updateProfile(w http.ResponseWriter, r *http.Request, p partner.Pa
 	if err := decode(w, r, &in); err != nil {
 		return err
 	}
-	prof, contacts, err := a.Profiles.SetURLs(r.Context(), actor(p), p.ID,
+	prof, contacts, checks, err := a.Profiles.SetURLs(r.Context(), actor(p), p.ID,
 		profile.URLChange{Webhook: in.WebhookURL, Redirect: in.RedirectURL})
 	if err != nil {
-		return withChecks(err)
-	}
-	return answerProfile(w, prof, contacts)
-}
-
-// checkAnswer is one line of the transcript of a check as it goes over the wire.
-type checkAnswer struct {
-	URL  string `json:"url"`
-	Step string `json:"step"`
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-}
-
-// withChecks puts the transcript that a failed check carries into its wire form.
-func withChecks(err error) error {
-	f := fault.Of(err)
-	if f == nil {
 		return err
 	}
-	checks, ok := f.Detail.([]profile.Check)
-	if !ok {
-		return err
-	}
-	shown := *f
-	answers := make([]checkAnswer, len(checks))
-	for i, c := range checks {
-		answers[i] = checkAnswer(c)
-	}
-	shown.Detail = answers
-	return &shown
+	return answerProfile(w, prof, contacts, checks)
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -103,7 +104,8 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	return &httpd.Server{
 		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
 		Log: a.log, Metrics: metrics,
-		Timeouts: httpd.Timeouts{Drain: a.cfg.ShutdownTimeout},
+		// A request that checks a partner's URLs has that long for it, and to answer.
+		Timeouts: httpd.Timeouts{Drain: a.cfg.ShutdownTimeout, Request: profile.CheckTimeout + 15*time.Second},
 		Ready: []httpd.Check{
 			{Name: "database", Ask: db.Ping},
 			{Name: "schema", Ask: func(ctx context.Context) error { return current(ctx, db) }},
@@ -157,15 +159,16 @@ func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
 
 // furnish makes the rooms.
 func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
-	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets})
+	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
 	r := &Rooms{DB: db}
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Box: box, Now: Now, Brand: a.cfg.Brand}
 	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url}
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller}}
-	r.Webhooks = &webhook.Outbox{DB: db, Now: Now}
-	r.Events = &event.Log{DB: db}
-	r.Licenses = &license.Registry{DB: db, Now: Now}
+	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
+	r.Profiles.Moved = r.Webhooks.Revive
+	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
+	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events}
 	r.Answers = &once.Keeper{DB: db, Now: Now}
 	a.rooms = r
 }
@@ -213,7 +216,9 @@ func (a *App) Run(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	a.stopDuties = stop
-	a.duties.Go(func() { (&Housekeeping{Answers: a.rooms.Answers, Log: a.log}).Run(working) })
+	for _, duty := range a.work() {
+		a.duties.Go(func() { duty(working) })
+	}
 	if err := a.server.Run(ctx); err != nil {
 		return err
 	}

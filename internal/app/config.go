@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"claviger/internal/httpd"
+	"claviger/internal/mail"
 )
 
 // Config is everything that can be set about an installation, read and checked.
@@ -31,6 +32,9 @@ type Config struct {
 	ShutdownTimeout     time.Duration   // how long running requests may take to end
 	Migrate             bool            // bring the schema up to date on start
 	Retry               []time.Duration // when a failed delivery is tried again
+	ParkAfter           time.Duration   // of nothing but failures
+	ProbeEvery          time.Duration   // of a parked endpoint
+	Mail                mail.Config     // how mail is sent; the zero value sends none
 	Log                 *slog.Logger    // nil is standard error, by LogLevel and LogFormat
 }
 
@@ -88,6 +92,9 @@ func (c Config) Advice() []string {
 	}
 	if c.SecretKey == "" {
 		say("secret-key is not set: the key is kept in a file beside the database; keep a copy of it apart from the database's backups, or set secret-key")
+	}
+	if !c.Mail.Configured() {
+		say("smtp-url is not set: partners' contacts are not told when webhooks fail; set smtp-url and mail-from")
 	}
 	if c.AllowPrivateTargets {
 		say("allow-private-targets is on: a partner can point webhooks at this machine's own network; switch it off where partners are not your own")

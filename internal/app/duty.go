@@ -2,18 +2,32 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
-	"claviger/internal/once"
+	"claviger/internal/mail"
+	"claviger/internal/webhook"
 )
 
-// Housekeeping is the duty of removing what has had its time: answers kept for
-// an Idempotency-Key. It can run on every node at once.
+// Housekeeping is the duty of removing what has had its time. It can run on
+// every node at once.
 type Housekeeping struct {
-	Answers *once.Keeper
-	Every   time.Duration // 0 is an hour
-	Log     *slog.Logger
+	Forget map[string]func(context.Context) (int64, error) // by what is forgotten
+	Every  time.Duration                                   // 0 is an hour
+	Log    *slog.Logger
+}
+
+// forget is what has its time: answers kept for an Idempotency-Key, the record
+// of webhooks, and mails.
+func (a *App) forget() map[string]func(context.Context) (int64, error) {
+	db := a.rooms.DB
+	return map[string]func(context.Context) (int64, error){
+		"stored answers":    a.rooms.Answers.Forget,
+		"webhook responses": (&webhook.Keeper{DB: db, Now: Now}).Forget,
+		"mails":             (&mail.Keeper{DB: db, Now: Now}).Forget,
+	}
 }
 
 // Run does a round now and then until ctx ends. A round that fails is logged
@@ -33,7 +47,7 @@ func (h *Housekeeping) Run(ctx context.Context) {
 		case err != nil:
 			h.Log.Error("housekeeping failed; the next round tries again", "err", err)
 		case n > 0:
-			h.Log.Info("forgot stored answers that had their time", "count", n)
+			h.Log.Info("forgot what had its time", "count", n)
 		}
 		select {
 		case <-ctx.Done():
@@ -43,7 +57,16 @@ func (h *Housekeeping) Run(ctx context.Context) {
 	}
 }
 
-// once does one round and returns how many answers it forgot.
+// once does one round and returns how much it forgot.
 func (h *Housekeeping) once(ctx context.Context) (int64, error) {
-	return h.Answers.Forget(ctx)
+	var sum int64
+	var errs []error
+	for what, forget := range h.Forget {
+		n, err := forget(ctx)
+		sum += n
+		if err != nil {
+			errs = append(errs, fmt.Errorf("forget %s: %w", what, err))
+		}
+	}
+	return sum, errors.Join(errs...)
 }

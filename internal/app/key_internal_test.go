@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -131,7 +132,7 @@ func TestHousekeepingRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Housekeeping{Answers: &once.Keeper{DB: db, Now: Now}}
+	h := &Housekeeping{Forget: map[string]func(context.Context) (int64, error){"answers": (&once.Keeper{DB: db, Now: Now}).Forget}}
 	for _, want := range []int64{1, 0} {
 		if n, err := h.once(t.Context()); err != nil || n != want {
 			t.Errorf("forgot %d, error %v; want %d", n, err, want)

@@ -21,6 +21,7 @@ const prefix = "CLAVIGER_"
 // configuration file's own name, those of the client commands and of the tests.
 var foreign = []string{
 	prefix + "CONFIG", prefix + "URL", prefix + "OPERATOR_TOKEN", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
+	prefix + "CHAOS_ROUNDS",
 }
 
 // Sources is where settings come from; the first one that has a setting wins:
@@ -67,6 +68,7 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 		mistakes = append(mistakes, err)
 		origins = append(origins, Origin{Name: s.Name, Shown: s.Show(value), From: from})
 	}
+	mistakes = append(mistakes, cfg.Mail.Valid())
 	return cfg, origins, errors.Join(mistakes...)
 }
 

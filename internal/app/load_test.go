@@ -30,17 +30,19 @@ func TestDefaults(t *testing.T) {
 	serve := app.Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DB: "claviger.db",
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, ShutdownTimeout: 15 * time.Second, Migrate: true,
+		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute,
+		Retry: []time.Duration{
+			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+			time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
+		},
 	}
 	if diff := cmp.Diff(serve, app.Defaults(app.Serve)); diff != "" {
 		t.Errorf("serve (-want +got):\n%s", diff)
 	}
 	dev := serve
 	dev.AdminAddr, dev.DB, dev.RateLimit, dev.LogFormat, dev.AllowPrivateTargets = "", "", 0, app.Text, true
-	if diff := cmp.Diff(dev, app.Defaults(app.Dev), cmpopts.IgnoreFields(app.Config{}, "Retry")); diff != "" {
+	if diff := cmp.Diff(dev, app.Defaults(app.Dev)); diff != "" {
 		t.Errorf("dev (-want +got):\n%s", diff)
-	}
-	if got := app.Defaults(app.Dev).Retry; len(got) != 11 || got[0] != 5*time.Second || got[10] != 24*time.Hour {
-		t.Errorf("dev's retry schedule is %v", got)
 	}
 }
 
@@ -143,6 +145,8 @@ func TestMistakes(t *testing.T) {
 		"retry":                 {flag("retry", "5s,soon"), []string{`"soon" is not a wait`}},
 		"retry backwards":       {flag("retry", "-5s"), []string{`"-5s" is not a wait`}},
 		"retry of commas":       {flag("retry", ",,"), []string{"1 to 100 waits"}},
+		"mail server":           {flag("smtp-url", "mail.example.com"), []string{"--smtp-url"}},
+		"mail without a sender": {flag("smtp-url", "smtps://mail.example.com"), []string{"mail-from is not set"}},
 		"key and file":          {variable("CLAVIGER_SECRET_KEY="+key, "CLAVIGER_SECRET_KEY_FILE=x"), []string{"are both set"}},
 		"empty secret":          {flag("secret-key-file", empty), []string{"is empty"}},
 		"database as a secret":  {flag("db-file", binary), []string{"to use a SQLite file, set db"}},
@@ -197,6 +201,7 @@ func TestShow(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	careful := app.Defaults(app.Serve)
 	careful.PublicURL, careful.SecretKey = "https://licenses.example.com", key
+	careful.Mail.Host = "mail.example.com"
 	open := app.Defaults(app.Dev)
 	bare := careful
 	bare.PublicURL = "http://licenses.example.com"
@@ -207,8 +212,8 @@ func TestAdvice(t *testing.T) {
 		want []string
 	}{
 		"careful":    {careful, nil},
-		"nothing":    {app.Defaults(app.Serve), []string{"public-url", "secret-key"}},
-		"open":       {open, []string{"public-url", "secret-key", "allow-private-targets", "rate-limit"}},
+		"nothing":    {app.Defaults(app.Serve), []string{"public-url", "secret-key", "smtp-url"}},
+		"open":       {open, []string{"public-url", "secret-key", "smtp-url", "allow-private-targets", "rate-limit"}},
 		"not https":  {bare, []string{"public-url"}},
 		"to oneself": {local, nil},
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"claviger/internal/httpd"
+	"claviger/internal/mail"
 	"claviger/internal/secret"
 )
 
@@ -151,14 +152,35 @@ func logFormat(c *Config, v string) error {
 	}
 }
 
-// shutdownTimeout reads how long stopping may take.
-func shutdownTimeout(c *Config, v string) error {
-	d, err := time.ParseDuration(v)
-	if err != nil || d <= 0 || d > time.Hour {
-		return errors.New("must be a duration such as 15s, at most 1h")
+// duration reads a time span that is above zero and not above most.
+func duration(most time.Duration, where func(*Config) *time.Duration) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		d, err := time.ParseDuration(v)
+		if err != nil || d <= 0 || d > most {
+			return fmt.Errorf("must be a duration such as 15s, at most %s", short(most))
+		}
+		*where(c) = d
+		return nil
 	}
-	c.ShutdownTimeout = d
-	return nil
+}
+
+// short writes whole hours as such.
+func short(d time.Duration) string { return strings.TrimSuffix(d.String(), "0m0s") }
+
+// mailServer reads where mail goes; mailFrom, who it is from. That they fit
+// together is checked when both are known.
+func mailServer(c *Config, v string) error {
+	from := c.Mail.From
+	server, err := mail.ParseServer(v)
+	c.Mail = server
+	c.Mail.From = from
+	return err
+}
+
+func mailFrom(c *Config, v string) error {
+	from, err := mail.ParseFrom(v)
+	c.Mail.From = from
+	return err
 }
 
 // maxRetries and maxWait bound a retry schedule: more than that is a mistake

@@ -4,6 +4,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
+
+	"claviger/internal/mail"
 )
 
 // Mode is what the house is built for: it decides which settings there are
@@ -27,9 +30,8 @@ type Setting struct {
 	Secret  bool   // hidden when shown; can also be read from a file, as Name-file
 	Switch  bool   // a flag without a value means true
 
-	dev  string // the default of `dev`, where it differs; "-" is an empty one
-	only bool   // `dev` alone has it
-	set  func(*Config, string) error
+	dev string // the default of `dev`, where it differs; "-" is an empty one
+	set func(*Config, string) error
 }
 
 // settings is the one list of what can be set. Flags, variables, the file,
@@ -91,6 +93,16 @@ var settings = []Setting{
 		set:  boolean(func(c *Config) *bool { return &c.AllowPrivateTargets }),
 	},
 	{
+		Name: "smtp-url", Value: "url", Secret: true,
+		Help: "Mail server: smtp://user:password@host:587 (STARTTLS), smtps://user:password@host:465, or file:FOLDER for .eml files; without it, no mail is sent",
+		set:  mailServer,
+	},
+	{
+		Name: "mail-from", Value: "address",
+		Help: "Who mails are from, such as Acme Licensing <licenses@example.com>",
+		set:  mailFrom,
+	},
+	{
 		Name: "read-connections", Value: "n", Default: "0",
 		Help: "Database connections: those that read on SQLite, all of them on PostgreSQL; 0 chooses by the number of processors",
 		set:  number(0, 1000, func(c *Config) *int { return &c.ReadConnections }),
@@ -98,7 +110,7 @@ var settings = []Setting{
 	{
 		Name: "shutdown-timeout", Value: "duration", Default: "15s",
 		Help: "How long running requests may take to end when the service stops",
-		set:  shutdownTimeout,
+		set:  duration(time.Hour, func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 	},
 	{
 		Name: "migrate", Value: "bool", Default: "true", Switch: true,
@@ -106,17 +118,25 @@ var settings = []Setting{
 		set:  boolean(func(c *Config) *bool { return &c.Migrate }),
 	},
 	{
-		Name: "retry", Value: "list", only: true,
-		Default: "5s,30s,2m,10m,30m,1h,3h,6h,12h,24h,24h",
-		Help:    "Waits between the attempts of a failed webhook",
-		set:     retry,
+		Name: "retry", Value: "list", Default: "5s,30s,2m,10m,30m,1h,3h,6h,12h,24h,24h",
+		Help: "Waits between the attempts of a failed webhook, each a tenth more or less; after the last the event is exhausted",
+		set:  retry,
+	},
+	{
+		Name: "park-after", Value: "duration", Default: "1h",
+		Help: "How long an endpoint may do nothing but fail before it is parked: probed now and then, its queue kept",
+		set:  duration(maxWait, func(c *Config) *time.Duration { return &c.ParkAfter }),
+	},
+	{
+		Name: "probe-every", Value: "duration", Default: "5m",
+		Help: "How often a parked endpoint is probed",
+		set:  duration(maxWait, func(c *Config) *time.Duration { return &c.ProbeEvery }),
 	},
 }
 
 // Settings is what can be set in a mode, in the order of the documentation.
 func Settings(mode Mode) []Setting {
 	list := slices.Clone(settings)
-	list = slices.DeleteFunc(list, func(s Setting) bool { return s.only && mode != Dev })
 	for i, s := range list {
 		if mode == Dev && s.dev != "" {
 			list[i].Default = strings.TrimPrefix(s.dev, "-")
@@ -128,13 +148,17 @@ func Settings(mode Mode) []Setting {
 // Variable is the setting's name in the environment.
 func (s Setting) Variable() string { return variable(s.Name) }
 
-// Show is how a value may be printed: a secret is hidden, and of a database's
-// address only its password.
+// Show is how a value may be printed: a secret is hidden, and of the database's
+// and the mail server's address only its password.
 func (s Setting) Show(value string) string {
 	if !s.Secret || value == "" {
 		return value
 	}
-	if s.Name != "db" {
+	switch s.Name {
+	case "db":
+	case "smtp-url":
+		return mail.Show(value)
+	default:
 		return "********"
 	}
 	if !(Config{DB: value}).Postgres() {

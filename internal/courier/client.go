@@ -1,16 +1,22 @@
-// Package courier carries requests to partners' servers: the guarded HTTP client
-// through which the service calls addresses that others chose. It owns no table
-// and decides nothing about what an answer means.
+// Package courier carries requests to partners' servers: what a webhook's body
+// and headers are, how they are signed, the guarded HTTP client through which the
+// service calls addresses that others chose, and which answer means that a
+// webhook was delivered. It owns no table, and decides neither what is sent nor
+// when.
 package courier
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -22,42 +28,67 @@ const (
 	Timeout        = 10 * time.Second
 	MaxBody        = 16 << 10 // of the answer; the rest is not read
 	maxHeader      = 64 << 10 // of the answer; more is an error
+	maxDrain       = 256 << 10
 )
 
-// errSlow is the cause of a request that was given up.
-var errSlow = errors.New("no answer within " + Timeout.String())
+// The connections that are kept.
+const (
+	defaultIdlePerHost = 64
+	maxIdle            = 4096
+	idleTimeout        = 90 * time.Second
+)
+
+// What is wrong with a request that is not sent.
+var (
+	errSlow     = errors.New("no answer within " + Timeout.String())
+	errPlain    = errors.New("the URL does not begin with https://")
+	errUserInfo = errors.New("the URL carries a user name or password")
+)
 
 // Options are the settings of a client; the zero value calls public addresses.
 type Options struct {
 	AllowPrivate bool   // http, and addresses of the own machine and network, may be called
 	UserAgent    string // "": claviger
+	IdlePerHost  int    // connections to one host that are kept for use again; 0: 64
+
+	// Dial makes connections in place of the network, unguarded.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Client calls addresses that others chose. It follows no redirects, uses no
-// proxy, and unless private addresses are allowed it refuses them when it dials,
-// after the host name was resolved: what the name led to before does not matter.
+// proxy, and unless private addresses are allowed it calls only https and refuses
+// private addresses when it dials, after the host name was resolved: what the
+// name led to before does not matter.
 type Client struct {
 	transport *http.Transport
 	options   Options
 }
 
 // New makes a client. It keeps connections open for use again; Close ends them.
+// It speaks HTTP/1.1: over HTTP/2 the same posts cost half as much again.
 func New(o Options) *Client {
-	if o.UserAgent == "" {
-		o.UserAgent = "claviger"
-	}
+	o.UserAgent = cmp.Or(o.UserAgent, "claviger")
+	o.IdlePerHost = cmp.Or(o.IdlePerHost, defaultIdlePerHost)
 	dialer := &net.Dialer{Timeout: ConnectTimeout}
 	if !o.AllowPrivate {
 		dialer.Control = ssrf.New(ssrf.WithAnyPort()).Safe
 	}
+	if o.Dial == nil {
+		o.Dial = dialer.DialContext
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &Client{
 		options: o,
 		transport: &http.Transport{
-			DialContext:            dialer.DialContext,
+			DialContext:            o.Dial,
+			Protocols:              &protocols,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
 			TLSHandshakeTimeout:    ConnectTimeout,
 			MaxResponseHeaderBytes: maxHeader,
-			MaxIdleConnsPerHost:    2,
-			IdleConnTimeout:        30 * time.Second,
+			MaxIdleConns:           maxIdle,
+			MaxIdleConnsPerHost:    o.IdlePerHost,
+			IdleConnTimeout:        idleTimeout,
 			DisableCompression:     true, // what is read is bounded as it was sent
 		},
 	}
@@ -67,37 +98,39 @@ func New(o Options) *Client {
 // client that is not there may not call them.
 func (c *Client) AllowsPrivate() bool { return c != nil && c.options.AllowPrivate }
 
+// UserAgent is how the client names itself.
+func (c *Client) UserAgent() string { return c.options.UserAgent }
+
 // Close ends the connections that are kept open.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Request is what is sent. Header holds what to send beside the usual.
+// Request is what is sent. Header holds what to send beside the usual; it is not
+// changed.
 type Request struct {
 	Method string
 	URL    string
-	Header map[string]string
+	Header http.Header
 	Body   []byte
 }
 
-// Answer is what came back: the status, the beginning of the body, and the time
-// from sending to having read it.
+// Answer is what came back: the status, the headers, the beginning of the body,
+// and the time from sending to having read it.
 type Answer struct {
 	Status int
-	Body   []byte
+	Header http.Header
+	Body   string
 	Took   time.Duration
 }
 
 // Send sends one request and reads its answer, within Timeout. An error means
-// that there was no HTTP answer; Explain puts it into words.
+// that there was no whole HTTP answer, also when a status came before the
+// connection broke; Explain puts it into words.
 func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, errSlow)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+	req, err := c.request(ctx, r)
 	if err != nil {
-		return Answer{}, fmt.Errorf("make the request: %w", err)
-	}
-	req.Header.Set("User-Agent", c.options.UserAgent)
-	for name, value := range r.Header {
-		req.Header.Set(name, value)
+		return Answer{}, err
 	}
 	start := time.Now()
 	// The transport and not an http.Client: that would act on redirects.
@@ -106,12 +139,76 @@ func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
 		return Answer{Took: time.Since(start)}, because(ctx, "send the request", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // the answer has been read
-	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody))
-	a := Answer{Status: resp.StatusCode, Body: body, Took: time.Since(start)}
+	body, err := read(resp)
+	a := Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, Took: time.Since(start)}
 	if err != nil {
 		return a, because(ctx, "read the answer", err)
 	}
+	drain(resp, len(body))
 	return a, nil
+}
+
+// request makes the request for net/http, unless its URL may not be called.
+func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("make the request: %w", err)
+	case req.URL.Scheme != "https" && !c.options.AllowPrivate:
+		return nil, errPlain
+	case req.URL.User != nil:
+		return nil, errUserInfo
+	}
+	if req.Header = r.Header; r.Header["User-Agent"] == nil {
+		if req.Header = r.Header.Clone(); req.Header == nil {
+			req.Header = make(http.Header, 1)
+		}
+		req.Header["User-Agent"] = []string{c.options.UserAgent}
+	}
+	return req, nil
+}
+
+// Text shows a request as Send sends it: request line, headers and body, but with
+// plain line ends.
+func (c *Client) Text(r Request) string {
+	req, err := c.request(context.Background(), r)
+	if err != nil {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := req.Write(&b); err != nil {
+		return ""
+	}
+	head, body, _ := strings.Cut(b.String(), "\r\n\r\n")
+	return strings.TrimSuffix(strings.ReplaceAll(head, "\r\n", "\n")+"\n\n"+body, "\n\n")
+}
+
+// rooms is where bodies are read into before it is known how long they are.
+var rooms = sync.Pool{New: func() any { return new([MaxBody]byte) }}
+
+// read reads the beginning of an answer's body.
+func read(resp *http.Response) (string, error) {
+	room := rooms.Get().(*[MaxBody]byte)
+	defer rooms.Put(room)
+	for n := 0; ; {
+		m, err := resp.Body.Read(room[n:])
+		n += m
+		switch {
+		case errors.Is(err, io.EOF), err == nil && n == MaxBody:
+			return string(room[:n]), nil
+		case err != nil:
+			return string(room[:n]), err
+		}
+	}
+}
+
+// drain reads what little is left of a body that was longer than we wanted, since
+// a connection can only be used again once its answer was read. One that is much
+// longer, or does not say how long it is, is not worth it.
+func drain(resp *http.Response, n int) {
+	if n == MaxBody && resp.ContentLength <= maxDrain {
+		_, _ = io.CopyN(io.Discard, resp.Body, resp.ContentLength-int64(n)) // else it is closed
+	}
 }
 
 // because wraps an error with the cause of the context's end, if it has ended.

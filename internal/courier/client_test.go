@@ -31,6 +31,11 @@ func local(t *testing.T) *courier.Client {
 	return c
 }
 
+// host is the host and port of a server's URL.
+func host(url string) string {
+	return strings.TrimPrefix(url, "http://")
+}
+
 func TestSend(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -41,9 +46,9 @@ func TestSend(t *testing.T) {
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.String()+" "+r.UserAgent()+" "+r.Header.Get("X-Test")+" "+string(body))
 	})
 	a, err := local(t).Send(t.Context(), courier.Request{
-		Method: "POST", URL: url + "/hook?x=1", Header: map[string]string{"X-Test": "yes"}, Body: []byte(`{"a":1}`),
+		Method: "POST", URL: url + "/hook?x=1", Header: http.Header{"X-Test": {"yes"}}, Body: []byte(`{"a":1}`),
 	})
-	if err != nil || a.Status != 418 || string(a.Body) != `POST /hook?x=1 tests/1 yes {"a":1}` {
+	if err != nil || a.Status != 418 || a.Body != `POST /hook?x=1 tests/1 yes {"a":1}` {
 		t.Errorf("Send = %d %q, %v", a.Status, a.Body, err)
 	}
 }
@@ -91,20 +96,23 @@ func TestSendBoundsTheAnswer(t *testing.T) {
 func TestSendGuardsPrivateAddresses(t *testing.T) {
 	var called atomic.Bool
 	url := serve(t, func(http.ResponseWriter, *http.Request) { called.Store(true) })
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+	_, port, err := net.SplitHostPort(host(url))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := courier.New(courier.Options{})
 	t.Cleanup(c.Close)
-	for _, host := range []string{
+	for _, name := range []string{
 		"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
 		"10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]",
 	} {
-		_, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "http://" + host + ":" + port})
+		_, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "https://" + name + ":" + port})
 		if text := courier.Explain(err); err == nil || !strings.Contains(text, "not public") {
-			t.Errorf("%s: %v (%s), want it refused as not public", host, err, text)
+			t.Errorf("%s: %v (%s), want it refused as not public", name, err, text)
 		}
+	}
+	if _, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "http://" + host(url)}); !strings.Contains(courier.Explain(err), "https") {
+		t.Errorf("http: %v, want it refused", err)
 	}
 	if called.Load() {
 		t.Error("a private address was called")
@@ -130,8 +138,9 @@ func TestSendRefusesWhatIsNoRequest(t *testing.T) {
 	for _, r := range []courier.Request{
 		{Method: "GET", URL: "://"},
 		{Method: "GET", URL: "ftp://example.com"},
+		{Method: "GET", URL: "http://user:word@example.com"},
 		{Method: "G T", URL: "http://example.com"},
-		{Method: "GET", URL: "http://example.com", Header: map[string]string{"X": "a\r\nb"}},
+		{Method: "GET", URL: "http://example.com", Header: http.Header{"X": {"a\r\nb"}}},
 	} {
 		if a, err := local(t).Send(t.Context(), r); err == nil {
 			t.Errorf("%+v was sent: %d", r, a.Status)

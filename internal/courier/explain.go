@@ -1,6 +1,7 @@
 package courier
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -16,51 +17,89 @@ import (
 // server that was called. It names neither the URL nor an address inside our
 // network.
 func Explain(err error) string {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		if dns.IsNotFound {
-			return "the host name does not exist (DNS has no address for it)"
+	text, _ := explain(err)
+	return text
+}
+
+// Remedy says what whoever runs the server can do about it, if we know.
+func Remedy(err error) string {
+	_, remedy := explain(err)
+	return remedy
+}
+
+func explain(err error) (text, remedy string) {
+	for _, known := range []func(error) (text, remedy string){explainRefusal, explainDNS, explainConnection, explainTLS} {
+		if text, remedy = known(err); text != "" {
+			return text, remedy
 		}
-		return "the host name could not be looked up (DNS did not answer)"
-	}
-	switch {
-	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrProhibitedPort):
-		return "the host name leads to an address that is not public; only public addresses are called"
-	case errors.Is(err, errSlow):
-		return "there was " + errSlow.Error()
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused; is the server running on that port?"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the server closed the connection without an answer"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "the server cannot be reached over the network"
-	}
-	if text := explainTLS(err); text != "" {
-		return text
 	}
 	if isTimeout(err) {
-		return "no connection could be made within " + ConnectTimeout.String()
+		return "no connection could be made within " + ConnectTimeout.String(),
+			"Let our requests through your firewall, and check that the server listens at the address that DNS gives for the host."
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err // without the address
 	}
-	return "the request failed: " + err.Error()
+	return "the request failed: " + err.Error(), ""
+}
+
+// explainRefusal says why we did not send, or gave up.
+func explainRefusal(err error) (text, remedy string) {
+	switch {
+	case errors.Is(err, errPlain), errors.Is(err, errUserInfo):
+		return err.Error() + ", so it was not called", "Save a URL that begins with https:// and has no user name or password in it."
+	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrProhibitedPort):
+		return "the host name leads to an address that is not public; only public addresses are called",
+			"Use a host that can be reached over the internet; for your own machine, use a tunnel."
+	case errors.Is(err, errSlow):
+		return "there was " + errSlow.Error(), "Answer as soon as the event is stored, and do the work afterwards."
+	case errors.Is(err, context.Canceled):
+		return "the request was given up", ""
+	}
+	return "", ""
+}
+
+func explainDNS(err error) (text, remedy string) {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	switch {
+	case !ok:
+		return "", ""
+	case dns.IsNotFound:
+		return "the host name does not exist (DNS has no address for it)", "Check the spelling of the host name; a new one may take some time to be known everywhere."
+	default:
+		return "the host name could not be looked up (DNS did not answer)", "Check the name servers of the domain."
+	}
+}
+
+func explainConnection(err error) (text, remedy string) {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection was refused; is the server running on that port?",
+			"Start the server, and make it listen on the public address and not on localhost alone."
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection without an answer", "Look into the log of your server: it may have crashed, or a proxy before it cuts connections."
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "the server cannot be reached over the network", "Check that the address which DNS gives for the host is right."
+	}
+	return "", ""
 }
 
 // explainTLS says what is wrong with a certificate or a handshake, or nothing.
-func explainTLS(err error) string {
+func explainTLS(err error) (text, remedy string) {
+	const certificate = "Install a certificate that browsers trust, with its intermediate certificates, for this host name."
 	if cert, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "the server's certificate is not valid: " + cert.Err.Error()
+		return "the server's certificate is not valid: " + cert.Err.Error(), certificate
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return "the server's certificate is for another host"
+		return "the server's certificate is for another host", certificate
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "the server does not speak TLS on that port; is it an http server?"
+		return "the server does not speak TLS on that port; is it an http server?", "Put TLS before it, or name the port on which it speaks TLS."
 	}
 	if alert, ok := errors.AsType[tls.AlertError](err); ok {
-		return "the TLS handshake failed: " + alert.Error()
+		return "the TLS handshake failed: " + alert.Error(), "The server must speak TLS 1.2 or newer and know the host name that the URL names."
 	}
-	return ""
+	return "", ""
 }
 
 func isTimeout(err error) bool {

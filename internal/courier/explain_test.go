@@ -1,6 +1,7 @@
 package courier_test
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -66,11 +67,16 @@ func TestExplainNetwork(t *testing.T) {
 		{syscall.ECONNRESET, "the server closed the connection without an answer"},
 		{os.ErrDeadlineExceeded, "no connection could be made within 3s"},
 		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a.example"}, "the server's certificate is for another host"},
+		{syscall.ECONNREFUSED, "the connection was refused; is the server running on that port?"},
 		{errors.New("something new"), "the request failed: something new"},
 	} {
 		dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 443}, Err: c.err}
-		if got := courier.Explain(fmt.Errorf("send the request: %w", dial)); got != c.want {
+		err := fmt.Errorf("send the request: %w", dial)
+		if got := courier.Explain(err); got != c.want {
 			t.Errorf("%v is explained as %q, want %q", c.err, got, c.want)
+		}
+		if known := !strings.Contains(c.want, "the request failed"); known != (courier.Remedy(err) != "") {
+			t.Errorf("the remedy for %q is %q", c.want, courier.Remedy(err))
 		}
 	}
 }
@@ -78,14 +84,13 @@ func TestExplainNetwork(t *testing.T) {
 // TestExplainTimeouts makes the errors of slow servers in no time.
 func TestExplainTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := courier.New(courier.Options{AllowPrivate: true})
-		defer c.Close()
-		courier.DialWith(c, func() (net.Conn, error) {
+		c := courier.New(courier.Options{AllowPrivate: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go func() { _, _ = io.Copy(io.Discard, theirs) }() // listens and says nothing
 			t.Cleanup(func() { _ = theirs.Close() })
 			return ours, nil
-		})
+		}})
+		defer c.Close()
 		start := time.Now()
 		_, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "http://slow.example"})
 		if took := time.Since(start); took != courier.Timeout {

@@ -16,6 +16,9 @@ import (
 	"claviger/internal/emulator"
 )
 
+// logShown is how much of a child's log a failed test shows.
+const logShown = 8 << 10
+
 // folder is where the program is built; TestMain removes it.
 var folder string
 
@@ -75,7 +78,7 @@ func launch(t *testing.T, flags ...string) *child {
 			_ = c.end(syscall.SIGKILL)
 		}
 		if t.Failed() {
-			t.Logf("claviger %v wrote:\n%s", flags, c.log)
+			t.Logf("claviger %v wrote:\n%s", flags, c.log.Bytes()[max(0, c.log.Len()-logShown):])
 		}
 	})
 	buffered := bufio.NewReader(pipe)

@@ -24,7 +24,7 @@ func Number(tx *sqldb.Tx, n int) *sqldb.Answer[int64] {
 // Append queues the event, its delivery and, when the license's status changed,
 // the move of the license's earlier events to that status. The id must come from
 // Number, under the partner's lock: Feed relies on that.
-func Append(tx *sqldb.Tx, d Draft) {
+func (l *Log) Append(tx *sqldb.Tx, d Draft) {
 	now := d.Kind.Status()
 	if d.Was != 0 && d.Was != now {
 		restate(tx, d.LicenseID, d.Was, now)
@@ -36,7 +36,19 @@ func Append(tx *sqldb.Tx, d Draft) {
 	tx.Queue(`INSERT INTO event_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, 1)
 		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + 1`,
 		d.PartnerID, int(now), page.BlockOf(d.Ord))
-	webhook.Enqueue(tx, webhook.Delivery{EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID}, d.CreatedAt)
+	l.outbox().Enqueue(tx, webhook.Notice{
+		EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
+		Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
+		Reason: string(d.Reason), Sentence: d.Reason.Sentence(), At: d.At, CreatedAt: d.CreatedAt,
+	})
+}
+
+// outbox is where deliveries go; a nil Log has none of its own.
+func (l *Log) outbox() *webhook.Outbox {
+	if l == nil {
+		return nil
+	}
+	return l.Outbox
 }
 
 // restate moves a license's events to its new status, so that a list by status

@@ -13,9 +13,10 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Log reads the events.
+// Log keeps and reads the events.
 type Log struct {
-	DB *sqldb.DB
+	DB     *sqldb.DB
+	Outbox *webhook.Outbox // nil: deliveries wait for a dispatcher of another node
 }
 
 // Filter narrows a list of events; the zero value lists all.

@@ -225,7 +225,7 @@ func TestFeedWaitsForTransactionsInFlight(t *testing.T) {
 			}
 			e := first[0]
 			e.ID, e.Tier = id, 2
-			event.Append(tx, event.Draft{Event: e, Ord: l.Events + 1, Was: event.Inactive})
+			(*event.Log)(nil).Append(tx, event.Draft{Event: e, Ord: l.Events + 1, Was: event.Inactive})
 			drawn <- id
 			<-commit
 			return nil

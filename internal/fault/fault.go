@@ -35,7 +35,27 @@ type Error struct {
 	Field  string        // the parameter or member at fault, if it is one
 	Text   string        // a sentence for people
 	After  time.Duration // for Throttled: when to try again
-	Detail any           // what a door shows beside the text, such as a transcript of checks
+	Checks []Check       // what was tried before the refusal, step by step
+}
+
+// Check is one step of what was tried before a request was refused or done. Only
+// a step that is neither OK nor a Warning is a reason to refuse.
+type Check struct {
+	URL     string
+	Step    string      // what was done
+	OK      bool        // it went as it must
+	Warning bool        // worth a look, but no reason to refuse
+	Text    string      // what came of it, in words
+	Likely  []string    // likely mistakes and what to do about them, the likeliest first
+	Sent    string      // request line, headers and body
+	Signed  []Signature // what the signatures in it were made of
+	Answer  string      // status, headers and body, cut to size; "" when none came
+}
+
+// Signature says of which text a header's signature was made.
+type Signature struct {
+	Header string
+	Text   string
 }
 
 // New makes a fault; text is a format for args.

@@ -20,8 +20,9 @@ import (
 
 // Registry reads and changes licenses.
 type Registry struct {
-	DB  *sqldb.DB
-	Now func() time.Time
+	DB     *sqldb.DB
+	Now    func() time.Time
+	Events *event.Log // nil: deliveries wait for a dispatcher of another node
 }
 
 // Hold is why a license is held, or that it is not.

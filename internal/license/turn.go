@@ -16,6 +16,7 @@ import (
 // the end of the transaction, one time serves for all its rows.
 type turn struct {
 	tx     *sqldb.Tx
+	log    *event.Log
 	by     audit.Actor
 	ledger partner.Ledger
 	now    time.Time
@@ -46,7 +47,7 @@ func (r *Registry) turn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a ask
 	if err != nil {
 		return nil, fmt.Errorf("draw event ids: %w", err)
 	}
-	t := &turn{tx: tx, by: by, ledger: l, ids: ids}
+	t := &turn{tx: tx, log: r.Events, by: by, ledger: l, ids: ids}
 	t.now = t.ledger.Stamp(r.Now())
 	return t, nil
 }
@@ -147,7 +148,7 @@ func (t *turn) announce(s *state, reason event.Reason) {
 	if s.was.Tier != s.Tier {
 		e.PreviousTier = s.was.Tier
 	}
-	event.Append(t.tx, event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status})
+	t.log.Append(t.tx, event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status})
 }
 
 func equal(a, b []link) bool {

@@ -58,6 +58,7 @@ func TestEveryWriteIsAudited(t *testing.T) {
 		{"PATCH", "/operator/v1/partners/2", `{"strict":true}`, 200, []entry{{"partner.update", "partner:2", true, true}}},
 		{"PATCH", "/operator/v1/partners/2", `{"strict":true}`, 200, nil},
 		{"PATCH", "/operator/v1/partners/2", `{"webhook_url":"https://two.example/"}`, 200, []entry{{"profile.urls", "partner:2", true, true}}},
+		{"POST", "/operator/v1/partners/2/switch", `{"what":"client_secret"}`, 204, nil},
 		{"POST", "/operator/v1/partners/2/rotate", `{"what":"client_secret"}`, 200, []entry{{"partner.rotate", "partner:2", false, true}}},
 		{"PUT", "/operator/v1/partners/2/plans/1", `{"name":"One"}`, 201, []entry{{"plan.create", "partner:2/plan:1", false, true}}},
 		{"PUT", "/operator/v1/partners/2/plans/1", `{"name":"Uno"}`, 200, []entry{{"plan.update", "partner:2/plan:1", true, true}}},

@@ -13,12 +13,15 @@ import (
 	"testing"
 	"time"
 
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/operator"
+	"claviger/internal/page"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
@@ -43,11 +46,15 @@ type house struct {
 	tokens   map[account.Scope]string
 	partner  int64
 	ticks    atomic.Int64
+	real     atomic.Bool // the clock is the machine's
 }
 
 // now is a clock that moves on by a second whenever it is read, so that no two
 // acts have the same time.
 func (h *house) now() time.Time {
+	if h.real.Load() {
+		return time.Now().UTC().Truncate(time.Microsecond)
+	}
 	return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC).Add(time.Duration(h.ticks.Add(1)) * time.Second)
 }
 
@@ -84,19 +91,21 @@ func buildWith(t testing.TB, c *wiretest.Contract) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	courier := courier.New(courier.Options{AllowPrivate: true})
-	t.Cleanup(courier.Close)
+	client := courier.New(courier.Options{AllowPrivate: true})
+	t.Cleanup(client.Close)
 	partners := &partner.Registry{DB: h.db, Box: box, Now: h.now}
 	h.door = &operator.Operator{
 		Accounts:  &account.Book{DB: h.db, Now: h.now, PublicURL: publicURL},
 		Partners:  partners,
-		Profiles:  &profile.Book{DB: h.db, Partners: partners, Now: h.now, Check: profile.Checker{Client: courier}},
+		Profiles:  &profile.Book{DB: h.db, Partners: partners, Now: h.now, Check: profile.Checker{Client: client}},
 		Licenses:  &license.Registry{DB: h.db, Now: h.now},
 		Events:    &event.Log{DB: h.db},
 		Webhooks:  &webhook.Outbox{DB: h.db, Now: h.now},
 		Audit:     &audit.Log{DB: h.db},
 		PublicURL: publicURL,
 	}
+	h.door.Profiles.Moved = h.door.Webhooks.Revive
+	h.door.Licenses.Events = h.door.Events
 	h.url = wiretest.Serve(t, h.door.Handler())
 	h.client = c.Client(t)
 	h.furnish()
@@ -261,10 +270,48 @@ func (h *house) counts() string {
 	return strings.Join(lines, "\n")
 }
 
-// application is a partner's application that answers 200 to everything.
-func application(t testing.TB) string {
-	t.Helper()
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	t.Cleanup(srv.Close)
+// application is what all partners have for an application: it answers 200 at
+// /callback, and at /hooks it takes webhooks that one of their secrets signed.
+func (h *house) application() string {
+	h.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /callback", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /hooks", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			h.Error(err)
+		}
+		if !h.signed(r.Header, body) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `{"success":true}`)
+	})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil // it would be another in every run
+		mux.ServeHTTP(w, r)
+	}))
+	h.Cleanup(srv.Close)
 	return srv.URL
+}
+
+// signed reports whether a partner's secret signed a webhook.
+func (h *house) signed(header http.Header, body []byte) bool {
+	partners, _, err := h.door.Partners.List(h.Context(), page.First())
+	if err != nil {
+		h.Error(err)
+	}
+	for _, p := range partners {
+		secrets, err := h.door.Partners.WebhookSecrets(h.Context(), p.ID)
+		if err != nil {
+			h.Error(err)
+		}
+		for _, s := range secrets {
+			library, err := standardwebhooks.NewWebhookRaw(courier.StandardKey(s))
+			if err == nil && library.VerifyIgnoringTimestamp(body, header) == nil {
+				return true
+			}
+		}
+	}
+	return false
 }

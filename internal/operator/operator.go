@@ -59,6 +59,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Read, "GET", "/partners/{id}", o.getPartner),
 		on(account.Admin, "PATCH", "/partners/{id}", o.changePartner),
 		on(account.Admin, "POST", "/partners/{id}/rotate", o.rotate),
+		on(account.Admin, "POST", "/partners/{id}/switch", o.switchSecret),
 		on(account.Admin, "POST", "/partners/{id}/members", o.addMember),
 		on(account.Read, "GET", "/partners/{id}/plans", o.listPlans),
 		on(account.Read, "GET", "/partners/{id}/plans/{tier}", o.getPlan),

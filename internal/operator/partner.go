@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"claviger/internal/account"
-	"claviger/internal/fault"
 	"claviger/internal/page"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -71,7 +70,7 @@ func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t accou
 	urls := profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL}
 	p, f, c, err := o.Profiles.Enrol(r.Context(), actor(t), draft, urls, b.Validate, partner.Credentials{})
 	if err != nil {
-		return shown(err)
+		return err
 	}
 	return wire.JSON(w, http.StatusCreated, createdJSON{partnerOf(p, f), c.ClientSecret, c.APIKey, c.WebhookSecret})
 }
@@ -133,36 +132,10 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL}
 	p, f, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
 	if err != nil {
-		return shown(err)
+		return err
 	}
+	o.Webhooks.Dispatcher.Forget(p.ID)
 	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
-}
-
-// checkJSON is one line of the transcript of a failed check on the wire.
-type checkJSON struct {
-	URL  string `json:"url"`
-	Step string `json:"step"`
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-}
-
-// shown puts the transcript that a fault carries, if it does, into its wire form.
-func shown(err error) error {
-	f := fault.Of(err)
-	if f == nil {
-		return err
-	}
-	checks, ok := f.Detail.([]profile.Check)
-	if !ok {
-		return err
-	}
-	lines := make([]checkJSON, len(checks))
-	for i, c := range checks {
-		lines[i] = checkJSON(c)
-	}
-	out := *f
-	out.Detail = lines
-	return &out
 }
 
 // rotationBody asks for a new secret.
@@ -189,5 +162,23 @@ func (o *Operator) rotate(w http.ResponseWriter, r *http.Request, t account.Toke
 	if err != nil {
 		return err
 	}
+	o.Webhooks.Dispatcher.Forget(pathID(r)) // it may be the secret that signs
 	return wire.JSON(w, http.StatusOK, rotationJSON{done.What, done.Value, wire.Time(done.PreviousUntil)})
+}
+
+// switchBody names the secret whose overlap is to end.
+type switchBody struct {
+	What partner.Secret `json:"what"`
+}
+
+func (o *Operator) switchSecret(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b switchBody
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	if err := o.Partners.Switch(r.Context(), actor(t), pathID(r), b.What); err != nil {
+		return err
+	}
+	o.Webhooks.Dispatcher.Forget(pathID(r))
+	return wire.None(w)
 }

@@ -18,6 +18,7 @@ POST   /operator/v1/partners
 GET    /operator/v1/partners/{id}                read sell support
 PATCH  /operator/v1/partners/{id}
 POST   /operator/v1/partners/{id}/rotate
+POST   /operator/v1/partners/{id}/switch
 POST   /operator/v1/partners/{id}/members
 GET    /operator/v1/partners/{id}/plans          read sell support
 GET    /operator/v1/partners/{id}/plans/{tier}   read sell support

@@ -43,6 +43,10 @@ type Partner struct {
 	SingleKey bool // its API key is its webhook secret too
 	CreatedAt time.Time
 	UpdatedAt time.Time
+
+	// Turns counts the transactions that wrote the partner's licenses: while it
+	// stands, none of them has changed. Only ByKey tells it.
+	Turns int64
 }
 
 // Draft is a partner that is yet to be made.

@@ -92,7 +92,8 @@ func label(id int64) string { return "webhook secret of partner " + strconv.Form
 // ByKey returns the partner whose API key that is, in one statement. The key is
 // looked up by its hash, so the time it takes tells nothing of other keys.
 func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
-	list, err := sqldb.All(ctx, r.DB, scan, `SELECT `+columns+` FROM partner_secrets s JOIN partners ON partners.id = s.partner_id
+	list, err := sqldb.All(ctx, r.DB, scanTurns, `SELECT `+columns+`, c.turns FROM partner_secrets s
+		JOIN partners ON partners.id = s.partner_id JOIN partner_counters c ON c.partner_id = s.partner_id
 		WHERE s.kind = $1 AND s.hash = $2 AND s.hash <> '' AND (s.expires_at = 0 OR s.expires_at > $3)`,
 		APIKey, secret.Hash(key), r.Now())
 	if err != nil {
@@ -103,6 +104,10 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 			"The API key is not valid; send the key of your application as Authorization: Bearer <key>.")
 	}
 	return list[0], nil
+}
+
+func scanTurns(r *sqldb.Row, p *Partner) error {
+	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt, &p.Turns)
 }
 
 // ByClient returns the partner with that client id if the secret is one of its
@@ -161,10 +166,8 @@ type Rotation struct {
 // one that was replaced earlier ends at once, so that never more than two live.
 // With a single key, rotating the API key or the webhook secret rotates both.
 func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Secret, overlap time.Duration) (Rotation, error) {
-	switch what {
-	case ClientSecret, APIKey, WebhookSecret:
-	default:
-		return Rotation{}, fault.Field("what", "must be client_secret, api_key or webhook_secret.")
+	if err := what.valid(); err != nil {
+		return Rotation{}, err
 	}
 	if overlap < 0 || overlap > MaxOverlap {
 		return Rotation{}, fault.Field("overlap_s", "must be from 0 (the old one ends at once) to %d seconds.", int64(MaxOverlap/time.Second))
@@ -186,12 +189,51 @@ func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Se
 	return done, nil
 }
 
+// Switch ends a rotation's overlap now: the secret that was replaced works no
+// more, and webhooks are signed by the new one alone. Without an overlap under
+// way it changes nothing.
+func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Secret) error {
+	if err := what.valid(); err != nil {
+		return err
+	}
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := lock(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		ended, err := tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at > $3`,
+			id, p.stored(what), r.Now())
+		if ended > 0 {
+			audit.Record(tx, r.Now(), by, "partner.switch", subject(id), nil, audit.Facts{"what": what})
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("end an overlap: %w", err)
+	}
+	return nil
+}
+
+func (s Secret) valid() error {
+	switch s {
+	case ClientSecret, APIKey, WebhookSecret:
+		return nil
+	default:
+		return fault.Field("what", "must be client_secret, api_key or webhook_secret.")
+	}
+}
+
+// stored is the kind under which a secret is kept: a single key is an API key.
+func (p Partner) stored(what Secret) Secret {
+	if p.SingleKey && what == WebhookSecret {
+		return APIKey
+	}
+	return what
+}
+
 // replace queues what a rotation writes, under the partner's lock.
 func (r *Registry) replace(tx *sqldb.Tx, p Partner, what Secret, overlap time.Duration) Rotation {
-	kind := what
-	if p.SingleKey && what == WebhookSecret {
-		kind = APIKey
-	}
+	kind := p.stored(what)
 	now := r.Now()
 	until := now.Add(overlap)
 	// What has an end was replaced before, or its end has come; either way it goes.

@@ -261,3 +261,33 @@ func TestNoSecretAtRest(t *testing.T) {
 		}
 	}
 }
+
+func TestSwitchEndsTheOverlap(t *testing.T) {
+	d := open(t)
+	p, c := d.create(t, partner.Draft{Name: "a"})
+	if err := d.Switch(t.Context(), operator, p.ID, partner.APIKey); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.works(t, p.ID, c.APIKey); !cmp.Equal(got, []bool{true}) {
+		t.Errorf("without an overlap the key works: %v", got)
+	}
+	key := d.rotate(t, p.ID, partner.APIKey, time.Hour).Value
+	hook := d.rotate(t, p.ID, partner.WebhookSecret, time.Hour).Value
+	for _, what := range []partner.Secret{partner.APIKey, partner.WebhookSecret} {
+		if err := d.Switch(t.Context(), operator, p.ID, what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.works(t, p.ID, c.APIKey, key); !cmp.Equal(got, []bool{false, true}) {
+		t.Errorf("after the switch the keys work: %v", got)
+	}
+	if got := d.webhookSecrets(t, p.ID); !cmp.Equal(got, []string{hook}) {
+		t.Errorf("%d secrets sign", len(got))
+	}
+	if err := d.Switch(t.Context(), operator, p.ID, "password"); !fault.Is(err, "invalid_field") {
+		t.Errorf("got %v", err)
+	}
+	if err := d.Switch(t.Context(), operator, p.ID+1, partner.APIKey); !fault.Is(err, "unknown_partner") {
+		t.Errorf("got %v", err)
+	}
+}

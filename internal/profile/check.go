@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"claviger/internal/courier"
 	"claviger/internal/fault"
 	"claviger/internal/field"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
 )
 
 // The names of the URLs, as the doors have them.
@@ -17,8 +20,15 @@ const (
 	redirectField = "redirect_url"
 )
 
-// checkTimeout bounds the whole check of a profile's URLs.
-const checkTimeout = 30 * time.Second
+// CheckTimeout bounds the whole check of a profile's URLs.
+const CheckTimeout = 30 * time.Second
+
+// errBound is the cause of a check that was ended.
+var errBound = errors.New("the whole check took longer than " + CheckTimeout.String())
+
+// maxShown is how many bytes of an answer's headers, and of its body, a transcript
+// shows.
+const maxShown = 2 << 10
 
 // Checker calls URLs to see whether they work. Client also says whether http and
 // private addresses are acceptable.
@@ -26,13 +36,9 @@ type Checker struct {
 	Client *courier.Client
 }
 
-// Check is one line of the transcript that a failed check shows.
-type Check struct {
-	URL  string
-	Step string // what was done
-	OK   bool
-	Text string // what came of it, in words
-}
+// Check is one step of the transcript of a check: what was sent, what came back
+// and what that means.
+type Check = fault.Check
 
 // news is what is new about the URLs, read and, if asked for, checked.
 type news struct {
@@ -40,25 +46,60 @@ type news struct {
 	checkedAt         time.Time // zero: they were taken as they are
 }
 
-// news reads the URLs of a change and, with validate, calls those that are set.
-// It is done before the transaction, since partners' servers may be slow.
-func (b *Book) news(ctx context.Context, c URLChange, validate bool) (news, error) {
-	var n news
-	var err error
+// party is the partner whose URLs are checked, as far as the check knows it.
+type party struct {
+	partner.Partner
+	secrets []string
+	unaware bool // the secrets are so new that the partner cannot have them
+}
+
+// party reads what the check of a partner's URLs needs. Nobody's server is called
+// for a partner that does not exist.
+func (b *Book) party(ctx context.Context, id int64) (p party, err error) {
+	if p.Partner, err = b.Partners.Get(ctx, id); err != nil {
+		return p, err
+	}
+	p.secrets, err = b.Partners.WebhookSecrets(ctx, id)
+	return p, err
+}
+
+// after is the party as a change will leave it.
+func (p party) after(c partner.Change) party {
+	if c.Brand != nil {
+		p.Brand = *c.Brand
+	}
+	if c.Strict != nil {
+		p.Strict = *c.Strict
+	}
+	return p
+}
+
+// newcomer is a partner that is yet to be made, with the secret that it will
+// have: the check signs with it.
+func newcomer(d partner.Draft, given partner.Credentials) (party, partner.Credentials) {
+	p := party{Partner: partner.Partner{Brand: d.Brand, Strict: d.Strict}}
+	own := &given.WebhookSecret
+	if d.SingleKey {
+		own = &given.APIKey
+	}
+	switch {
+	case *own != "":
+	case d.SingleKey:
+		*own, p.unaware = secret.Make("lk_"), true
+	default:
+		*own, p.unaware = secret.MakeWebhook(), true
+	}
+	p.secrets = []string{*own}
+	return p, given
+}
+
+// read checks the form of the URLs of a change.
+func (b *Book) read(c URLChange) (n news, err error) {
 	if n.webhook, err = b.Check.read(webhookField, c.Webhook); err != nil {
 		return n, err
 	}
-	if n.redirect, err = b.Check.read(redirectField, c.Redirect); err != nil {
-		return n, err
-	}
-	if !validate {
-		return n, nil
-	}
-	if err := b.Check.run(ctx, n); err != nil {
-		return n, err
-	}
-	n.checkedAt = b.Now()
-	return n, nil
+	n.redirect, err = b.Check.read(redirectField, c.Redirect)
+	return n, err
 }
 
 // read checks the form of a URL. An empty one unsets it and is none to check.
@@ -70,63 +111,97 @@ func (c Checker) read(name string, value *string) (*string, error) {
 	return &read, err
 }
 
-// run calls the URLs that are set. All of them are called, so that the
-// transcript is whole; the fault names the first that failed.
-func (c Checker) run(ctx context.Context, n news) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+// check calls the URLs that are set and returns what came of it; all of them have
+// to pass. It is done before the transaction, since partners' servers may be slow.
+func (b *Book) check(ctx context.Context, n *news, p party) ([]Check, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, CheckTimeout, errBound)
 	defer cancel()
-	var transcript []Check
-	var failed *fault.Error
-	add := func(name string, check Check) {
-		transcript = append(transcript, check)
-		if !check.OK && failed == nil {
-			failed = fault.New(fault.Unprocessable, "url_check_failed",
-				"%s did not pass its check: %s. The saved URL stays in use; put this right and send the new one again.", name, check.Text).On(name)
+	transcript := b.transcript(bounded, *n, p)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("check a partner's URLs: %w", context.Cause(ctx)) // Whoever asked has left.
+	}
+	for _, c := range transcript {
+		if !c.OK && !c.Warning {
+			return transcript, refusal(c, transcript, p.ID != 0)
 		}
 	}
-	if n.redirect != nil && *n.redirect != "" {
-		add(redirectField, c.redirect(ctx, *n.redirect))
-	}
-	if n.webhook != nil && *n.webhook != "" {
-		add(webhookField, c.webhook(ctx, *n.webhook))
-	}
-	if failed == nil {
-		return nil
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return fmt.Errorf("check a partner's URLs: %w", ctx.Err()) // Whoever asked has left.
-	}
-	failed.Detail = transcript
-	return failed
+	n.checkedAt = b.Now()
+	return transcript, nil
 }
+
+// transcript checks both URLs at the same time, so that a slow one leaves the
+// other its time.
+func (b *Book) transcript(ctx context.Context, n news, p party) []Check {
+	redirect := make(chan []Check, 1)
+	go func() {
+		if n.redirect == nil || *n.redirect == "" {
+			redirect <- nil
+			return
+		}
+		redirect <- []Check{b.Check.redirect(ctx, *n.redirect)}
+	}()
+	var webhook []Check
+	if n.webhook != nil && *n.webhook != "" {
+		webhook = b.newTrial(*n.webhook, p).run(ctx)
+	}
+	return append(<-redirect, webhook...)
+}
+
+// refusal is the refusal of a URL for a step; saved says that the partner has one.
+func refusal(c Check, transcript []Check, saved bool) *fault.Error {
+	name, why := webhookField, c.Text
+	if c.Step == redirectStep {
+		name = redirectField
+	}
+	if !strings.HasSuffix(why, "?") {
+		why += "."
+	}
+	if len(c.Likely) > 0 {
+		why += " " + c.Likely[0]
+	}
+	next := "Put this right and send it again."
+	if saved {
+		next = "The saved URL stays in use; put this right and send the new one again."
+	}
+	f := fault.New(fault.Unprocessable, "url_check_failed", "%s did not pass its check: %s %s", name, why, next).On(name)
+	f.Checks = transcript
+	return f
+}
+
+const redirectStep = "GET " + redirectField
 
 // redirect calls the redirect URL as it is saved: it must answer 200.
 func (c Checker) redirect(ctx context.Context, url string) Check {
-	check := Check{URL: url, Step: "GET " + redirectField}
-	a, err := c.Client.Send(ctx, courier.Request{Method: "GET", URL: url})
+	r := courier.Request{Method: "GET", URL: url}
+	check := Check{URL: url, Step: redirectStep, Sent: c.Client.Text(r)}
+	a, err := c.Client.Send(ctx, r)
+	if err != nil {
+		check.Text, check.Likely = noAnswer(ctx, err)
+		return check
+	}
+	check.Answer = a.Text(maxShown)
 	switch {
-	case err != nil:
-		check.Text = courier.Explain(err)
 	case a.Status >= 300 && a.Status < 400:
 		check.Text = fmt.Sprintf("it answered %d, a redirect, and redirects are not followed; save the URL that it leads to", a.Status)
+		check.Likely = moved(a)
 	case a.Status != 200:
 		check.Text = fmt.Sprintf("it answered %d to a plain GET and must answer 200", a.Status)
+		check.Likely = []string{"Buyers come to this URL with a code behind it. Without one it must answer too: show a page that says what is missing."}
 	default:
 		check.OK, check.Text = true, "it answered 200"
 	}
 	return check
 }
 
-// webhook calls the webhook URL: any HTTP answer shows that it can be reached.
-func (c Checker) webhook(ctx context.Context, url string) Check {
-	check := Check{URL: url, Step: "GET " + webhookField}
-	a, err := c.Client.Send(ctx, courier.Request{Method: "GET", URL: url})
-	if err != nil {
-		check.Text = courier.Explain(err)
-		return check
+// noAnswer says why no HTTP answer came, and what to do about it.
+func noAnswer(ctx context.Context, err error) (text string, likely []string) {
+	if errors.Is(context.Cause(ctx), errBound) {
+		return errBound.Error() + " and was ended", []string{"Answer as soon as the event is stored, and do the work afterwards."}
 	}
-	check.OK, check.Text = true, fmt.Sprintf("it can be reached (it answered %d)", a.Status)
-	return check
+	if remedy := courier.Remedy(err); remedy != "" {
+		likely = []string{remedy}
+	}
+	return courier.Explain(err), likely
 }
 
 // on is the profile with what is new. A URL that stays the same keeps the time

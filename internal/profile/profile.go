@@ -44,6 +44,10 @@ type Book struct {
 	Partners *partner.Registry
 	Now      func() time.Time
 	Check    Checker
+
+	// Moved is called in the transaction that saves a webhook URL, be it the same
+	// again; nil: nobody need know.
+	Moved func(tx *sqldb.Tx, partnerID int64)
 }
 
 const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at`
@@ -108,6 +112,8 @@ func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Pr
 
 // Enrol makes a partner and its profile in one transaction. The URLs are taken as
 // they are and shown as not validated, unless validate asks for the check first.
+// A partner whose secret is made here cannot verify what the check posts; only a
+// server that does not verify, or a secret that is given, passes it.
 func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls URLs, validate bool, given partner.Credentials) (partner.Partner, Profile, partner.Credentials, error) {
 	var made partner.Partner
 	var keys partner.Credentials
@@ -115,9 +121,16 @@ func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls 
 	if err := d.Valid(); err != nil {
 		return made, p, keys, err
 	}
-	n, err := b.news(ctx, URLChange{Webhook: &urls.Webhook, Redirect: &urls.Redirect}, validate)
+	n, err := b.read(URLChange{Webhook: &urls.Webhook, Redirect: &urls.Redirect})
 	if err != nil {
 		return made, p, keys, err
+	}
+	if validate {
+		var who party
+		who, given = newcomer(d, given)
+		if _, err := b.check(ctx, &n, who); err != nil {
+			return made, p, keys, err
+		}
 	}
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if made, keys, err = b.Partners.Create(ctx, tx, by, d, given); err != nil {
@@ -143,13 +156,18 @@ func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Ch
 	if err := c.Valid(); err != nil {
 		return partner.Partner{}, Profile{}, err
 	}
-	// Nobody's server is called for a partner that does not exist.
-	if _, err := b.Partners.Get(ctx, id); err != nil {
-		return partner.Partner{}, Profile{}, err
-	}
-	n, err := b.news(ctx, urls, validate)
+	n, err := b.read(urls)
 	if err != nil {
 		return partner.Partner{}, Profile{}, err
+	}
+	if validate {
+		who, err := b.party(ctx, id)
+		if err != nil {
+			return partner.Partner{}, Profile{}, err
+		}
+		if _, err := b.check(ctx, &n, who.after(c)); err != nil {
+			return partner.Partner{}, Profile{}, err
+		}
 	}
 	var changed partner.Partner
 	var p Profile
@@ -167,11 +185,20 @@ func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Ch
 }
 
 // SetURLs changes a partner's URLs once the new ones have passed the check; the
-// old ones serve until then.
-func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, urls URLChange) (Profile, []Contact, error) {
-	n, err := b.news(ctx, urls, true)
+// old ones serve until then. It returns the transcript of the check too, which may
+// have warnings.
+func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, urls URLChange) (Profile, []Contact, []Check, error) {
+	n, err := b.read(urls)
 	if err != nil {
-		return Profile{}, nil, err
+		return Profile{}, nil, nil, err
+	}
+	who, err := b.party(ctx, partnerID)
+	if err != nil {
+		return Profile{}, nil, nil, err
+	}
+	checks, err := b.check(ctx, &n, who)
+	if err != nil {
+		return Profile{}, nil, nil, err
 	}
 	var p Profile
 	var contacts []Contact
@@ -183,9 +210,9 @@ func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, url
 		return err
 	})
 	if err != nil {
-		return Profile{}, nil, fmt.Errorf("set a partner's URLs: %w", err)
+		return Profile{}, nil, nil, fmt.Errorf("set a partner's URLs: %w", err)
 	}
-	return p, contacts, nil
+	return p, contacts, checks, nil
 }
 
 // setURLs writes what is new. What changes nothing writes nothing.
@@ -193,6 +220,9 @@ func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partne
 	before, err := lock(ctx, tx, partnerID)
 	if err != nil {
 		return Profile{}, err
+	}
+	if b.Moved != nil && n.webhook != nil {
+		b.Moved(tx, partnerID)
 	}
 	after := n.on(before)
 	if after == before {
@@ -211,6 +241,14 @@ func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partne
 func lock(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, error) {
 	return found(sqldb.One(ctx, tx, scan,
 		`UPDATE profiles SET updated_at = updated_at WHERE partner_id = $1 RETURNING `+columns, partnerID))
+}
+
+// Worked queues the note that a delivery reached the webhook URL, which shows that
+// it works as a check does. Another URL, or one that is known to work, stays as it
+// is.
+func Worked(tx *sqldb.Tx, partnerID int64, webhookURL string, at time.Time) {
+	tx.Queue(`UPDATE profiles SET webhook_valid_at = $3 WHERE partner_id = $1 AND webhook_url = $2 AND webhook_valid_at = 0`,
+		partnerID, webhookURL, at)
 }
 
 func subject(partnerID int64) string { return "partner:" + strconv.FormatInt(partnerID, 10) }

@@ -28,6 +28,13 @@ func tellAway(err error) error {
 	return &awayError{err}
 }
 
+// IsAway reports whether err means that the database cannot be reached, or takes
+// no work now: it says nothing about what was asked of it.
+func IsAway(err error) bool {
+	_, ok := errors.AsType[*awayError](err)
+	return ok
+}
+
 func away(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {

@@ -30,8 +30,8 @@ const litePragmas = `
 	PRAGMA journal_mode = WAL;
 	PRAGMA synchronous = FULL;
 	PRAGMA foreign_keys = ON;
-	PRAGMA wal_autocheckpoint = 4000;
-	PRAGMA journal_size_limit = 67108864;
+	PRAGMA wal_autocheckpoint = 16000;
+	PRAGMA journal_size_limit = 134217728;
 	PRAGMA cache_size = -8192;
 	PRAGMA temp_store = MEMORY;`
 
@@ -128,6 +128,8 @@ func (l *lite) settled(ctx context.Context, sequence string) (int64, error) {
 }
 
 func (l *lite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }
+
+func (l *lite) skipLocked() string { return "" }
 
 func (l *lite) close() error {
 	select {

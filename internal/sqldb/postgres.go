@@ -155,6 +155,8 @@ func (p *postgres) settled(ctx context.Context, sequence string) (int64, error) 
 	return min(newest, oldest), err
 }
 
+func (p *postgres) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
+
 // pgSession gathers statements and sends them in one pipeline: the begin goes
 // with the first, the commit with the last.
 type pgSession struct {

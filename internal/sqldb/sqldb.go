@@ -55,6 +55,7 @@ type engine interface {
 	mark(sequence string) *statement
 	settled(ctx context.Context, sequence string) (int64, error)
 	tryLock(name string) *statement
+	skipLocked() string
 	close() error
 }
 
@@ -91,8 +92,9 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 
 // Write runs fn in one transaction and returns when it is on disk; an error of
 // fn, or of any statement in it, undoes all of it. fn does no I/O but through
-// its Tx, opens no other transaction, and may be run again when PostgreSQL asks
-// for that, so it must set what it returns anew each time.
+// its Tx, opens no other transaction, and may be run again, when PostgreSQL asks
+// for that or when another that shared its commit failed, so it must set what it
+// returns anew each time.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	var after []func()
 	err := db.engine.write(ctx, func(tx *Tx) error {
@@ -270,6 +272,10 @@ func Number(tx *Tx, sequence string, n int) *Answer[int64] {
 func (db *DB) Settled(ctx context.Context, sequence string) (int64, error) {
 	return db.engine.settled(ctx, sequence)
 }
+
+// SkipLocked ends a sub-select of rows about to be changed, so that it passes
+// over those that another transaction is changing. SQLite has one writer.
+func (tx *Tx) SkipLocked() string { return tx.engine.skipLocked() }
 
 // AfterCommit calls f once the transaction is on disk, and never if it fails.
 func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }

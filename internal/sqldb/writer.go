@@ -28,8 +28,7 @@ type request struct {
 	ctx    context.Context //nolint:containedctx // it travels with the request to the writer's goroutine
 	fn     func(*Tx) error
 	err    error
-	ready  bool // ran well; lacks only the commit
-	panic  any  // what fn panicked with
+	panic  any // what fn panicked with
 	answer chan struct{}
 }
 
@@ -105,39 +104,57 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
-// commit runs a group in one SQLite transaction, each request in a savepoint of
-// its own so that one that fails is undone alone, and answers all of them.
+// commit runs a group in one SQLite transaction and answers all of it. It first
+// hopes that every request runs well, which is nearly always so; if one does not,
+// all are undone and run again, each in a savepoint of its own, so that what
+// fails is undone alone.
 func (w *writer) commit(group []*request) {
-	err := w.conn.exec("BEGIN IMMEDIATE")
-	if err == nil {
-		for i, r := range group {
-			w.serve(r, len(group) > 1)
-			// SQLite undid the whole transaction by itself: disk full, I/O error.
-			if w.conn.GetAutocommit() {
-				err = fmt.Errorf("the database undid the transaction: %w", r.err)
-				group[i].ready = false
-				break
-			}
+	err := w.attempt(group, false)
+	if err == nil && len(group) > 1 && failed(group) {
+		for _, r := range group {
+			r.err, r.panic = nil, nil
 		}
-	}
-	if err == nil {
-		err = w.finish(group)
+		err = w.attempt(group, true)
 	}
 	for _, r := range group {
-		if err != nil && r.panic == nil && (r.ready || r.err == nil) {
+		if err != nil && r.panic == nil && r.err == nil {
 			r.err = err
 		}
 		close(r.answer)
 	}
 }
 
-// finish commits when anything is left to commit.
-func (w *writer) finish(group []*request) error {
-	end := "ROLLBACK"
+func failed(group []*request) bool {
 	for _, r := range group {
-		if r.ready {
-			end = "COMMIT"
+		if r.err != nil {
+			return true
 		}
+	}
+	return false
+}
+
+// attempt runs a group; without savepoints it commits only if all ran well. Its
+// error concerns all of the group: nothing of it is stored.
+func (w *writer) attempt(group []*request, savepoints bool) error {
+	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	ready := 0
+	for _, r := range group {
+		w.serve(r, savepoints)
+		// SQLite undid the whole transaction by itself: disk full, I/O error.
+		if w.conn.GetAutocommit() {
+			return fmt.Errorf("the database undid the transaction: %w", r.err)
+		}
+		if r.err == nil {
+			ready++
+		} else if !savepoints {
+			break
+		}
+	}
+	end := "COMMIT"
+	if ready == 0 || ready < len(group) && !savepoints {
+		end = "ROLLBACK"
 	}
 	err := w.conn.exec(end)
 	if err != nil && !w.conn.GetAutocommit() {
@@ -146,19 +163,18 @@ func (w *writer) finish(group []*request) error {
 	return err
 }
 
-func (w *writer) serve(r *request, among bool) {
+func (w *writer) serve(r *request, savepoint bool) {
 	if r.ctx.Err() != nil {
 		r.err = fmt.Errorf("wait for the writer: %w", context.Cause(r.ctx))
 		return
 	}
-	if among {
+	if savepoint {
 		if r.err = w.conn.exec("SAVEPOINT one"); r.err != nil {
 			return
 		}
 	}
 	r.err = w.call(r)
-	r.ready = r.err == nil
-	if !among || w.conn.GetAutocommit() {
+	if !savepoint || w.conn.GetAutocommit() {
 		return
 	}
 	if r.err != nil {
@@ -167,7 +183,7 @@ func (w *writer) serve(r *request, among bool) {
 		}
 	}
 	if err := w.conn.exec("RELEASE one"); err != nil {
-		r.ready, r.err = false, errors.Join(r.err, err)
+		r.err = errors.Join(r.err, err)
 	}
 }
 

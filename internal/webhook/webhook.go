@@ -1,7 +1,41 @@
-// Package webhook owns the outbox of deliveries to partners and the record of
-// what each attempt met: the tables deliveries and webhook_responses. A delivery
-// is written in the transaction of its event, so none can be lost. The record
-// is public to its partner.
+// Package webhook owns the outbox of deliveries to partners, the dispatcher that
+// sends them, how each partner's endpoint fares, and the record of what every
+// attempt met: the tables deliveries, endpoints and webhook_responses. What is
+// sent, how it is signed and which answer means success is courier's; whom to
+// tell that an endpoint is down is outage's.
+//
+// A delivery is written in the transaction of its event, so none can be lost. It
+// is open until the partner took it or every attempt failed (exhausted); an
+// exhausted one stays and can be redelivered. Each is sent at least once, with
+// the same bytes and the same id every time.
+//
+// # Order
+//
+// Events of a license go out strictly one after another in the order of their
+// ids: only the first open delivery of a license may be leased, and only while
+// no other of it is. Whoever settles it leases the next in the same transaction.
+//
+// # Leases
+//
+// A node sends only what it holds the lease of: its name and a time in the row. A
+// new delivery is born leased to the node that wrote it, where that has room, and
+// needs no search. Leases are renewed while the delivery is in memory, and only
+// then, so that whatever a node loses track of comes free by itself; a result is
+// not applied to a delivery that is another's by then, but the attempt is on
+// record all the same. A row with a lease and no name was called back by a
+// redelivery: it stays open whatever came of the attempt under way.
+//
+// # Lanes
+//
+// Each partner has a lane: what it has in memory and in flight is bounded and
+// adapts to how its endpoint answers, and lanes take turns, so that one partner's
+// slowness is no other's. An endpoint that does nothing but fail is parked: it
+// gets a probe now and then, its queue waits, and a success opens it again.
+//
+// # Answers
+//
+// Answers are recorded in batches, all that wait in one transaction. While the
+// database cannot be written they wait in memory, and soon nothing more is sent.
 package webhook
 
 import (
@@ -9,15 +43,14 @@ import (
 	"fmt"
 	"time"
 
-	"claviger/internal/audit"
-	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 )
 
 // Outbox holds the deliveries that are to be made.
 type Outbox struct {
-	DB  *sqldb.DB
-	Now func() time.Time
+	DB         *sqldb.DB
+	Now        func() time.Time
+	Dispatcher *Dispatcher // of this node; nil: none runs here
 }
 
 // state is where a delivery stands.
@@ -28,67 +61,6 @@ const (
 	delivered                  // the partner took it
 	exhausted                  // every attempt failed; it can be redelivered
 )
-
-// Delivery is an event on its way to its partner.
-type Delivery struct {
-	EventID   int64
-	PartnerID int64
-	LicenseID int64
-}
-
-// Enqueue queues a delivery that is due at once, in the event's transaction.
-func Enqueue(tx *sqldb.Tx, d Delivery, at time.Time) {
-	tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, state, attempts, due_at, lease_until, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 0, $5, 0, $5, $5)`,
-		d.EventID, d.PartnerID, d.LicenseID, int(pending), at)
-}
-
-// again puts deliveries back to where a new one begins. When an event is not the
-// newest of its license, the newest follows it, so that no partner is left in
-// the past: that is the second half of the condition.
-const again = `UPDATE deliveries SET state = 1, attempts = 0, due_at = $1, updated_at = $1
-	WHERE state <> 1 AND (event_id = $2 OR event_id = (
-		SELECT max(newer.event_id) FROM deliveries AS newer
-		WHERE newer.license_id = (SELECT license_id FROM deliveries WHERE event_id = $2)))`
-
-// Redeliver makes an event due again, and the newest of its license after it.
-// partnerID 0 stands for any partner; another partner's event is as good as
-// none. A delivery still under way stays as it is.
-func (o *Outbox) Redeliver(ctx context.Context, by audit.Actor, partnerID, eventID int64) error {
-	return o.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		n, err := sqldb.One(ctx, tx, sqldb.Value[int64],
-			`SELECT count(*) FROM deliveries WHERE event_id = $1 AND (partner_id = $2 OR $2 = 0)`, eventID, partnerID)
-		if err != nil {
-			return fmt.Errorf("find the delivery of event %d: %w", eventID, err)
-		}
-		if n == 0 {
-			return fault.New(fault.Missing, "unknown_event", "There is no event %d; event ids are in the list of events.", eventID)
-		}
-		tx.Queue(again, o.Now(), eventID)
-		audit.Record(tx, o.Now(), by, "event.redeliver", fmt.Sprintf("event:%d", eventID), nil, nil)
-		return nil
-	})
-}
-
-// RedeliverRange makes the partner's events of a time range due again, oldest
-// first as ever, and returns how many; onlyFailed leaves out what was delivered.
-func (o *Outbox) RedeliverRange(ctx context.Context, by audit.Actor, partnerID int64, from, to time.Time, onlyFailed bool) (int64, error) {
-	var n int64
-	err := o.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		var err error
-		n, err = tx.Exec(ctx, `UPDATE deliveries SET state = 1, attempts = 0, due_at = $1, updated_at = $1
-			WHERE partner_id = $2 AND created_at >= $3 AND created_at < $4 AND state <> 1 AND (state = 3 OR NOT $5)`,
-			o.Now(), partnerID, from, to, onlyFailed)
-		if err != nil {
-			return fmt.Errorf("redeliver a range: %w", err)
-		}
-		audit.Record(tx, o.Now(), by, "partner.redeliver", fmt.Sprintf("partner:%d", partnerID), nil, map[string]any{
-			"from": from, "to": to, "only_failed": onlyFailed, "count": n,
-		})
-		return nil
-	})
-	return n, err
-}
 
 // Stats counts deliveries by state.
 type Stats struct {

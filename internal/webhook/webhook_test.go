@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/audit"
-	"claviger/internal/fault"
 	"claviger/internal/page"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -37,7 +36,7 @@ func box(t *testing.T) *webhook.Outbox {
 			at := start.Add(time.Duration(i) * time.Hour)
 			tx.Queue(`INSERT INTO events (id, partner_id, ord, license_id, license_key, kind, tier, previous_tier, reason, event_ms, status, created_at)
 				VALUES ($1, 1, $1, $2, '', 1, 1, 0, '', 0, 1, $3)`, i+1, license, at)
-			webhook.Enqueue(tx, webhook.Delivery{EventID: int64(i + 1), PartnerID: 1, LicenseID: int64(license)}, at)
+			o.Enqueue(tx, webhook.Notice{EventID: int64(i + 1), PartnerID: 1, LicenseID: int64(license), CreatedAt: at})
 		}
 	})
 	return o
@@ -49,6 +48,8 @@ func write(t *testing.T, o *webhook.Outbox, fn func(tx *sqldb.Tx)) {
 		t.Fatal(err)
 	}
 }
+
+var pageOne = page.First()
 
 // settle sets the states of the four deliveries: 1 pending, 2 delivered, 3
 // exhausted.
@@ -74,72 +75,6 @@ func due(t *testing.T, o *webhook.Outbox) []string {
 		t.Fatal(err)
 	}
 	return got
-}
-
-func TestRedeliver(t *testing.T) {
-	for name, c := range map[string]struct {
-		states []int
-		event  int64
-		want   []string
-	}{
-		"the newest of its license":       {[]int{2, 2, 2, 2}, 3, []string{"3 after 0"}},
-		"an older one brings the newest":  {[]int{2, 2, 2, 2}, 1, []string{"1 after 0", "3 after 0"}},
-		"an exhausted one":                {[]int{2, 3, 3, 2}, 2, []string{"2 after 0", "3 after 0"}},
-		"one under way stays as it is":    {[]int{2, 2, 2, 1}, 4, []string{"4 after 5"}},
-		"the newest under way stays also": {[]int{2, 2, 1, 2}, 1, []string{"1 after 0", "3 after 5"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := box(t)
-			settle(t, o, c.states...)
-			if err := o.Redeliver(t.Context(), tester, 1, c.event); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, due(t, o)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestRedeliverKnowsItsPartner(t *testing.T) {
-	o := box(t)
-	settle(t, o, 2, 2, 2, 2)
-	for _, c := range []struct {
-		partner, event int64
-		known          bool
-	}{{2, 1, false}, {1, 9, false}, {0, 9, false}, {0, 3, true}} {
-		err := o.Redeliver(t.Context(), tester, c.partner, c.event)
-		if fault.Is(err, "unknown_event") == c.known || err != nil && c.known {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-	if diff := cmp.Diff([]string{"3 after 0"}, due(t, o)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
-func TestRedeliverRange(t *testing.T) {
-	for name, c := range map[string]struct {
-		from, to   time.Duration
-		onlyFailed bool
-		want       []string
-	}{
-		"all":           {0, 24 * time.Hour, false, []string{"1 after 0", "2 after 0", "3 after 0", "4 after 0"}},
-		"half open":     {time.Hour, 3 * time.Hour, false, []string{"2 after 0", "3 after 0"}},
-		"only failures": {0, 24 * time.Hour, true, []string{"2 after 0", "4 after 0"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := box(t)
-			settle(t, o, 2, 3, 2, 3)
-			n, err := o.RedeliverRange(t.Context(), tester, 1, start.Add(c.from), start.Add(c.to), c.onlyFailed)
-			if err != nil || int(n) != len(c.want) {
-				t.Errorf("%d, %v", n, err)
-			}
-			if diff := cmp.Diff(c.want, due(t, o)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
 }
 
 func TestStats(t *testing.T) {

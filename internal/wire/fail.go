@@ -37,11 +37,42 @@ func Status(kind fault.Kind) int {
 
 // problem is the error body.
 type problem struct {
-	Error     string `json:"error"`
-	Message   string `json:"message"`
-	RequestID string `json:"request_id"`
-	Field     string `json:"field,omitempty"`
-	Checks    any    `json:"checks,omitempty"`
+	Error     string  `json:"error"`
+	Message   string  `json:"message"`
+	RequestID string  `json:"request_id"`
+	Field     string  `json:"field,omitempty"`
+	Checks    []Check `json:"checks,omitempty"`
+}
+
+// Check is a step of a transcript on the wire.
+type Check struct {
+	URL     string      `json:"url"`
+	Step    string      `json:"step"`
+	OK      bool        `json:"ok"`
+	Warning bool        `json:"warning"`
+	Text    string      `json:"text"`
+	Likely  []string    `json:"likely,omitempty"`
+	Sent    string      `json:"sent"`
+	Signed  []Signature `json:"signed,omitempty"`
+	Answer  string      `json:"answer"`
+}
+
+// Signature is what a header's signature was made of, on the wire.
+type Signature struct {
+	Header string `json:"header"`
+	Text   string `json:"text"`
+}
+
+// Checks is a transcript on the wire.
+func Checks(steps []fault.Check) []Check {
+	out := make([]Check, len(steps))
+	for i, c := range steps {
+		out[i] = Check{c.URL, c.Step, c.OK, c.Warning, c.Text, c.Likely, c.Sent, make([]Signature, len(c.Signed)), c.Answer}
+		for k, s := range c.Signed {
+			out[i].Signed[k] = Signature(s)
+		}
+	}
+	return out
 }
 
 // Fail answers err and records it in the request's note. A fault is shown; any
@@ -66,12 +97,7 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	status, p := problemOf(w.Header(), err)
 	p.RequestID = note.ID
-	// An error body holds strings alone, but for the checks: without those it
-	// always encodes.
-	if JSON(w, status, p) != nil && p.Checks != nil {
-		p.Checks = nil
-		_ = JSON(w, status, p)
-	}
+	_ = JSON(w, status, p) // it holds nothing that cannot be encoded
 }
 
 // problemOf chooses status, headers and body of an error.
@@ -83,7 +109,7 @@ func problemOf(h http.Header, err error) (int, problem) {
 		if f.Kind == fault.Throttled {
 			h.Set("Retry-After", seconds(max(f.After, time.Second)))
 		}
-		return Status(f.Kind), problem{Error: f.Code, Message: f.Text, Field: f.Field, Checks: f.Detail}
+		return Status(f.Kind), problem{Error: f.Code, Message: f.Text, Field: f.Field, Checks: Checks(f.Checks)}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || unavailable(err) {
 		h.Set("Retry-After", "2")

@@ -128,9 +128,13 @@ CREATE UNIQUE INDEX contacts_email ON contacts (partner_id, email_key);
 
 -- license
 
+-- The tables that every sale writes refer to one another without foreign keys: what
+-- they name was drawn or locked in the same transaction, nothing is ever deleted
+-- from them, and the checks were a third of a purchase's work on PostgreSQL.
+
 -- In the order of the lists, so that SQLite reads a page of one as one run.
 CREATE TABLE licenses (
-	partner_id    INTEGER NOT NULL REFERENCES partners (id),
+	partner_id    INTEGER NOT NULL,
 	ord           INTEGER NOT NULL,
 	id            INTEGER NOT NULL UNIQUE,
 	license_key   TEXT NOT NULL UNIQUE,
@@ -162,7 +166,7 @@ CREATE TABLE license_blocks (
 
 CREATE TABLE purchases (
 	id           INTEGER PRIMARY KEY,
-	partner_id   INTEGER NOT NULL REFERENCES partners (id),
+	partner_id   INTEGER NOT NULL,
 	kind         INTEGER NOT NULL,
 	external_id  TEXT NOT NULL,
 	tier         INTEGER NOT NULL,
@@ -180,9 +184,9 @@ CREATE INDEX purchases_external_any ON purchases (external_id) WHERE external_id
 
 -- One link of a license's chain of purchases; refund_id 0: not refunded.
 CREATE TABLE purchase_links (
-	license_id  INTEGER NOT NULL REFERENCES licenses (id),
+	license_id  INTEGER NOT NULL,
 	seq         INTEGER NOT NULL,
-	purchase_id INTEGER NOT NULL REFERENCES purchases (id),
+	purchase_id INTEGER NOT NULL,
 	tier        INTEGER NOT NULL,
 	refund_id   INTEGER NOT NULL,
 	PRIMARY KEY (license_id, seq)
@@ -191,7 +195,7 @@ CREATE INDEX purchase_links_purchase ON purchase_links (purchase_id, license_id)
 
 CREATE TABLE refunds (
 	id          INTEGER PRIMARY KEY,
-	partner_id  INTEGER NOT NULL REFERENCES partners (id),
+	partner_id  INTEGER NOT NULL,
 	external_id TEXT NOT NULL,
 	reason      TEXT NOT NULL,
 	content     TEXT NOT NULL,
@@ -203,7 +207,7 @@ CREATE UNIQUE INDEX refunds_external ON refunds (partner_id, external_id) WHERE 
 
 -- A link that a refund closed, also when it was reversed since.
 CREATE TABLE refund_items (
-	refund_id   INTEGER NOT NULL REFERENCES refunds (id),
+	refund_id   INTEGER NOT NULL,
 	license_id  INTEGER NOT NULL,
 	seq         INTEGER NOT NULL,
 	PRIMARY KEY (refund_id, license_id, seq)
@@ -213,10 +217,10 @@ CREATE TABLE refund_items (
 
 -- status is the present status of the event's license: it moves with it.
 CREATE TABLE events (
-	partner_id    INTEGER NOT NULL REFERENCES partners (id),
+	partner_id    INTEGER NOT NULL,
 	ord           INTEGER NOT NULL,
 	id            INTEGER NOT NULL UNIQUE,
-	license_id    INTEGER NOT NULL REFERENCES licenses (id),
+	license_id    INTEGER NOT NULL,
 	license_key   TEXT NOT NULL,
 	kind          INTEGER NOT NULL,
 	tier          INTEGER NOT NULL,
@@ -242,22 +246,40 @@ CREATE TABLE event_blocks (
 -- webhook
 
 CREATE TABLE deliveries (
-	event_id    INTEGER NOT NULL PRIMARY KEY REFERENCES events (id),
+	event_id    INTEGER NOT NULL PRIMARY KEY,
 	partner_id  INTEGER NOT NULL,
 	license_id  INTEGER NOT NULL,
+	license_key TEXT NOT NULL,
+	kind        INTEGER NOT NULL,
+	body        TEXT NOT NULL,
 	state       INTEGER NOT NULL,
 	attempts    INTEGER NOT NULL,
 	due_at      INTEGER NOT NULL,
+	node        TEXT NOT NULL,
 	lease_until INTEGER NOT NULL,
 	created_at  INTEGER NOT NULL,
 	updated_at  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX deliveries_due ON deliveries (partner_id, due_at) WHERE state = 1;
 CREATE INDEX deliveries_open ON deliveries (license_id, event_id) WHERE state = 1;
+CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE state = 1 AND lease_until <> 0;
+CREATE INDEX deliveries_exhausted ON deliveries (partner_id, created_at) WHERE state = 3;
+CREATE INDEX deliveries_made ON deliveries (partner_id, created_at);
+
+-- How a partner's endpoint fares; a row appears with its first failure.
+CREATE TABLE endpoints (
+	partner_id    INTEGER NOT NULL PRIMARY KEY REFERENCES partners (id),
+	failing_since INTEGER NOT NULL,
+	failures      INTEGER NOT NULL,
+	parked_at     INTEGER NOT NULL,
+	probe_at      INTEGER NOT NULL,
+	probed        INTEGER NOT NULL,
+	updated_at    INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE webhook_responses (
 	id              INTEGER PRIMARY KEY AUTOINCREMENT,
-	event_id        INTEGER NOT NULL REFERENCES events (id),
+	event_id        INTEGER NOT NULL,
 	partner_id      INTEGER NOT NULL,
 	license_id      INTEGER NOT NULL,
 	license_key     TEXT NOT NULL,
@@ -274,6 +296,50 @@ CREATE TABLE webhook_responses (
 ) STRICT;
 CREATE INDEX webhook_responses_event ON webhook_responses (event_id, id);
 CREATE INDEX webhook_responses_license ON webhook_responses (license_id, id);
+
+-- outage
+
+-- A partner that could not be reached: from its first failure to its recovery.
+-- tellings is how often its contacts were told that it lasts; exhausted how many
+-- events were given up, of which exhausted_told were told. Nothing is left to
+-- tell of one that is settled.
+CREATE TABLE outages (
+	id                INTEGER PRIMARY KEY AUTOINCREMENT,
+	partner_id        INTEGER NOT NULL REFERENCES partners (id),
+	opened_at         INTEGER NOT NULL,
+	cause             TEXT NOT NULL,
+	told_at           INTEGER NOT NULL,
+	tellings          INTEGER NOT NULL,
+	exhausted         INTEGER NOT NULL,
+	exhausted_told    INTEGER NOT NULL,
+	exhausted_told_at INTEGER NOT NULL,
+	closed_at         INTEGER NOT NULL,
+	settled_at        INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX outages_open ON outages (partner_id) WHERE closed_at = 0;
+CREATE INDEX outages_unsettled ON outages (id) WHERE settled_at = 0;
+CREATE INDEX outages_partner ON outages (partner_id, id);
+
+-- mail
+
+-- cause is what a message is about; the same cause is never put in twice.
+CREATE TABLE mails (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	cause      TEXT NOT NULL UNIQUE,
+	thread     TEXT NOT NULL,
+	recipient  TEXT NOT NULL,
+	subject    TEXT NOT NULL,
+	body       TEXT NOT NULL,
+	html       TEXT NOT NULL,
+	state      INTEGER NOT NULL,
+	attempts   INTEGER NOT NULL,
+	due_at     INTEGER NOT NULL,
+	lease_until INTEGER NOT NULL,
+	error      TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	sent_at    INTEGER NOT NULL
+) STRICT;
+CREATE INDEX mails_due ON mails (due_at) WHERE state = 1;
 
 -- once
 

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"claviger/internal/courier"
+	"claviger/internal/mail"
+	"claviger/internal/outage"
+	"claviger/internal/webhook"
+)
+
+// userAgent is who calls partners.
+const userAgent = "Claviger-Webhooks/1"
+
+// dispatcher makes what sends webhooks, from rooms that are furnished so far.
+func (a *App) dispatcher(r *Rooms) *webhook.Dispatcher {
+	return (&webhook.Dispatcher{
+		DB: r.DB, Now: Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
+		Endpoint: r.endpoint, Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
+		Alone:   !a.cfg.Postgres(),
+		Metrics: webhook.NewMetrics(a.server.Metrics, r.DB, Now),
+	}).Prepare()
+}
+
+// endpoint is where a partner's webhooks go and what signs them.
+func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
+	p, err := r.Partners.Get(ctx, partnerID)
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
+	profile, _, err := r.Profiles.Get(ctx, partnerID)
+	if err != nil || profile.WebhookURL == "" {
+		return webhook.Endpoint{}, err
+	}
+	secrets, err := r.Partners.WebhookSecrets(ctx, partnerID)
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
+	return webhook.Endpoint{
+		URL: profile.WebhookURL, Brand: p.Brand, Strict: p.Strict, Secrets: courier.NewSecrets(secrets...),
+		Proven: !profile.WebhookValidAt.IsZero(),
+	}, nil
+}
+
+// work is what the house does on its own, each until its context ends: sending
+// webhooks, telling of outages, sending mail, and keeping itself clean.
+func (a *App) work() []func(context.Context) {
+	sender := &mail.Sender{DB: a.rooms.DB, Now: Now, Transport: a.cfg.Mail.Transport(), Log: a.log}
+	watch := &outage.Watch{
+		DB: a.rooms.DB, Now: Now, Partners: a.rooms.Partners, Profiles: a.rooms.Profiles, Service: a.service(),
+		Count: a.rooms.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Wake: sender.Wake, Log: a.log,
+	}
+	return []func(context.Context){
+		func(ctx context.Context) {
+			if err := a.rooms.Webhooks.Dispatcher.Run(ctx); err != nil {
+				a.log.Error("webhooks are not sent", "error", err)
+			}
+		},
+		watch.Run,
+		sender.Run,
+		(&Housekeeping{Forget: a.forget(), Log: a.log}).Run,
+	}
+}
+
+// service is what mails call us.
+func (a *App) service() string {
+	if u, err := url.Parse(a.url); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return a.url
+}
+
+// links are what a mail to a partner's contacts leads to.
+func (a *App) links(int64) outage.Links {
+	return outage.Links{Records: a.url + "/v2/licenses/events", Profile: a.url + "/v2/profile"}
+}
+
+// lasts is how long an event is tried before it is given up.
+func (a *App) lasts() time.Duration {
+	var sum time.Duration
+	for _, wait := range a.cfg.Retry {
+		sum += wait
+	}
+	return sum
+}

@@ -1,0 +1,162 @@
+package courier
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// maxRetryAfter is the longest that a partner can make us wait.
+const maxRetryAfter = 24 * time.Hour
+
+// Delivered reports whether an answer means that the partner took the webhook,
+// and else why not, in words. Usually that is any 2xx unless its body is a JSON
+// object with "success": false; with strict it is 200 and "success": true.
+func Delivered(status int, body string, strict bool) (ok bool, why string) {
+	switch {
+	case status == 0:
+		return false, "there was no HTTP answer"
+	case status >= 300 && status < 400:
+		return false, "it answered " + statusText(status) + ", a redirect, and redirects are not followed"
+	case status < 200 || status > 299:
+		return false, "it answered " + statusText(status)
+	case strict && status != http.StatusOK:
+		return false, "it answered " + statusText(status) + " and must answer 200"
+	}
+	switch Success(body) {
+	case SaysNo:
+		return false, "it answered " + statusText(status) + ` with "success": false`
+	case SaysNothing:
+		if strict {
+			return false, "it answered " + statusText(status) + ` without "success": true`
+		}
+	case SaysYes:
+	}
+	return true, ""
+}
+
+// statusText is a status with its name, if it has one.
+func statusText(status int) string {
+	if name := http.StatusText(status); name != "" {
+		return strconv.Itoa(status) + " " + name
+	}
+	return strconv.Itoa(status)
+}
+
+// RetryAfter is how long an answer asks us to wait, at most a day: as seconds or
+// as a date. 0 stands for no such wish, or one that cannot be read.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if text == "" {
+		return 0
+	}
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter // digits too many for a number ask for very long
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}
+
+// Clean makes text fit to be stored and shown: valid UTF-8 without NUL, at most
+// limit bytes, cut between characters.
+func Clean(s string, limit int) string {
+	if len(s) > limit {
+		s = cut(s, limit)
+	}
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	// A replacement has three bytes and may stand for one, so it can grow again.
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\ufffd"), "\ufffd")
+	if len(s) > limit {
+		s = cut(s, limit)
+	}
+	return s
+}
+
+// cut cuts s to at most limit bytes, before the character that limit goes through.
+func cut(s string, limit int) string {
+	for i := limit; i >= 0 && i > limit-utf8.UTFMax; i-- {
+		if utf8.RuneStart(s[i]) {
+			return s[:i]
+		}
+	}
+	return s[:limit] // not UTF-8 there
+}
+
+// HeaderText writes headers as one `Name: value` per line: those named first in
+// that order, then the others in the order in which they are sent.
+func HeaderText(h http.Header, first ...string) string {
+	var room [16]string
+	names := append(room[:0], first...)
+	for name := range h {
+		if !slices.Contains(first, name) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names[len(first):], wireOrder)
+	size := 0
+	for name, values := range h {
+		for _, v := range values {
+			size += len(name) + len(": \n") + len(v)
+		}
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, name := range names {
+		for _, v := range h[name] {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(name)
+			b.WriteString(": ")
+			b.WriteString(v)
+		}
+	}
+	return b.String()
+}
+
+// wireOrder is the order in which net/http sends headers.
+func wireOrder(a, b string) int {
+	const agent = "User-Agent"
+	switch {
+	case a == agent:
+		return -1
+	case b == agent:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// Text shows an answer: its status, its headers and its body, each part of at
+// most limit bytes.
+func (a Answer) Text(limit int) string {
+	text := statusText(a.Status)
+	if header := HeaderText(a.Header); header != "" {
+		text += "\n" + shorten(header, limit)
+	}
+	if len(a.Body) > 0 {
+		text += "\n\n" + shorten(a.Body, limit)
+	}
+	return text
+}
+
+// shorten cleans a text, and says so where it leaves something out.
+func shorten(s string, limit int) string {
+	kept := Clean(s, limit)
+	if len(s) > limit {
+		kept += fmt.Sprintf(" … (cut after %d bytes)", limit)
+	}
+	return kept
+}

@@ -1,0 +1,175 @@
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// TestThreeNodes runs three nodes on one database under load. One is killed and
+// one stopped for longer than its leases last, both with requests in flight that
+// the partner has not answered; the third takes over. The stopped one goes on as
+// if nothing had been. Nothing is lost and every license's events are in order.
+func TestThreeNodes(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("an SQLite file has one node")
+	}
+	t.Parallel()
+	db := sqldbtest.URL(t)
+	// In a good mood the nodes' lanes are wide, and much is in flight.
+	var mood atomic.Pointer[func(int64, int) reply]
+	e := newEndpoint(t, func(event int64, nth int) reply { return (*mood.Load())(event, nth) })
+	mood.Store(&friendly)
+	var nodes []*child
+	for range 3 {
+		nodes = append(nodes, launch(t, "--db", db, "--webhook", e.URL, "--retry", quickly, "--log-format", "json"))
+	}
+	e.know(nodes[0].card.Partner.WebhookSecret)
+	m := newMarket(9, 3)
+
+	m.tradeFor(t, 200, nodes...)
+	e.closeGate()
+	held := loseTwo(t, m, e, nodes)
+	mood.Store(&moody)
+	e.openGate()
+	m.tradeFor(t, 100, nodes[2])
+	taken := feedOf(t, nodes[2])
+	e.awaitAll(t, nodes[2]) // Leases of the two have to run out for that.
+	signal(t, nodes[1], syscall.SIGCONT)
+	m.tradeFor(t, 100, nodes[1], nodes[2])
+	m.settle(t, nodes[1])
+	e.awaitAll(t, nodes[1])
+	for _, c := range nodes[1:] {
+		if err := c.end(syscall.SIGTERM); err != nil {
+			t.Errorf("a node did not end in order: %v", err)
+		}
+	}
+	checkShares(t, nodes, held, taken[len(taken)-1].ID)
+
+	reader := launch(t, "--db", db, "--webhook", e.URL)
+	orders := m.check(t, reader)
+	b := openBooks(t, reader, e)
+	b.checkTold()
+	b.checkOrder()
+	b.checkPicture(reader)
+	cutOff := b.checkRecords(false)
+	n := e.count()
+	if n.duplicates > 2*mostCutOff {
+		t.Errorf("%d deliveries more than needed for one killed and one stopped node", n.duplicates)
+	}
+	t.Logf("%d orders, %d events; %d requests, %d of them not on record, %d duplicates",
+		orders, len(b.feed), n.arrivals, cutOff, n.duplicates)
+}
+
+// tradeFor trades at these nodes until so many acts are acknowledged.
+func (m *market) tradeFor(t *testing.T, acts int64, nodes ...*child) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	f := newFuse(acts)
+	m.onAck = f.burn
+	wait := m.trade(ctx, t, func(i int) *child { return nodes[i%len(nodes)] })
+	f.await(t)
+	stop()
+	wait()
+}
+
+// await waits until the fuse has burned down.
+func (f *fuse) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-f.burned:
+	case <-time.After(patience):
+		t.Fatalf("nothing moves: %d acts are missing", f.left.Load())
+	}
+}
+
+// loseTwo trades at all nodes until each has requests in flight, stops the second
+// and kills the first in the middle of it. It returns the events whose requests
+// the killed one had in flight.
+func loseTwo(t *testing.T, m *market, e *endpoint, nodes []*child) (held map[int64]bool) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	f := newFuse(300)
+	m.onAck = f.burn
+	wait := m.trade(ctx, t, func(i int) *child { return nodes[i%len(nodes)] })
+	f.await(t)
+	before := e.count()
+	signal(t, nodes[1], syscall.SIGSTOP)
+	_ = nodes[0].end(syscall.SIGKILL) // It ends by the signal, which is an error to Wait.
+	stop()
+	wait()
+	held = map[int64]bool{}
+	e.await(t, "the killed node's requests to break off", func() bool {
+		for _, a := range e.arrivals {
+			if a.cut != 0 {
+				held[a.event] = true
+			}
+		}
+		return len(held) > 0
+	})
+	t.Logf("one node stopped and one killed with %d requests in flight and %d events delivered", before.open, before.delivered)
+	return held
+}
+
+func signal(t *testing.T, c *child, s syscall.Signal) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		t.Fatalf("send %v: %v", s, err)
+	}
+}
+
+// checkShares reads from the nodes' own lines who delivered what: each something,
+// the second also after it was stopped, and the others what the killed one held.
+func checkShares(t *testing.T, nodes []*child, held map[int64]bool, stopped int64) {
+	t.Helper()
+	made := make([]map[int64]bool, len(nodes))
+	for i, c := range nodes {
+		made[i] = deliveredBy(t, c)
+		t.Logf("node %d delivered %d events", i+1, len(made[i]))
+		if len(made[i]) == 0 {
+			t.Errorf("node %d delivered nothing", i+1)
+		}
+	}
+	for event := range held {
+		if !made[1][event] && !made[2][event] {
+			t.Errorf("event %d, held by the killed node, was not delivered by another", event)
+		}
+	}
+	late := 0
+	for event := range made[1] {
+		if event > stopped {
+			late++
+		}
+	}
+	if late == 0 {
+		t.Error("the stopped node delivered nothing after it went on")
+	}
+	t.Logf("%d events were in flight on the killed node; the stopped one delivered %d after it went on", len(held), late)
+}
+
+// deliveredBy reads the lines of a node that has ended.
+func deliveredBy(t *testing.T, c *child) map[int64]bool {
+	t.Helper()
+	events := map[int64]bool{}
+	for lines := bufio.NewScanner(bytes.NewReader(c.log.Bytes())); lines.Scan(); {
+		var line struct {
+			Msg     string `json:"msg"`
+			Event   int64  `json:"event_id"`
+			Outcome string `json:"outcome"`
+		}
+		// A killed node may end in the middle of a line.
+		if err := json.Unmarshal(lines.Bytes(), &line); err == nil && line.Msg == "webhook attempt" && line.Outcome == "delivered" {
+			events[line.Event] = true
+		}
+	}
+	return events
+}

@@ -1,0 +1,62 @@
+package mail
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/mail"
+	"strings"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// compose makes the mail as it goes out. It says that a program wrote it
+// (RFC 3834), so that nobody's holiday notice answers.
+func compose(o Outgoing, from *mail.Address) *gomail.Msg {
+	domain := "localhost"
+	if _, d, ok := strings.Cut(from.Address, "@"); ok && isASCII(d) {
+		domain = d
+	}
+	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary("part-"+o.name()))
+	m.FromMailAddress(from)
+	// Not parsed: our rule for addresses is wider than net/mail's, and the header
+	// and the envelope quote what needs it.
+	m.ToMailAddress(&mail.Address{Address: o.To})
+	m.Subject(o.Subject)
+	m.SetDateWithValue(o.At.UTC())
+	m.SetMessageIDWithValue(o.name() + "@" + domain)
+	if o.Thread != "" {
+		// The thread has a first message that nobody gets: whichever mail comes
+		// first, all the others stand beside it.
+		root := "<" + digest(o.Thread) + ".thread@" + domain + ">"
+		m.SetGenHeader(gomail.HeaderReferences, root)
+		m.SetGenHeader(gomail.HeaderInReplyTo, root)
+	}
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetGenHeader("X-Auto-Response-Suppress", "All")
+	m.SetBodyString(gomail.TypeTextPlain, o.Text)
+	if o.HTML != "" {
+		m.AddAlternativeString(gomail.TypeTextHTML, o.HTML)
+	}
+	return m
+}
+
+// name is the mail's own, the same on every attempt. Its time is part of it,
+// since another install with the same sender may know the same cause, and
+// receivers drop the second of two mails with one message id.
+func (o Outgoing) name() string { return digest(fmt.Sprintf("%s %d", o.Cause, o.At.UnixNano())) }
+
+// digest is a short name for a text.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:12])
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,249 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// Sender is the duty of sending what is in the outbox. It runs on every node:
+// a mail is leased to one of them while it is being sent, and a dead node's
+// leases end. Only a node that dies between a server's answer and its own record
+// of it leaves a mail that is sent a second time, under the same message id.
+type Sender struct {
+	DB        *sqldb.DB
+	Now       func() time.Time
+	Transport Transport    // nil: Nowhere
+	Log       *slog.Logger // nil: slog.Default()
+
+	Every   time.Duration   // between looks into the outbox when nobody wakes us; 0: 15 s
+	Batch   int             // mails taken at a time; 0: 20
+	Timeout time.Duration   // of one mail; 0: 1 min
+	Lease   time.Duration   // how long mails that were taken are ours; 0: 10 min
+	Grace   time.Duration   // how long the mail being sent may take when the service stops; 0: 5 s
+	Retry   []time.Duration // waits after failed attempts; nil: Schedule
+
+	bell     chan struct{}
+	makeBell sync.Once
+}
+
+func (s *Sender) every() time.Duration   { return cmp.Or(s.Every, 15*time.Second) }
+func (s *Sender) batch() int             { return cmp.Or(s.Batch, 20) }
+func (s *Sender) timeout() time.Duration { return cmp.Or(s.Timeout, time.Minute) }
+func (s *Sender) grace() time.Duration   { return cmp.Or(s.Grace, 5*time.Second) }
+
+// lease is at least long enough for a mail that is taken to be tried.
+func (s *Sender) lease() time.Duration {
+	return max(cmp.Or(s.Lease, 10*time.Minute), 2*(s.timeout()+s.grace()))
+}
+
+func (s *Sender) log() *slog.Logger { return cmp.Or(s.Log, slog.Default()) }
+
+func (s *Sender) retry() []time.Duration {
+	if s.Retry == nil {
+		return Schedule
+	}
+	return s.Retry
+}
+
+// Wake makes a running Sender look into the outbox now. It never waits, and may
+// be called from anywhere: pass it to tx.AfterCommit beside Put.
+func (s *Sender) Wake() {
+	select {
+	case s.rings() <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+func (s *Sender) rings() chan struct{} {
+	s.makeBell.Do(func() { s.bell = make(chan struct{}, 1) })
+	return s.bell
+}
+
+// Run sends what is due until ctx ends. A round that fails is logged, and the
+// next one comes all the same.
+func (s *Sender) Run(ctx context.Context) {
+	ticker := time.NewTicker(s.every())
+	defer ticker.Stop()
+	for {
+		n, err := s.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.log().Error("sending mails failed; the next round tries again", "err", err)
+		case n == s.batch():
+			continue // more may be due
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-s.rings():
+		}
+	}
+}
+
+// once takes a batch of due mails, tries each, and returns how many it took.
+func (s *Sender) once(ctx context.Context) (int, error) {
+	now := s.Now()
+	until := now.Add(s.lease())
+	taken, err := s.claim(ctx, now, until)
+	if err != nil {
+		return 0, err
+	}
+	for i, o := range taken {
+		// A mail whose lease would end on the way could be sent by another node too.
+		if ctx.Err() != nil || s.Now().Add(s.timeout()+s.grace()).After(until) {
+			return len(taken), s.handBack(ctx, taken[i:], until)
+		}
+		if err := s.send(ctx, o, until); err != nil {
+			return len(taken), errors.Join(err, s.handBack(ctx, taken[i+1:], until))
+		}
+	}
+	return len(taken), nil
+}
+
+func scanOutgoing(r *sqldb.Row, o *Outgoing) error {
+	err := r.Scan(&o.ID, &o.Cause, &o.Thread, &o.To, &o.Subject, &o.Text, &o.HTML, &o.Attempt, &o.At)
+	o.Attempt++
+	return err
+}
+
+// claim leases due mails to this node. The outer condition repeats the inner
+// one: PostgreSQL checks it again once it has the row, and by then another node
+// may have leased the mail, sent it, or put it off.
+func (s *Sender) claim(ctx context.Context, now, until time.Time) ([]Outgoing, error) {
+	var taken []Outgoing
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		taken, err = sqldb.All(ctx, tx, scanOutgoing, `UPDATE mails SET lease_until = $2
+			WHERE id IN (SELECT id FROM mails WHERE state = 1 AND due_at <= $1 AND lease_until <= $1 ORDER BY due_at, id LIMIT $3)
+				AND state = 1 AND due_at <= $1 AND lease_until <= $1
+			RETURNING id, cause, thread, recipient, subject, body, html, attempts, created_at`, now, until, s.batch())
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("take due mails: %w", err)
+	}
+	slices.SortFunc(taken, func(a, b Outgoing) int { return cmp.Compare(a.ID, b.ID) })
+	return taken, nil
+}
+
+// send tries one mail and records what came of it.
+func (s *Sender) send(ctx context.Context, o Outgoing, until time.Time) error {
+	transport := s.Transport
+	if transport == nil {
+		transport = Nowhere{}
+	}
+	limited, cancel := s.limit(ctx)
+	defer cancel()
+	began := time.Now()
+	again, err := transport.Send(limited, o)
+	if err != nil && again && ctx.Err() != nil {
+		// The service stops: that is no failure of the mail's.
+		return s.handBack(ctx, []Outgoing{o}, until)
+	}
+	return s.record(ctx, s.outcome(o, again, err, time.Since(began)), until)
+}
+
+// limit is the time that one mail has. The end of ctx leaves it a little more:
+// cut off between the mail and the server's answer, it would be sent twice.
+func (s *Sender) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout())
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(s.grace(), cancel) })
+	return limited, func() {
+		stop()
+		cancel()
+	}
+}
+
+// outcome is where an attempt leaves its mail.
+type outcome struct {
+	Outgoing
+	state  State
+	due    time.Time
+	sent   time.Time
+	failed string
+}
+
+// outcome decides where an attempt leaves its mail, and logs it.
+func (s *Sender) outcome(o Outgoing, again bool, err error, took time.Duration) outcome {
+	now := s.Now()
+	log := s.log().With("mail", o.ID, "cause", o.Cause, "attempt", o.Attempt, "took", took.Round(time.Millisecond))
+	if err == nil {
+		log.Info("mail sent")
+		return outcome{Outgoing: o, state: Sent, due: now, sent: now}
+	}
+	failed := clip(clean(err.Error()))
+	wait, left := Delay(s.retry(), o.ID, o.Attempt)
+	if again && left {
+		log.Warn("mail not sent; it is tried again", "err", failed, "next", now.Add(wait))
+		return outcome{Outgoing: o, state: Waiting, due: now.Add(wait), failed: failed}
+	}
+	log.Error("mail given up", "err", failed)
+	return outcome{Outgoing: o, state: GivenUp, due: now, failed: failed}
+}
+
+// clip bounds what is kept of an error.
+func clip(s string) string {
+	const most = 500
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// record writes where an attempt left its mail, also when the service stops
+// meanwhile: what was sent must not be sent again. A mail that is no longer ours
+// is left to the node that has it.
+func (s *Sender) record(ctx context.Context, r outcome, until time.Time) error {
+	return s.write(ctx, "record a mail", func(tx *sqldb.Tx) {
+		tx.Queue(`UPDATE mails SET state = $3, attempts = $4, due_at = $5, sent_at = $6, error = $7, lease_until = 0
+			WHERE id = $1 AND lease_until = $2`, r.ID, until, r.state, r.Attempt, r.due, r.sent, r.failed)
+	})
+}
+
+// handBack ends the leases of mails that were not tried.
+func (s *Sender) handBack(ctx context.Context, mails []Outgoing, until time.Time) error {
+	if len(mails) == 0 {
+		return nil
+	}
+	return s.write(ctx, "hand back mails", func(tx *sqldb.Tx) {
+		for _, o := range mails {
+			tx.Queue(`UPDATE mails SET lease_until = 0 WHERE id = $1 AND lease_until = $2`, o.ID, until)
+		}
+	})
+}
+
+// write writes although ctx may be over. Where the database is away for a
+// moment it tries again, since a mail whose record is lost is sent twice.
+func (s *Sender) write(ctx context.Context, doing string, fn func(*sqldb.Tx)) error {
+	const tries, pause, most = 5, 200 * time.Millisecond, 10 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+	var err error
+	for range tries {
+		err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+			fn(tx)
+			return nil
+		})
+		if err == nil || errors.Is(err, sqldb.ErrClosed) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package operator_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/courier"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
+)
+
+// attempts is a log that tells of each delivery attempt once it is recorded, as
+// "42 delivered".
+type attempts chan string
+
+func (a attempts) Enabled(context.Context, slog.Level) bool { return true }
+func (a attempts) WithAttrs([]slog.Attr) slog.Handler       { return a }
+func (a attempts) WithGroup(string) slog.Handler            { return a }
+
+func (a attempts) Handle(_ context.Context, r slog.Record) error {
+	if r.Message != "webhook attempt" {
+		return nil
+	}
+	facts := map[string]string{}
+	r.Attrs(func(attr slog.Attr) bool {
+		facts[attr.Key] = attr.Value.String()
+		return true
+	})
+	a <- facts["event_id"] + " " + facts["outcome"]
+	return nil
+}
+
+// want compares the attempts that come next; those of different licenses come in
+// any order.
+func (a attempts) want(t *testing.T, name string, lines ...string) {
+	t.Helper()
+	var got []string
+	for range lines {
+		got = append(got, <-a)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(lines, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// dispatch sends the webhooks of the house until the test ends. An event is tried
+// once. From now on the clock is the machine's, which the dispatcher waits by.
+func (h *house) dispatch() attempts {
+	h.Helper()
+	h.real.Store(true)
+	log := make(attempts, 100)
+	client := courier.New(courier.Options{AllowPrivate: true})
+	d := (&webhook.Dispatcher{
+		DB: h.db, Now: h.now, Log: slog.New(log), Client: client, UserAgent: "claviger", Endpoint: h.endpoint,
+		ParkAfter: time.Hour, ProbeEvery: time.Hour, Alone: !sqldbtest.Postgres(),
+	}).Prepare()
+	h.door.Webhooks.Dispatcher, h.door.Events.Outbox = d, h.door.Webhooks
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
+	ended := make(chan error)
+	go func() { ended <- d.Run(ctx) }()
+	h.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			h.Error(err)
+		}
+		client.Close()
+	})
+	return log
+}
+
+func (h *house) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
+	p, _, err := h.door.Profiles.Get(ctx, partnerID)
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
+	secrets, err := h.door.Partners.WebhookSecrets(ctx, partnerID)
+	return webhook.Endpoint{URL: p.WebhookURL, Secrets: courier.NewSecrets(secrets...)}, err
+}
+
+// listen is a partner's endpoint that hands each webhook to takes, which says
+// whether it is taken.
+func listen(t *testing.T, takes func(r *http.Request, body []byte) bool) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if !takes(r, body) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// TestRedeliverSpan lets events fail for good and delivers them again: those of a
+// span, those that failed, and after each the newest of its license.
+func TestRedeliverSpan(t *testing.T) {
+	h := build(t)
+	var takes atomic.Bool
+	url := listen(t, func(*http.Request, []byte) bool { return takes.Load() })
+	log := h.dispatch()
+	start := h.now()
+	h.must(200, "PATCH", "/operator/v1/partners/1", `{"webhook_url":"`+url+`"}`)
+	first, second := h.buy("order-1"), h.buy("order-2")
+	log.want(t, "both fail", "1 exhausted", "2 exhausted")
+	takes.Store(true)
+	h.must(200, "POST", "/operator/v1/licenses/"+first+"/activate", "")
+	log.want(t, "a newer event of the first", "3 delivered")
+	if got := h.must(200, "GET", "/operator/v1/partners/1", "").Body; !strings.Contains(got, `"webhook_url_validated":true`) {
+		t.Errorf("a delivery has shown that the URL works: %s", got)
+	}
+
+	span := func(rest string) string {
+		return h.must(202, "POST", "/operator/v1/partners/1/redeliver", fmt.Sprintf(`{"from":%q%s}`, start.Format(time.RFC3339Nano), rest)).Body
+	}
+	if got := span(`,"to":` + fmt.Sprintf("%q", start.Add(time.Microsecond).Format(time.RFC3339Nano))); got != `{"count":0}` {
+		t.Errorf("a span without events: %s", got)
+	}
+	if got := span(`,"only_failed":true`); got != `{"count":3}` {
+		t.Errorf("what failed, and the newest of its licenses: %s", got)
+	}
+	log.want(t, "what failed is delivered, and the newest of each license after it", "1 delivered", "2 delivered", "3 delivered")
+	if got := span(`,"only_failed":true`); got != `{"count":0}` {
+		t.Errorf("nothing has failed any more: %s", got)
+	}
+	if got := span(""); got != `{"count":3}` {
+		t.Errorf("all: %s", got)
+	}
+	log.want(t, "all once more", "1 delivered", "2 delivered", "3 delivered")
+	h.must(202, "POST", "/operator/v1/events/1/redeliver", "")
+	log.want(t, "one, and the newest of its license", "1 delivered", "3 delivered")
+	h.must(200, "POST", "/operator/v1/licenses/"+second+"/hold", `{"reason":"held"}`)
+	log.want(t, "what is new", "4 delivered")
+}
+
+// TestSecretsTakeEffect rotates the webhook secret: the old one signs until the
+// switch, and the new one from the very next webhook on.
+func TestSecretsTakeEffect(t *testing.T) {
+	h := build(t)
+	signatures := make(chan func(secret string) bool, 1)
+	url := listen(t, func(r *http.Request, body []byte) bool {
+		signature, text := r.Header.Get("X-Licensing-Signature"), r.Header.Get("X-Licensing-Timestamp")+string(body)
+		signatures <- func(secret string) bool {
+			mac := hmac.New(sha256.New, []byte(secret))
+			_, _ = io.WriteString(mac, text)
+			return signature == hex.EncodeToString(mac.Sum(nil))
+		}
+		return true
+	})
+	log := h.dispatch()
+	h.must(200, "PATCH", "/operator/v1/partners/1", `{"webhook_url":"`+url+`"}`)
+	rotate := func(overlap string) string {
+		var v struct{ Secret string }
+		h.must(200, "POST", "/operator/v1/partners/1/rotate", `{"what":"webhook_secret","overlap_s":`+overlap+`}`).into(t, &v)
+		return v.Secret
+	}
+	event := 0
+	signs := func(name, secret string) {
+		t.Helper()
+		event++
+		h.buy(fmt.Sprint("order-", event))
+		if by := <-signatures; !by(secret) {
+			t.Errorf("%s: another secret signed", name)
+		}
+		log.want(t, name, fmt.Sprint(event, " delivered"))
+	}
+	first := rotate("0")
+	signs("the only one", first)
+	second := rotate("3600")
+	signs("the old one, while the overlap lasts", first)
+	h.must(204, "POST", "/operator/v1/partners/1/switch", `{"what":"webhook_secret"}`)
+	signs("the new one, from the switch on", second)
+	signs("the newest, which ended the other at once", rotate("0"))
+}

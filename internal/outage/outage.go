@@ -1,0 +1,228 @@
+// Package outage holds the times when a partner could not be reached: each is
+// opened once, its contacts are told, and it is closed. It owns the table
+// outages. What a delivery is, and when it failed, is package webhook's.
+//
+// An outage begins with a failure and ends with the next success; only one that
+// lasts is told and kept. One outage is one thread of mails.
+package outage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// The times of an outage.
+const (
+	After = 15 * time.Minute // how long deliveries fail before contacts are told
+	Again = 24 * time.Hour   // how long after that they are told again
+)
+
+// Outage is a time when a partner could not be reached, or when events to it
+// were given up.
+type Outage struct {
+	ID        int64
+	PartnerID int64
+	OpenedAt  time.Time // of the first failure
+	Cause     string    // what the first failure met
+	ToldAt    time.Time // when contacts were last told that it lasts
+	Tellings  int       // how often they were
+	Exhausted int64     // events given up
+	ClosedAt  time.Time // zero: it lasts
+
+	exhaustedTold   int64     // how many of them contacts were told of
+	exhaustedToldAt time.Time // when they were
+}
+
+const columns = `id, partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at`
+
+func scan(r *sqldb.Row, o *Outage) error {
+	return r.Scan(&o.ID, &o.PartnerID, &o.OpenedAt, &o.Cause, &o.ToldAt, &o.Tellings, &o.Exhausted, &o.exhaustedTold, &o.exhaustedToldAt, &o.ClosedAt)
+}
+
+// Open reports whether the outage lasts.
+func (o Outage) Open() bool { return o.ClosedAt.IsZero() }
+
+// Recent returns a partner's n newest outages, newest first. One that is open is
+// the first; if it is younger than After, it may yet turn out to be none.
+func Recent(ctx context.Context, r sqldb.Reader, partnerID int64, n int) ([]Outage, error) {
+	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM outages WHERE partner_id = $1 ORDER BY id DESC LIMIT $2`, partnerID, n)
+	if err != nil {
+		return nil, fmt.Errorf("list outages: %w", err)
+	}
+	return list, nil
+}
+
+// failing reports whether a partner has an open outage.
+func failing(ctx context.Context, r sqldb.Reader, partnerID int64) (bool, error) {
+	n, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT count(*) FROM outages WHERE partner_id = $1 AND closed_at = 0`, partnerID)
+	if err != nil {
+		return false, fmt.Errorf("look for an open outage: %w", err)
+	}
+	return n > 0, nil
+}
+
+// Notice is what a batch of attempts says of one partner.
+type Notice struct {
+	PartnerID int64
+	At        time.Time
+	Failed    bool   // not one of the attempts succeeded
+	Exhausted int    // events that were given up
+	Cause     string // of the first failure, in words. It is mailed: no answer's body, nothing of a buyer
+}
+
+// Note takes notice of attempts, in the transaction that records them. Of a
+// partner that goes on as it did nothing is written, and nothing is read back:
+// its one statement travels with the others.
+func Note(tx *sqldb.Tx, notices ...Notice) {
+	// Nodes lock partners in the same order, and so never wait in a circle.
+	if len(notices) > 1 {
+		notices = slices.SortedFunc(slices.Values(notices), func(a, b Notice) int { return cmp.Compare(a.PartnerID, b.PartnerID) })
+	}
+	for _, n := range notices {
+		if n.Failed {
+			open(tx, n)
+		} else {
+			shut(tx, n)
+		}
+		if n.Exhausted > 0 {
+			exhaust(tx, n)
+		}
+	}
+}
+
+// open begins an outage unless there is one. It looks before it inserts, since
+// an insert that comes to nothing uses up an id on PostgreSQL, and is a write.
+func open(tx *sqldb.Tx, n Notice) {
+	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS TEXT), 0, 0, 0, 0, 0, 0, 0
+		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE partner_id = $1 AND closed_at = 0)
+		ON CONFLICT (partner_id) WHERE closed_at = 0 DO NOTHING`, n.PartnerID, n.At, words(n.Cause))
+}
+
+// shut ends the outage that there may be. It never ends before it began, whatever
+// the clocks of two nodes say.
+func shut(tx *sqldb.Tx, n Notice) {
+	tx.Queue(`UPDATE outages SET closed_at = CASE WHEN opened_at > $2 THEN opened_at ELSE $2 END
+		WHERE partner_id = $1 AND closed_at = 0`, n.PartnerID, n.At)
+}
+
+// current are the outages that events given up now may belong to: the open one,
+// and one of the last day that tells of nothing but such events, or has yet to.
+const current = `partner_id = $1 AND (closed_at = 0 OR tellings = 0 AND exhausted > 0
+	AND (closed_at > $3 OR exhausted_told_at > $3 OR exhausted_told < exhausted))`
+
+// exhaust counts events that were given up. During an outage that was told they
+// are part of it; otherwise those of a day are gathered in one, so that one event
+// after another that a partner will not take makes one mail a day. Where the
+// partner is well, that outage begins and ends here.
+func exhaust(tx *sqldb.Tx, n Notice) {
+	dayAgo := n.At.Add(-Again)
+	tx.Queue(`UPDATE outages SET exhausted = exhausted + $2, settled_at = 0
+		WHERE id = (SELECT id FROM outages WHERE `+current+`
+			ORDER BY CASE WHEN closed_at = 0 AND tellings > 0 THEN 1 WHEN exhausted > 0 THEN 2 ELSE 3 END, id DESC LIMIT 1)`,
+		n.PartnerID, n.Exhausted, dayAgo)
+	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
+		SELECT CAST($1 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($4 AS BIGINT), 0
+		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, n.At, words(n.Cause))
+}
+
+// words makes one line of what a failure met, of a length that a mail can bear.
+func words(cause string) string {
+	const most = 300
+	cause = strings.ToValidUTF8(cause, "\uFFFD")
+	cause = strings.Join(strings.FieldsFunc(cause, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
+	if r := []rune(cause); len(r) > most {
+		cause = string(r[:most]) + "…"
+	}
+	return cause
+}
+
+// step is what is to be done about an outage next.
+type step int
+
+const (
+	wait      step = iota // nothing yet
+	forget                // it was over before it was worth telling
+	settle                // nothing is left to tell
+	opened                // tell that deliveries fail
+	still                 // tell that they still do
+	exhausted             // tell that events were given up
+	recovered             // tell that deliveries get through again
+)
+
+// String is the step's name; it is part of the mail's cause.
+func (s step) String() string {
+	switch s {
+	case wait:
+		return "wait"
+	case forget:
+		return "forget"
+	case settle:
+		return "settle"
+	case opened:
+		return "opened"
+	case still:
+		return "still"
+	case exhausted:
+		return "exhausted"
+	case recovered:
+		return "recovered"
+	default:
+		return fmt.Sprintf("step(%d)", int(s))
+	}
+}
+
+// next decides what is to be done about an outage. The first events given up are
+// told at once; those that follow go with the mail of the day, since every mail
+// tells how many there are.
+func (o Outage) next(now time.Time) step {
+	switch {
+	case !o.Open() && o.Tellings > 0:
+		return recovered
+	case o.Open() && o.Tellings == 0 && !now.Before(o.OpenedAt.Add(After)):
+		return opened
+	case o.Open() && o.Tellings > 0 && !now.Before(o.ToldAt.Add(Again)):
+		return still
+	case o.untold(now):
+		return exhausted
+	case o.Open() || o.Exhausted > o.exhaustedTold:
+		return wait
+	case o.Exhausted == 0 && o.ClosedAt.Sub(o.OpenedAt) < After:
+		return forget
+	default:
+		return settle
+	}
+}
+
+// nextIdle is next for an open outage while nothing waits to be delivered.
+func (o Outage) nextIdle(now time.Time) step {
+	if o.untold(now) {
+		return exhausted
+	}
+	return wait
+}
+
+// untold reports whether it is time to tell that events were given up.
+func (o Outage) untold(now time.Time) bool {
+	return o.Exhausted > o.exhaustedTold && !now.Before(o.exhaustedToldAt.Add(Again))
+}
+
+// after is the outage once the step is done.
+func (o Outage) after(s step, now time.Time) Outage {
+	switch s {
+	case opened, still:
+		o.ToldAt = now
+		o.Tellings++
+	case wait, forget, settle, exhausted, recovered:
+	}
+	if o.Exhausted > 0 && s >= opened {
+		o.exhaustedTold, o.exhaustedToldAt = o.Exhausted, now
+	}
+	return o
+}

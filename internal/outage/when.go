@@ -1,0 +1,58 @@
+package outage
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// moment is a time for reading.
+func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+// clock is a time for a subject, where the mail's own date tells the year.
+func clock(t time.Time) string { return t.UTC().Format("2 January, 15:04 UTC") }
+
+// number is a count with its noun.
+func number(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(n, 10) + " " + many
+}
+
+// span is how long something took, as exactly as a reader cares.
+func span(d time.Duration) string {
+	minutes, hours, days := int64(d/time.Minute), int64(d/time.Hour), int64(d/(24*time.Hour))
+	switch {
+	case minutes < 1:
+		return "less than a minute"
+	case hours < 1:
+		return number(minutes, "minute", "minutes")
+	case days < 1:
+		return with(number(hours, "hour", "hours"), minutes%60, "minute", "minutes")
+	default:
+		return with(number(days, "day", "days"), hours%24, "hour", "hours")
+	}
+}
+
+// with adds the rest of a span, if there is one.
+func with(text string, n int64, one, many string) string {
+	if n == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s %s", text, number(n, one, many))
+}
+
+// roughly is how long something takes by the settings.
+func roughly(d time.Duration) string {
+	switch {
+	case d >= 36*time.Hour:
+		return number(int64((d+12*time.Hour)/(24*time.Hour)), "day", "days")
+	case d >= 90*time.Minute:
+		return number(int64((d+30*time.Minute)/time.Hour), "hour", "hours")
+	case d >= 90*time.Second:
+		return number(int64((d+30*time.Second)/time.Minute), "minute", "minutes")
+	default:
+		return number(max(1, int64(d.Round(time.Second)/time.Second)), "second", "seconds")
+	}
+}

@@ -1,0 +1,211 @@
+package outage
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"claviger/internal/mail"
+	"claviger/internal/profile"
+)
+
+// facts is what a mail about an outage is made from. There is nothing of a buyer
+// in it.
+type facts struct {
+	Counts
+	known   bool // whether Counts are
+	failing bool // the partner cannot be reached just now
+	step    step
+	outage  Outage
+	now     time.Time
+	service string
+	partner string
+	url     string
+	lasts   time.Duration
+	links   Links
+}
+
+// bare is a URL without what may be a secret of its owner's.
+func bare(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + u.EscapedPath()
+}
+
+// message is the mail to one contact. Its cause is unique for the outage, what
+// is told of it and which telling this is; its thread is the outage's.
+func (f facts) message(c profile.Contact) mail.Message {
+	l := f.letter()
+	l.Hello = "Hello " + c.Name + ","
+	text, html := l.Render()
+	telling := int64(f.outage.Tellings)
+	if f.step == exhausted {
+		telling = f.outage.exhaustedTold
+	}
+	return mail.Message{
+		Cause:   fmt.Sprintf("outage:%d:%s:%d:contact:%d", f.outage.ID, f.step, telling, c.ID),
+		Thread:  fmt.Sprintf("outage:%d:%d", f.outage.ID, f.outage.OpenedAt.UnixMicro()),
+		To:      c.Email,
+		Subject: l.Title, Text: text, HTML: html,
+	}
+}
+
+// letter is what is told.
+func (f facts) letter() mail.Letter {
+	l := mail.Letter{Facts: f.state(), Ask: "What you can do", Foot: f.foot()}
+	switch f.step {
+	case opened:
+		l.Title = fmt.Sprintf("%s: webhooks have been failing since %s", f.partner, clock(f.outage.OpenedAt))
+		l.Opening = []string{fmt.Sprintf("Since %s, every webhook that %s sent to %s has failed. Until they get through, %s does not learn of purchases, activations and deactivations.",
+			moment(f.outage.OpenedAt), f.service, f.partner, f.partner), safe}
+		l.Steps, l.Closing = f.repair(), []string{f.prospect()}
+	case still:
+		l.Title = fmt.Sprintf("%s: webhooks have been failing for %s", f.partner, span(f.now.Sub(f.outage.OpenedAt)))
+		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s are still failing, for %s now. Until they get through, %s does not learn of purchases, activations and deactivations.",
+			f.service, f.partner, span(f.now.Sub(f.outage.OpenedAt)), f.partner), safe}
+		l.Steps, l.Closing = f.repair(), []string{f.prospect()}
+	case exhausted:
+		l.Title = fmt.Sprintf("%s: %s given up", f.partner, number(f.outage.Exhausted, "webhook event was", "webhook events were"))
+		l.Opening = []string{f.lost()}
+		l.Steps = f.redeliver()
+	case recovered:
+		l.Title = fmt.Sprintf("%s: webhooks are getting through again", f.partner)
+		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s have been getting through again since %s. The outage lasted %s.",
+			f.service, f.partner, moment(f.outage.ClosedAt), span(f.outage.ClosedAt.Sub(f.outage.OpenedAt))), f.rest()}
+		if f.outage.Exhausted > 0 {
+			l.Steps = f.redeliver()
+		}
+	case wait, forget, settle: // are not told
+	}
+	l.Links = f.leads()
+	return l
+}
+
+// safe is what everybody asks first.
+const safe = "We keep trying, and nothing is lost: events wait, and are delivered in order as soon as the endpoint takes them."
+
+// state is how things are.
+func (f facts) state() []mail.Fact {
+	var list []mail.Fact
+	add := func(name, value string) { list = append(list, mail.Fact{Name: name, Value: value}) }
+	if f.url != "" {
+		add("Webhook URL", f.url)
+	} else {
+		add("Webhook URL", "none is saved")
+	}
+	if f.step == opened || f.step == still {
+		add("Failing since", moment(f.outage.OpenedAt)+" ("+span(f.now.Sub(f.outage.OpenedAt))+")")
+	}
+	if f.step == recovered {
+		add("Outage began", moment(f.outage.OpenedAt))
+		add("Outage ended", moment(f.outage.ClosedAt))
+	}
+	latest := words(f.Latest)
+	if latest == "" || latest == f.outage.Cause || f.step == recovered {
+		add("What failed", f.outage.Cause)
+	} else {
+		add("First failure", f.outage.Cause)
+		add("Latest failure", latest)
+	}
+	if f.known {
+		waiting := strconv.FormatInt(f.Waiting, 10)
+		if f.Waiting > 0 && !f.Oldest.IsZero() {
+			waiting += ", the oldest since " + moment(f.Oldest)
+		}
+		add("Events waiting", waiting)
+	}
+	if f.outage.Exhausted > 0 {
+		add("Events given up", strconv.FormatInt(f.outage.Exhausted, 10))
+	}
+	return list
+}
+
+// repair is what the reader can do about deliveries that fail.
+func (f facts) repair() []string {
+	if f.url == "" {
+		return []string{"Save a webhook URL in the profile. It is tested before it takes effect, and what waits is delivered there."}
+	}
+	return []string{
+		"See whether the webhook URL answers a POST request from outside your network with a 2xx status, within 10 seconds.",
+		"Look at the recorded attempts: each shows the request that was sent and what came back.",
+		"If the endpoint has moved, save its new URL in the profile. It is tested before it takes effect, and what waits is delivered there.",
+	}
+}
+
+// prospect is what happens if nothing is done.
+func (f facts) prospect() string {
+	text := "You need not restart anything: we try again by ourselves, at growing intervals."
+	if f.Parked {
+		text = "You need not restart anything: we try one event now and then, and as soon as one gets through, the others follow."
+	}
+	if f.lasts > 0 {
+		text += " An event that has failed for about " + roughly(f.lasts) + " is given up; it stays on record and can be delivered again."
+	}
+	return text + " While this lasts we write once a day, and once more when webhooks get through again."
+}
+
+// lost tells of events that were given up.
+func (f facts) lost() string {
+	n := f.outage.Exhausted
+	they, them, stay := "They", "them", "stay"
+	if n == 1 {
+		they, them, stay = "It", "it", "stays"
+	}
+	text := fmt.Sprintf("%s for %s failed on every attempt", number(n, "event", "events"), f.partner)
+	if f.lasts > 0 {
+		text += ", over about " + roughly(f.lasts)
+	}
+	text += fmt.Sprintf(", and we have stopped trying. %s %s on record and can be delivered again.", they, stay)
+	if f.failing {
+		return text + " Webhooks are still failing; all the others are kept and tried again."
+	}
+	return text + fmt.Sprintf(" Other webhooks get through, so the reason is likely in how the endpoint handles %s.", them)
+}
+
+// redeliver is what the reader can do about events that were given up.
+func (f facts) redeliver() []string {
+	return []string{
+		"Look into the recorded attempts for what was given up, and what came back.",
+		"Put the cause right.",
+		"Have what was given up delivered again. After an older event, the newest event of its license is sent too, so that nobody is left with an old state.",
+	}
+}
+
+// rest tells what is left after a recovery.
+func (f facts) rest() string {
+	text := "Events that waited are being delivered, in order."
+	switch {
+	case f.known && f.Waiting == 0:
+		text = "No event is waiting any more."
+	case f.known:
+		text = number(f.Waiting, "event is", "events are") + " still waiting and being delivered, in order."
+	}
+	if f.outage.Exhausted > 0 {
+		return text + " " + number(f.outage.Exhausted, "event was", "events were") + " given up meanwhile and can be delivered again."
+	}
+	return text + " There is nothing that you need to do."
+}
+
+// leads are where to go from here.
+func (f facts) leads() []mail.Link {
+	var list []mail.Link
+	add := func(name, url string) {
+		if url != "" {
+			list = append(list, mail.Link{Name: name, URL: url})
+		}
+	}
+	add("Recorded attempts", f.links.Records)
+	if f.outage.Exhausted > 0 {
+		add("Deliver events again", f.links.Redeliver)
+	}
+	add("Profile, with webhook URL and contacts", f.links.Profile)
+	return list
+}
+
+// foot is why the reader gets the mail.
+func (f facts) foot() string {
+	return fmt.Sprintf("You get this mail because you are a contact of %s at %s. Contacts are changed in the profile.", f.partner, f.service)
+}

@@ -1,0 +1,246 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"claviger/internal/courier"
+)
+
+// forgery is how the signatures of a post are made. Usual mistakes are made by
+// changing it.
+type forgery struct {
+	id, body        string
+	ms, seconds     string // the timestamps that are sent
+	brandKey, key   []byte
+	brandText, text string
+	brandForm, form func([]byte) string
+	secrets         courier.Secrets
+}
+
+// forge signs a post in another way than ours; header is a courier's, where names
+// stand as they are sent.
+func (t *trial) forge(header map[string][]string, eventID int64, at time.Time, body []byte, change func(*forgery)) courier.Signed {
+	f := &forgery{
+		id: "evt_" + strconv.FormatInt(eventID, 10), body: string(body),
+		ms: strconv.FormatInt(at.UnixMilli(), 10), seconds: strconv.FormatInt(at.Unix(), 10),
+		brandKey: []byte(t.secrets.Brand), key: courier.StandardKey(t.secrets.Current),
+		brandForm: hex.EncodeToString, form: base64.StdEncoding.EncodeToString, secrets: t.secrets,
+	}
+	f.over(f.body)
+	change(f)
+	header[t.signer.TimestampHeader()] = []string{f.ms}
+	header[t.signer.SignatureHeader()] = []string{f.brandForm(code(f.brandKey, f.brandText))}
+	header[courier.HeaderTimestamp] = []string{f.seconds}
+	header[courier.HeaderSignature] = []string{"v1," + f.form(code(f.key, f.text))}
+	return courier.Signed{Standard: f.text, Brand: f.brandText}
+}
+
+// over makes the texts to sign of the timestamps and a body.
+func (f *forgery) over(body string) {
+	f.brandText = f.ms + body
+	f.text = f.id + "." + f.seconds + "." + body
+}
+
+func code(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte(text)) // a hash takes everything
+	return mac.Sum(nil)
+}
+
+// mistake is a usual way to verify a signature wrongly. A server that makes it
+// takes a post that is signed in this way.
+type mistake struct {
+	signed string // how the post was signed
+	likely string // what to tell who makes it
+	change func(*forgery)
+	when   func(courier.Secrets) bool // nil: it can always be made
+}
+
+// mistakes are in the order in which they are met.
+var mistakes = []mistake{
+	{
+		signed: "over the body alone",
+		likely: "Your server computes the signature over the body alone. Put the timestamp before it: the text that we sign is shown here.",
+		change: func(f *forgery) { f.brandText, f.text = f.body, f.body },
+	},
+	{
+		signed: "over the body as Python's json.dumps writes it",
+		likely: reserialised + "(as Python's json.dumps does, with spaces and \\u escapes).",
+		change: func(f *forgery) { f.over(python(f.body)) },
+	},
+	{
+		signed: "over the body as PHP's json_encode writes it",
+		likely: reserialised + "(as PHP's json_encode does, with \\/ and \\u escapes).",
+		change: func(f *forgery) { f.over(php(f.body)) },
+	},
+	{
+		signed: "over the body with &, < and > escaped",
+		likely: reserialised + "(with &, < and > escaped, as Go's json.Marshal and Rails do).",
+		change: func(f *forgery) { f.over(escapedHTML.Replace(f.body)) },
+	},
+	{
+		signed: "with its timestamps in the other unit",
+		likely: "Your server reads a timestamp in the wrong unit: X-<Brand>-Timestamp is in milliseconds, webhook-timestamp in seconds.",
+		change: func(f *forgery) {
+			f.ms, f.seconds = f.seconds, f.ms
+			f.over(f.body)
+		},
+	},
+	{
+		signed: "over the timestamp, a dot and the body",
+		likely: "Your server puts a dot between timestamp and body. X-<Brand>-Signature has nothing between them; webhook-signature has the id, a dot, the timestamp, a dot, the body.",
+		change: func(f *forgery) { f.brandText, f.text = f.ms+"."+f.body, f.seconds+"."+f.body },
+	},
+	{
+		signed: "with the key of the other header",
+		likely: "Your server takes the wrong form of the secret as its key: X-<Brand>-Signature has the secret as shown, whsec_ included; webhook-signature the base64 behind whsec_, decoded.",
+		change: func(f *forgery) {
+			f.brandKey, f.key = courier.StandardKey(f.secrets.Brand), []byte(f.secrets.Current)
+		},
+		when: standardForm,
+	},
+	{
+		signed: "with the secret without whsec_ as key",
+		likely: "Your server cuts whsec_ off the secret. X-<Brand>-Signature has the secret as shown, whsec_ included; webhook-signature the base64 behind it, decoded.",
+		change: func(f *forgery) { f.brandKey, f.key = bare(f.secrets.Brand), bare(f.secrets.Current) },
+		when:   standardForm,
+	},
+	{
+		signed: "with hex and base64 exchanged",
+		likely: "Your server writes the signature in the wrong way: X-<Brand>-Signature is lower-case hex, webhook-signature is v1, and base64.",
+		change: func(f *forgery) { f.brandForm, f.form = f.form, f.brandForm },
+	},
+	{
+		signed: "with the new secret where the old one signs until the overlap ends",
+		likely: "Your server has the new secret only. X-<Brand>-Signature is made by the old one until the overlap ends: verify with both until then, or check webhook-signature, which has both.",
+		change: func(f *forgery) { f.brandKey = []byte(f.secrets.Current) },
+		when:   func(s courier.Secrets) bool { return s.Brand != s.Current },
+	},
+}
+
+func standardForm(s courier.Secrets) bool { return strings.HasPrefix(s.Current, "whsec_") }
+
+const reserialised = "Your server parses the body and writes it again before it computes the signature. Use the raw bytes of the request; what is written again differs "
+
+func bare(secret string) []byte { return []byte(strings.TrimPrefix(secret, "whsec_")) }
+
+// refusesSignature reports whether posts were answered as one answers what is
+// not signed well.
+func refusesSignature(posts []*result) bool {
+	return !slices.ContainsFunc(posts, func(r *result) bool {
+		switch s := r.answer.Status; s {
+		case 400, 401, 403, 422:
+			return false
+		default:
+			return s < 200 || s > 299 || courier.Success(r.answer.Body) != courier.SaysNo
+		}
+	})
+}
+
+// diagnose finds out what is wrong when every post was refused: it makes the
+// usual mistakes one after another until such a post is taken. Who cannot have
+// the secret makes no mistake.
+func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
+	refused := slices.Clone(posts)
+	for _, m := range mistakes {
+		if t.unaware || ctx.Err() != nil {
+			break
+		}
+		if m.when != nil && !m.when(t.secrets) {
+			continue
+		}
+		step := fmt.Sprintf("POST %s: purchase signed %s, to find the mistake", webhookField, m.signed)
+		r := t.try(ctx, step, acts[0], m.change)
+		r.Warning, r.Likely = true, nil // It is not this one that is refused.
+		posts = append(posts, r)
+		if r.OK {
+			r.OK, r.Text, r.Likely = false, "it was taken, and must not be", []string{t.words(m.likely)}
+			blame(refused, r.Likely...)
+			return posts
+		}
+	}
+	blame(refused, t.suspicions(refused[0].answer)...)
+	return posts
+}
+
+// suspicions are what may be wrong when no usual mistake explains a refusal.
+func (t *trial) suspicions(a courier.Answer) []string {
+	var list []string
+	if t.unaware {
+		list = append(list, "The partner cannot know its webhook secret yet: it is made with the partner. Create the partner without validate, hand the secret over, then change the URL with validate.")
+	}
+	if isPage(a) {
+		list = append(list, "A page came back and no answer of a program: a firewall, a login or CSRF protection may stand before your handler. Let posts to this URL through; the signature protects it.")
+	}
+	return append(list,
+		"Is it the right secret? It is the webhook secret as it was shown, whsec_ included; neither the API key, unless the marketplace set a single key, nor the client secret.",
+		"Compare the text that your code signs with the one shown here, byte by byte: the timestamp of "+t.signer.TimestampHeader()+" and at once the raw body.",
+		"Or your handler refuses the event itself: it must take license keys and members that it does not know, and answer \"test\": true as any other.")
+}
+
+// words puts the brand's own header names into a text.
+func (t *trial) words(text string) string {
+	return strings.ReplaceAll(text, "<Brand>", cmp.Or(t.signer.Brand, "Licensing"))
+}
+
+// blame puts what was found out before what an answer alone makes likely.
+func blame(posts []*result, likely ...string) {
+	for _, r := range posts {
+		r.Likely = append(slices.Clone(likely), r.Likely...)
+	}
+}
+
+// escapedHTML escapes what some writers of JSON do.
+var escapedHTML = strings.NewReplacer("&", `\u0026`, "<", `\u003c`, ">", `\u003e`)
+
+// python is a compact body as Python writes it: spaces behind colons and commas,
+// nothing but ASCII.
+func python(body string) string {
+	return rewrite(body, func(r rune, inside bool) string {
+		if !inside && (r == ',' || r == ':') {
+			return string(r) + " "
+		}
+		return string(r)
+	})
+}
+
+// php is a compact body as PHP writes it: escaped slashes, nothing but ASCII.
+func php(body string) string {
+	return rewrite(body, func(r rune, _ bool) string {
+		if r == '/' {
+			return `\/`
+		}
+		return string(r)
+	})
+}
+
+// rewrite writes compact JSON again, in ASCII, each ASCII character by write,
+// which learns whether it is inside a string. The strings must have no quotes.
+func rewrite(body string, write func(r rune, inside bool) string) string {
+	var b strings.Builder
+	inside := false
+	for _, r := range body {
+		switch {
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		case r > 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			inside = inside != (r == '"')
+			b.WriteString(write(r, inside))
+		}
+	}
+	return b.String()
+}

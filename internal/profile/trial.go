@@ -1,0 +1,145 @@
+package profile
+
+import (
+	"context"
+	"time"
+
+	"claviger/internal/courier"
+	"claviger/internal/fault"
+	"claviger/internal/secret"
+)
+
+// TestLicense is the key of the license that the posts of a check are about.
+const TestLicense = "00000000-0000-4000-8000-000000000000"
+
+// testSentence has the characters that change when a body is parsed and written
+// again, so that who does so learns of it now.
+const testSentence = "This is a test & changes nothing; it has <characters> that are often escaped: / “é” 東."
+
+// acts are the events that a webhook URL is tried with.
+var acts = []courier.Event{
+	{Kind: "purchase", Status: "inactive", Reason: "purchased"},
+	{Kind: "activate", Status: "active", Reason: "redeemed"},
+	{Kind: "deactivate", Status: "deactivated", Reason: "refunded"},
+}
+
+// trial is the check of one webhook URL by posts. Its events are numbered by the
+// clock: that is far above real events, rises from check to check, and still fits
+// where a partner keeps 32 bits.
+type trial struct {
+	client  *courier.Client
+	url     string
+	signer  courier.Signer
+	secrets courier.Secrets
+	strict  bool
+	unaware bool
+	now     func() time.Time
+	start   time.Time
+	posts   int // that were made
+}
+
+func (b *Book) newTrial(url string, p party) *trial {
+	return &trial{
+		client: b.Check.Client, url: url, strict: p.Strict, unaware: p.unaware, now: b.Now, start: b.Now(),
+		signer:  courier.Signer{Brand: p.Brand, UserAgent: b.Check.Client.UserAgent()},
+		secrets: courier.NewSecrets(p.secrets...),
+	}
+}
+
+// result is one step with what it is judged by.
+type result struct {
+	Check
+	answer   courier.Answer
+	answered bool
+}
+
+// run posts what a webhook URL must take, and then either one post that it must
+// not take, or, if it took none, those that tell why.
+func (t *trial) run(ctx context.Context) []Check {
+	var results []*result
+	taken := 0
+	for _, act := range acts {
+		r := t.try(ctx, "POST "+webhookField+": "+act.Kind, act, nil)
+		results = append(results, r)
+		if !r.answered {
+			break // The others would take as long, and tell no more.
+		}
+		if r.OK {
+			taken++
+		}
+	}
+	switch {
+	case taken > 0:
+		results = append(results, t.wrong(ctx))
+	case refusesSignature(results):
+		results = t.diagnose(ctx, results)
+	}
+	checks := make([]Check, len(results))
+	for i, r := range results {
+		checks[i] = r.Check
+	}
+	return checks
+}
+
+// try makes one post. sign, if there is one, makes its signatures instead of the
+// right ones.
+func (t *trial) try(ctx context.Context, step string, act courier.Event, sign func(*forgery)) *result {
+	e := t.event(act)
+	at, body := t.now(), courier.Body(e)
+	header := t.signer.Headers(e.EventID, 1, at, t.secrets, body)
+	texts := courier.Texts(e.EventID, at, body)
+	if sign != nil {
+		texts = t.forge(header, e.EventID, at, body, sign)
+	}
+	request := courier.Request{Method: "POST", URL: t.url, Header: header, Body: body}
+	r := &result{Check: Check{
+		URL: t.url, Step: step, Sent: t.client.Text(request),
+		Signed: []fault.Signature{
+			{Header: t.signer.SignatureHeader(), Text: texts.Brand},
+			{Header: courier.HeaderSignature, Text: texts.Standard},
+		},
+	}}
+	var err error
+	if r.answer, err = t.client.Send(ctx, request); err != nil {
+		r.Text, r.Likely = noAnswer(ctx, err)
+		return r
+	}
+	r.answered, r.Answer = true, r.answer.Text(maxShown)
+	if r.OK, r.Text = courier.Delivered(r.answer.Status, r.answer.Body, t.strict); r.OK {
+		r.Text = "it was delivered"
+	}
+	r.Likely = likely(r.answer, t.strict)
+	r.Warning = r.OK && len(r.Likely) > 0
+	return r
+}
+
+// event is the next event to post.
+func (t *trial) event(act courier.Event) courier.Event {
+	act.LicenseKey, act.Test, act.Sentence, act.Tier = TestLicense, true, testSentence, 1
+	act.EventID = t.start.Unix() + int64(t.posts)
+	act.At = t.start.Add(time.Duration(t.posts) * time.Millisecond)
+	act.CreatedAt = act.At
+	t.posts++
+	return act
+}
+
+// wrong makes the post that must not be taken: all is well but the signatures,
+// which another secret made.
+func (t *trial) wrong(ctx context.Context) *result {
+	r := t.try(ctx, "POST "+webhookField+": activate with a wrong signature", acts[1], func(f *forgery) {
+		f.brandKey, f.key = []byte(secret.MakeWebhook()), []byte(secret.MakeWebhook())
+	})
+	switch {
+	case !r.answered:
+		r.Warning = true
+	case r.OK:
+		r.OK, r.Warning, r.Text = false, true, "it took a post whose signature is wrong"
+		r.Likely = append([]string{"Anybody who knows the URL could send you events: verify the signature, and answer 401 when it is wrong."}, r.Likely...)
+	default:
+		r.OK, r.Text, r.Likely = true, "it was not taken, as it must be: "+r.Text, nil
+		if r.answer.Status >= 500 {
+			r.Warning, r.Likely = true, []string{"Refuse a wrong signature with 401: as it is, your server fails over it."}
+		}
+	}
+	return r
+}

@@ -1,0 +1,267 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/courier"
+	"claviger/internal/sqldb"
+)
+
+// A node may hold a delivery for leaseTime without renewing, which it does three
+// times in that. Nodes tell by their own clocks whether a lease has run out: a
+// node does not begin what it may not end within its lease by the clock of
+// another that is clockSkew ahead.
+const (
+	leaseTime  = 30 * time.Second
+	renewEvery = leaseTime / 3
+	clockSkew  = 5 * time.Second
+	leaseSpare = courier.Timeout + clockSkew
+)
+
+const itemColumns = `event_id, partner_id, license_id, license_key, kind, body, attempts, lease_until`
+
+func scanItem(r *sqldb.Row, it *item) error {
+	return r.Scan(&it.eventID, &it.partnerID, &it.licenseID, &it.licenseKey, &it.kind, &it.body, &it.attempts, &it.leaseUntil)
+}
+
+// due returns the partners that have a delivery due, in order, by jumping from
+// partner to partner in the index instead of reading what lies between; and
+// those whose endpoint is parked and to be probed, for which nothing need be due.
+func due(ctx context.Context, db *sqldb.DB, now time.Time) ([]int64, error) {
+	ids, err := sqldb.All(ctx, db, sqldb.Value[int64], `WITH RECURSIVE p(id) AS (
+			SELECT min(partner_id) FROM deliveries WHERE state = 1
+			UNION ALL
+			SELECT (SELECT min(d.partner_id) FROM deliveries AS d WHERE d.state = 1 AND d.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
+		SELECT id FROM p WHERE id IS NOT NULL AND (
+			EXISTS (SELECT 1 FROM deliveries AS d WHERE d.partner_id = p.id AND d.state = 1 AND d.due_at <= $1)
+			OR EXISTS (SELECT 1 FROM endpoints AS e WHERE e.partner_id = p.id AND e.parked_at <> 0 AND e.probe_at <= $1))
+		ORDER BY id`, now)
+	if err != nil {
+		return nil, fmt.Errorf("look for due deliveries: %w", err)
+	}
+	return ids, nil
+}
+
+// wish is for how many deliveries of a partner there is room.
+type wish struct {
+	partnerID int64
+	room      int
+}
+
+// claim leases due deliveries to the node, the head of each license's queue and
+// no other: events of a license go out one after another, also where one of them
+// was reopened while a later one is under way. Nodes share the work: what another
+// holds, or is about to, is passed over.
+func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted []wish) ([]*item, error) {
+	var items []*item
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		var answers []*sqldb.Answer[item]
+		for _, w := range wanted {
+			answers = append(answers, sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM deliveries AS d
+				WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND d.lease_until <= $2 AND NOT EXISTS (
+					SELECT 1 FROM deliveries AS e
+					WHERE e.license_id = d.license_id AND e.state = 1 AND (e.event_id < d.event_id OR e.lease_until > $2))
+				ORDER BY d.due_at LIMIT $3`+tx.SkipLocked(), w.partnerID, now, w.room))
+		}
+		items = nil
+		for _, a := range answers {
+			found, err := a.All(ctx)
+			if err != nil {
+				return err
+			}
+			for i := range found {
+				items = append(items, &found[i])
+			}
+		}
+		var err error
+		items, err = lease(ctx, tx, node, now, items)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim deliveries: %w", err)
+	}
+	return items, nil
+}
+
+// claimNext leases the next open delivery of each license whose head is settled,
+// in the transaction that settled it, unless the endpoint is parked. That it was
+// put off behind the head does not count any more.
+func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licenses []int64) ([]*item, error) {
+	args := ids(licenses)
+	n := len(args)
+	found, err := sqldb.All(ctx, tx, scanItem, `SELECT `+itemColumns+` FROM (
+			SELECT (SELECT min(m.event_id) FROM deliveries AS m WHERE m.license_id = l.column1 AND m.state = 1) AS first
+			FROM (VALUES `+tuples(1, n, 1)+`) AS l) AS o
+		JOIN deliveries AS d ON d.event_id = o.first
+		WHERE d.lease_until <= $`+strconv.Itoa(n+1)+`
+			AND NOT EXISTS (SELECT 1 FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1 AND e.lease_until > $`+strconv.Itoa(n+1)+`)
+			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(), append(args, now)...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	items := make([]*item, len(found))
+	for i := range found {
+		items[i] = &found[i]
+	}
+	return lease(ctx, tx, node, now, items)
+}
+
+// lease leases deliveries that are locked and returns those that it got. It looks
+// again whether each is the first of its license: where transactions run side by
+// side, one that reopens an earlier event may have been missed by the statement
+// that found them, but not by this one, which begins after the rows are locked.
+func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item) ([]*item, error) {
+	until := now.Add(leaseTime)
+	ours := make(map[int64]bool, len(items))
+	for part := range slices.Chunk(items, batchSize) {
+		wanted := make([]int64, len(part))
+		for i, it := range part {
+			wanted[i] = it.eventID
+		}
+		args := append(ids(wanted), node, until, now)
+		n := len(args)
+		got, err := sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE deliveries AS d SET node = $%[2]d, lease_until = $%[3]d,
+				due_at = CASE WHEN d.due_at > $%[4]d THEN $%[4]d ELSE d.due_at END
+			WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[4]d AND NOT EXISTS (
+				SELECT 1 FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1 AND e.event_id < d.event_id)
+			RETURNING event_id`, marks(1, n-3), n-2, n-1, n), args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range got {
+			ours[id] = true
+		}
+	}
+	for _, it := range items {
+		it.leaseUntil = until
+	}
+	return slices.DeleteFunc(items, func(it *item) bool { return !ours[it.eventID] }), nil
+}
+
+// claimProbe leases one head of a parked endpoint, that of the license after the
+// one probed with last, so that one poisoned event cannot keep it parked. Only
+// the node that moves probe_at on gets to; the others get sqldb.ErrNone, as does
+// everybody while there is nothing to probe with.
+func claimProbe(ctx context.Context, db *sqldb.DB, node string, now time.Time, partnerID int64, every time.Duration) (*item, error) {
+	// The search reads all that waits for the endpoint, so it does not keep the
+	// writer busy.
+	license, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT d.license_id FROM deliveries AS d
+		WHERE d.partner_id = $1 AND d.state = 1
+		ORDER BY CASE WHEN d.license_id > (SELECT probed FROM endpoints WHERE partner_id = $1) THEN 0 ELSE 1 END, d.license_id LIMIT 1`, partnerID)
+	if err != nil {
+		return nil, err
+	}
+	var it item
+	err = db.Write(ctx, func(tx *sqldb.Tx) error {
+		moved := sqldb.Ask(tx, sqldb.Value[int64], `UPDATE endpoints SET probe_at = $3, probed = $4
+			WHERE partner_id = $1 AND parked_at <> 0 AND probe_at <= $2 RETURNING partner_id`, partnerID, now, now.Add(every), license)
+		if _, err := moved.One(ctx); err != nil {
+			return err
+		}
+		it, err = sqldb.One(ctx, tx, scanItem, `UPDATE deliveries SET node = $1, lease_until = $2
+			WHERE state = 1 AND event_id = (SELECT min(d.event_id) FROM deliveries AS d WHERE d.state = 1 AND d.license_id = $4)
+				AND NOT EXISTS (SELECT 1 FROM deliveries AS e WHERE e.state = 1 AND e.license_id = $4 AND e.lease_until > $3)
+			RETURNING `+itemColumns, node, now.Add(leaseTime), now, license)
+		return err
+	})
+	it.probe = true
+	return &it, err
+}
+
+// extend renews the node's leases of the deliveries and returns which it has.
+func extend(ctx context.Context, db *sqldb.DB, node string, until time.Time, held []int64) (map[int64]bool, error) {
+	ours := make(map[int64]bool, len(held))
+	for part := range slices.Chunk(held, batchSize) {
+		var renewed []int64
+		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			args := append(ids(part), node, until)
+			n := len(args)
+			renewed, err = sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE deliveries SET lease_until = $%d
+				WHERE event_id IN (%s) AND node = $%d AND state < 2 RETURNING event_id`, n, marks(1, n-2), n-1), args...)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("renew leases: %w", err)
+		}
+		for _, id := range renewed {
+			ours[id] = true
+		}
+	}
+	return ours, nil
+}
+
+// release ends the node's leases of deliveries that it gives back without a
+// counted attempt, and those that were called back from it.
+func release(ctx context.Context, db *sqldb.DB, node string, back []int64) error {
+	for part := range slices.Chunk(back, batchSize) {
+		err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			args := append(ids(part), node)
+			n := len(args)
+			tx.Queue(fmt.Sprintf(`UPDATE deliveries SET node = '', lease_until = 0
+				WHERE event_id IN (%s) AND state < 2 AND (node = $%d OR node = '')`, marks(1, n-1), n), args...)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("give back deliveries: %w", err)
+		}
+	}
+	return nil
+}
+
+// handBack ends the leases of the node, or of all nodes for "", without a
+// counted attempt.
+func handBack(ctx context.Context, db *sqldb.DB, node string) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE deliveries SET node = '', lease_until = 0 WHERE state = 1 AND lease_until <> 0 AND (node = $1 OR $1 = '')`, node)
+		return nil
+	})
+}
+
+// marks writes n placeholders from $first on.
+func marks(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(first + i))
+	}
+	return b.String()
+}
+
+// tuples writes n groups of so many placeholders from $first on, as numbers.
+func tuples(first, n, of int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("(CAST($")
+		b.WriteString(strings.ReplaceAll(marks(first+i*of, of)[1:], ", $", " AS bigint), CAST($"))
+		b.WriteString(" AS bigint))")
+	}
+	return b.String()
+}
+
+// ids makes arguments of a list of ids, filled up to one of a few lengths with an
+// id that nothing has, so that few statements are prepared.
+func ids(list []int64) []any {
+	size := 1
+	for size < len(list) {
+		size *= 4
+	}
+	args := make([]any, size, size+4)
+	for i := range args {
+		args[i] = int64(0)
+		if i < len(list) {
+			args[i] = list[i]
+		}
+	}
+	return args
+}

@@ -1,0 +1,51 @@
+package webhook_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// cpu is how much processor time this process has used, and the PostgreSQL
+// beside it as script/with-postgres starts one, as far as the system tells.
+func cpu() time.Duration {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano()+r.Stime.Nano()) + serverCPU()
+}
+
+func serverCPU() time.Duration {
+	u, err := url.Parse(os.Getenv(sqldbtest.Variable))
+	if err != nil {
+		return 0
+	}
+	text, err := os.ReadFile(filepath.Join(u.Query().Get("host"), "data", "postmaster.pid"))
+	if err != nil {
+		return 0
+	}
+	postmaster, _, _ := strings.Cut(string(text), "\n")
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var ticks int64
+	for _, file := range stats {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if f := strings.Fields(rest); len(f) > 12 && f[1] == postmaster {
+			user, _ := strconv.ParseInt(f[11], 10, 64)
+			system, _ := strconv.ParseInt(f[12], 10, 64)
+			ticks += user + system
+		}
+	}
+	const perSecond = 100 // USER_HZ, the same on every Linux
+	return time.Duration(ticks) * time.Second / perSecond
+}

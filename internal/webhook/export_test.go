@@ -1,0 +1,163 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/sqldb"
+)
+
+// What tests of the inside use. A dispatcher that is not run can be stepped: it
+// does what it does by itself otherwise, when the test says so.
+
+// Begin makes a dispatcher that is not run take deliveries.
+func (d *Dispatcher) Begin(ctx context.Context) error { return d.start(ctx) }
+
+// Round does one round.
+func (d *Dispatcher) Round(ctx context.Context) error { return d.round(ctx) }
+
+// Search does one round over everything that is due.
+func (d *Dispatcher) Search(ctx context.Context) error {
+	d.nudge()
+	return d.round(ctx)
+}
+
+// Record records the answers there are and returns how many.
+func (d *Dispatcher) Record() int {
+	d.mu.Lock()
+	batch := d.answers
+	d.answers = nil
+	d.mu.Unlock()
+	if len(batch) > 0 {
+		d.persist(batch, false)
+	}
+	return len(batch)
+}
+
+// RecordAgain records the answers there are twice, as when it is not known
+// whether the first time was committed.
+func (d *Dispatcher) RecordAgain() error {
+	d.mu.Lock()
+	batch := d.answers
+	d.answers = nil
+	d.mu.Unlock()
+	if err := d.record(batch, false); err != nil {
+		return err
+	}
+	return d.record(batch, true)
+}
+
+// Step does all there is to do at this time.
+func (d *Dispatcher) Step(ctx context.Context) error {
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := d.round(ctx); err != nil {
+			return err
+		}
+		d.flying.Wait()
+		d.mu.Lock()
+		busy := len(d.wants) > 0 || d.search
+		d.mu.Unlock()
+		if d.Record() == 0 && !busy {
+			return nil
+		}
+	}
+}
+
+// Renew renews leases; Refresh looks at endpoints.
+func (d *Dispatcher) Renew(ctx context.Context) error { return d.renew(ctx) }
+
+// Refresh looks at endpoints anew.
+func (d *Dispatcher) Refresh(ctx context.Context) { d.refresh(ctx) }
+
+// Landed waits until nothing is in flight.
+func (d *Dispatcher) Landed() { d.flying.Wait() }
+
+// Node is the dispatcher's name on its leases.
+func (d *Dispatcher) Node() string { return d.node }
+
+// Limit sets other bounds over all lanes.
+func (d *Dispatcher) Limit(inFlight, held, unrecorded int) {
+	d.limits = limits{inFlight: inFlight, held: held, unrecorded: unrecorded}
+}
+
+// DrainIn sets how long requests in flight have at the end.
+func (d *Dispatcher) DrainIn(t time.Duration) { d.drain = t }
+
+// Stop makes the dispatcher take nothing more.
+func (d *Dispatcher) Stop() {
+	d.mu.Lock()
+	d.stopping = true
+	d.mu.Unlock()
+}
+
+// Width is how many requests to a partner may be in flight.
+func (d *Dispatcher) Width(partnerID int64) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return int(d.lane(partnerID).width)
+}
+
+// Counts is how many deliveries are in memory, in flight, and wait to be
+// recorded.
+func (d *Dispatcher) Counts() (held, inFlight, unrecorded int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.held), d.inFlight, d.unrecorded
+}
+
+// Lanes is how many lanes there are.
+func (d *Dispatcher) Lanes() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.lanes)
+}
+
+// Next is the schedule's rule.
+func (s Schedule) Next(n int, retryAfter time.Duration, random float64) (time.Duration, bool) {
+	return s.next(n, retryAfter, random)
+}
+
+// Adapt is how wide a lane is after an answer.
+func Adapt(width float64, inFlight int, ok bool, took time.Duration) float64 {
+	l := &lane{width: width, inFlight: inFlight}
+	l.adapt(ok, took)
+	return l.width
+}
+
+// The bounds of a lane, and the times of a lease.
+const (
+	LaneStart  = laneStart
+	LaneMost   = laneMost
+	LaneSlow   = laneSlow
+	Slow       = slow
+	LeaseTime  = leaseTime
+	LeaseSpare = leaseSpare
+	RenewEvery = renewEvery
+	ClockSkew  = clockSkew
+	FreshFor   = freshFor
+	ClosedFor  = closedFor
+	UsedFor    = usedFor
+)
+
+// Cut ends the requests in flight.
+func (d *Dispatcher) Cut() {
+	d.Stop()
+	d.cut()
+	d.flying.Wait()
+}
+
+// RedeliverIn is Redeliver in a transaction of the caller's.
+func (o *Outbox) RedeliverIn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID, eventID int64) error {
+	return o.redeliver(ctx, tx, by, partnerID, eventID)
+}
+
+// LeaseIn leases a delivery in a transaction of the caller's, who has found it to
+// be the head of its license, and returns whether that was right.
+func (d *Dispatcher) LeaseIn(ctx context.Context, tx *sqldb.Tx, eventID int64) (bool, error) {
+	items, err := lease(ctx, tx, d.node, d.Now(), []*item{{eventID: eventID}})
+	return len(items) == 1, err
+}

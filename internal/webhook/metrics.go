@@ -1,0 +1,89 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"claviger/internal/sqldb"
+)
+
+// Metrics counts attempts and, when asked, what waits.
+type Metrics struct {
+	attempts *prometheus.CounterVec
+	duration prometheus.Histogram
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(r prometheus.Registerer, db *sqldb.DB, now func() time.Time) *Metrics {
+	m := &Metrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "claviger_webhook_attempts_total", Help: "Attempts to deliver an event, by outcome.",
+		}, []string{"outcome"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "claviger_webhook_attempt_seconds", Help: "How long partners took to answer.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+	}
+	r.MustRegister(m.attempts, m.duration, &queue{db: db, now: now})
+	return m
+}
+
+// attempt counts one. A nil Metrics counts nothing.
+func (m *Metrics) attempt(outcome string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.attempts.WithLabelValues(outcome).Inc()
+	m.duration.Observe(took.Seconds())
+}
+
+// queue tells at each scrape how many deliveries are in each state and how long
+// the oldest has been there.
+type queue struct {
+	db  *sqldb.DB
+	now func() time.Time
+}
+
+var (
+	depthDesc = prometheus.NewDesc("claviger_webhook_deliveries", "Deliveries that wait, by state: due, later (a retry or behind one), parked, exhausted.", []string{"state"}, nil)
+	ageDesc   = prometheus.NewDesc("claviger_webhook_oldest_seconds", "Age of the oldest delivery that waits, by state.", []string{"state"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (q *queue) Describe(ch chan<- *prometheus.Desc) { ch <- depthDesc; ch <- ageDesc }
+
+// scrapeTime bounds what a scrape may ask of the database.
+const scrapeTime = 2 * time.Second
+
+// Collect implements prometheus.Collector. A database that does not answer
+// leaves the figures out; that it does not is told elsewhere.
+func (q *queue) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	type row struct {
+		state  string
+		n      int64
+		oldest time.Time
+	}
+	rows, err := sqldb.All(ctx, q.db, func(r *sqldb.Row, v *row) error { return r.Scan(&v.state, &v.n, &v.oldest) },
+		`SELECT CASE WHEN e.parked_at <> 0 THEN 'parked' WHEN d.due_at <= $1 THEN 'due' ELSE 'later' END AS s, count(*), min(d.created_at)
+		FROM deliveries AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.state = 1 GROUP BY s
+		UNION ALL SELECT 'exhausted', count(*), coalesce(min(created_at), 0) FROM deliveries WHERE state = 3`, q.now())
+	if err != nil {
+		return
+	}
+	seen := map[string]row{}
+	for _, r := range rows {
+		seen[r.state] = r
+	}
+	for _, state := range []string{"due", "later", "parked", "exhausted"} {
+		r, age := seen[state], 0.0
+		if r.n > 0 {
+			age = q.now().Sub(r.oldest).Seconds()
+		}
+		ch <- prometheus.MustNewConstMetric(depthDesc, prometheus.GaugeValue, float64(r.n), state)
+		ch <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, age, state)
+	}
+}

@@ -1,0 +1,279 @@
+package webhook_test
+
+import (
+	"testing"
+	"time"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// parked is whether the partner's endpoint is.
+func (r *rig) parked(partnerID int64) bool {
+	r.Helper()
+	return r.count(`SELECT count(*) FROM endpoints WHERE partner_id = $1 AND parked_at <> 0`, partnerID) == 1
+}
+
+// hourly tries events again every hour, for ever.
+var hourly = webhook.Schedule{
+	time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour,
+}
+
+func TestParking(t *testing.T) {
+	// An act is what the endpoint answers to an event of a license of its own,
+	// some time after the act before.
+	type act struct {
+		after  time.Duration
+		status int
+	}
+	const m = time.Minute
+	for name, c := range map[string]struct {
+		acts []act
+		want bool
+	}{
+		"five failures over an hour":           {[]act{{0, 500}, {m, 500}, {m, 500}, {m, 500}, {57 * m, 500}}, true},
+		"five failures, not yet an hour":       {[]act{{0, 500}, {m, 500}, {m, 500}, {m, 500}, {56 * m, 500}}, false},
+		"four failures over days":              {[]act{{0, 500}, {3 * time.Hour, 500}, {9 * time.Hour, 500}, {99 * time.Hour, 500}}, false},
+		"a success in between":                 {[]act{{0, 500}, {m, 500}, {m, 500}, {m, 500}, {m, 200}, {m, 500}, {m, 500}, {50 * m, 500}, {m, 500}, {m, 500}}, false},
+		"a success in between, then an hour":   {[]act{{0, 500}, {m, 200}, {m, 500}, {m, 500}, {m, 500}, {m, 500}, {57 * m, 500}}, true},
+		"failures of every sort count":         {[]act{{0, 301}, {m, 404}, {m, 500}, {m, 429}, {57 * m, 503}}, true},
+		"gone parks at once":                   {[]act{{0, 410}}, true},
+		"a success opens what gone closed":     {[]act{{0, 410}, {5 * m, 200}}, false},
+		"failures long after the last attempt": {[]act{{0, 500}, {0, 500}, {0, 500}, {0, 500}, {24 * time.Hour, 500}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := steppedRig(t)
+			e := &endpoint{TB: t}
+			r.partner(1, e.ServeHTTP)
+			out := r.stepped(settings{schedule: webhook.Schedule{1000 * time.Hour}, parkAfter: time.Hour, probeEvery: 5 * m})
+			for i, a := range c.acts {
+				r.clock.step(a.after)
+				e.answer(a.status)
+				r.license(1, int64(i+1))
+				r.event(out, int64(i+1))
+				r.step(out)
+			}
+			if got := r.parked(1); got != c.want {
+				t.Errorf("parked: %v, want %v; %v", got, c.want, r.record())
+			}
+		})
+	}
+}
+
+// park makes a rig with an endpoint that is parked since it answered 410 to
+// event 1 of license 1, and is broken; licenses 2 to n have two events each.
+func park(t *testing.T, n int64, s settings) (*rig, *endpoint, *webhook.Outbox) {
+	t.Helper()
+	r := steppedRig(t)
+	e := &endpoint{TB: t, all: 410}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1)
+	out := r.stepped(s)
+	r.event(out, 1)
+	r.step(out)
+	for l := int64(2); l <= n; l++ {
+		r.license(1, l)
+		r.event(out, l)
+		r.event(out, l)
+	}
+	e.answer(500)
+	e.taken()
+	return r, e, out
+}
+
+func TestAParkedEndpointGetsProbesOnly(t *testing.T) {
+	r, e, a := park(t, 3, settings{schedule: hourly, probeEvery: 5 * time.Minute})
+	b := r.stepped(settings{schedule: hourly, probeEvery: 5 * time.Minute})
+	// One each five minutes over all nodes, the head of one license after another.
+	for i, want := range []int64{1, 2, 4, 1, 2, 4, 1} {
+		r.clock.step(5*time.Minute - time.Second)
+		r.step(a, b)
+		same(t, "got before it is time", e.taken(), []int64{})
+		r.clock.step(time.Second)
+		if i%2 == 0 {
+			r.step(a, b)
+		} else {
+			r.step(b, a)
+		}
+		same(t, "probed with", e.taken(), []int64{want})
+	}
+	same(t, "states", r.states(), []string{"1 pending after 4", "2 pending after 2", "3 pending after 0", "4 pending after 2", "5 pending after 0"})
+}
+
+func TestProbesExhaustEvents(t *testing.T) {
+	r, e, out := park(t, 2, settings{schedule: webhook.Schedule{time.Hour}, probeEvery: time.Minute})
+	for range 6 {
+		r.clock.step(time.Minute)
+		r.step(out)
+	}
+	same(t, "probed with", e.taken(), []int64{1, 2, 2, 3, 3})
+	same(t, "states", r.states(), []string{"1 exhausted after 2", "2 exhausted after 2", "3 exhausted after 2"})
+	if !r.parked(1) {
+		t.Error("it is open")
+	}
+}
+
+// What waited for a later time is due when the endpoint is back, and goes out at
+// a ramp.
+func TestASuccessOpensAParkedEndpoint(t *testing.T) {
+	const n = 40
+	r, _, out := park(t, n, settings{schedule: webhook.Schedule{100 * time.Hour}, probeEvery: time.Minute})
+	g := newGate(t)
+	r.point(1, g.ServeHTTP)
+	out.Dispatcher.Forget(1)
+	r.clock.step(time.Minute)
+	r.round(out)
+	g.next().answer <- 200
+	out.Dispatcher.Landed()
+	out.Dispatcher.Record()
+	if r.parked(1) {
+		t.Fatal("it is still parked")
+	}
+	for _, w := range r.waits() {
+		if w[len(w)-2:] != "0s" {
+			t.Errorf("event %s", w)
+		}
+	}
+	// One, then two, then four…
+	for _, want := range []int{1, 2, 4, 8, 16} {
+		r.round(out)
+		callers := g.callers(want)
+		if _, inFlight, _ := out.Dispatcher.Counts(); inFlight != want {
+			t.Fatalf("%d in flight, want %d", inFlight, want)
+		}
+		for _, c := range callers {
+			c.answer <- 200
+		}
+	}
+	go func() {
+		for c := range g.arrived {
+			c.answer <- 200
+		}
+	}()
+	r.step(out)
+	close(g.arrived)
+	if n := r.open(); n != 0 {
+		t.Errorf("%d wait still", n)
+	}
+}
+
+// The dispatcher probes also when nothing is due yet.
+func TestProbesDoNotWaitForTheSchedule(t *testing.T) {
+	r, e, out := park(t, 1, settings{schedule: webhook.Schedule{100 * time.Hour}, probeEvery: time.Minute})
+	e.answer(200)
+	r.clock.step(time.Minute)
+	r.step(out)
+	same(t, "states", r.states(), []string{"1 delivered after 2"})
+}
+
+// One event that the partner never takes parks a quiet endpoint, and does not
+// keep others from it for longer than it takes to probe with them.
+func TestAPoisonedEventDoesNotParkForEver(t *testing.T) {
+	r := steppedRig(t)
+	e := &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1, 2, 3)
+	out := r.stepped(settings{schedule: hourly, probeEvery: 5 * time.Minute})
+	r.event(out, 2) // the poisoned one
+	e.answerTo(1, 500)
+	for range 5 {
+		r.step(out)
+		r.clock.step(time.Hour)
+	}
+	if !r.parked(1) {
+		t.Fatal("it is not parked")
+	}
+	e.taken()
+	r.event(out, 1)
+	r.event(out, 3)
+	for range 2 {
+		r.clock.step(5 * time.Minute)
+		r.step(out)
+	}
+	same(t, "states", r.states(), []string{"1 pending after 6", "2 delivered after 1", "3 delivered after 1"})
+	if r.parked(1) {
+		t.Error("it is parked")
+	}
+}
+
+// Deliveries in memory go back untried when the endpoint is parked.
+func TestParkingEmptiesTheLane(t *testing.T) {
+	r := steppedRig(t)
+	g := newGate(t)
+	r.partner(1, g.ServeHTTP)
+	out := r.stepped(settings{schedule: hourly})
+	for l := range int64(20) {
+		r.license(1, l+1)
+		r.event(out, l+1)
+	}
+	r.begin(out)
+	callers := g.callers(webhook.LaneStart)
+	callers[0].answer <- 410
+	r.until("answered", func() bool { return out.Dispatcher.Record() == 1 })
+	for _, c := range callers[1:] {
+		c.answer <- 500
+	}
+	out.Dispatcher.Landed()
+	out.Dispatcher.Record()
+	r.round(out)
+	g.nobody("to a parked endpoint")
+	if n := r.count(`SELECT sum(attempts) FROM deliveries`); n != webhook.LaneStart {
+		t.Errorf("%d attempts were counted, %d were made", n, webhook.LaneStart)
+	}
+	same(t, "leased", r.leased(), map[int64]string{})
+}
+
+func TestRedeliveryToAParkedEndpointProbesIt(t *testing.T) {
+	r, e, out := park(t, 3, settings{schedule: hourly, probeEvery: time.Hour})
+	if err := out.Redeliver(t.Context(), tester, 1, 4); err != nil {
+		t.Fatal(err)
+	}
+	r.step(out)
+	same(t, "probed with", e.taken(), []int64{4})
+	r.clock.step(59 * time.Minute)
+	r.step(out)
+	same(t, "got before it is time again", e.taken(), []int64{})
+	e.answer(200)
+	if _, err := out.RedeliverRange(t.Context(), tester, 1, start, start.Add(time.Hour), true); err != nil {
+		t.Fatal(err)
+	}
+	r.step(out)
+	if n := r.open(); n != 0 || r.parked(1) {
+		t.Errorf("%d wait, parked: %v", n, r.parked(1))
+	}
+}
+
+// Another URL is another endpoint.
+func TestRevive(t *testing.T) {
+	r, _, out := park(t, 3, settings{schedule: hourly, probeEvery: time.Hour})
+	e := &endpoint{TB: t}
+	r.point(1, e.ServeHTTP)
+	r.write(func(tx *sqldb.Tx) { out.Revive(tx, 1) })
+	if r.parked(1) {
+		t.Error("it is parked")
+	}
+	r.step(out)
+	if n := r.open(); n != 0 {
+		t.Errorf("%d wait: %v", n, r.waits())
+	}
+	if n := len(e.taken()); n != 5 {
+		t.Errorf("the new endpoint got %d of 5 events", n)
+	}
+}
+
+// Failures in a row begin anew after Revive, and what waits for a retry is due
+// also when the endpoint was not parked yet.
+func TestReviveBeforeParking(t *testing.T) {
+	r := steppedRig(t)
+	e := &endpoint{TB: t, all: 500}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1)
+	out := r.stepped(settings{schedule: hourly})
+	r.event(out, 1)
+	r.step(out)
+	r.write(func(tx *sqldb.Tx) { out.Revive(tx, 1) })
+	same(t, "waits", r.waits(), []string{"1 in 0s"})
+	if n := r.count(`SELECT failures FROM endpoints`); n != 0 {
+		t.Errorf("%d failures are counted", n)
+	}
+}

@@ -1,0 +1,265 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// state is where the attempt leaves its delivery.
+func (r *result) state() state {
+	switch {
+	case r.ok:
+		return delivered
+	case r.finished:
+		return exhausted
+	default:
+		return pending
+	}
+}
+
+// keepRecords records answers as they come, as many at once as wait, until no
+// more come.
+func (d *Dispatcher) keepRecords() {
+	for {
+		d.mu.Lock()
+		n := min(len(d.answers), batchSize)
+		batch := d.answers[:n:n]
+		d.answers = d.answers[n:]
+		closed := d.closed
+		d.mu.Unlock()
+		switch {
+		case n > 0:
+			d.persist(batch, false)
+		case closed:
+			return
+		default:
+			<-d.told
+		}
+	}
+}
+
+// persist records a batch, and does not give up while there is hope: an answer
+// that is not recorded is a delivery made twice. While the database cannot be
+// written, it waits. What cannot be written though the database can is tried in
+// halves, down to the one answer that is at fault, which then sheds what may be
+// the reason: one must not hold up all others.
+func (d *Dispatcher) persist(batch []*result, again bool) {
+	const doing = "record the answers to webhooks"
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := d.record(batch, again)
+		if err == nil {
+			d.note(d.books, doing, nil)
+			d.settle(batch)
+			return
+		}
+		again = true
+		switch {
+		case d.books.Err() != nil: // the leases run out, and the events are sent again
+			return
+		case sqldb.IsAway(err) || d.writable(batch[0]) != nil:
+			d.note(d.books, doing, err)
+			select {
+			case <-time.After(pause):
+			case <-d.books.Done():
+			}
+		case len(batch) > 1:
+			half := len(batch) / 2
+			d.persist(batch[:half], true)
+			d.persist(batch[half:], true)
+			return
+		case !batch[0].shed():
+			d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].eventID, "error", err)
+			d.settle(nil, batch...)
+			return
+		}
+	}
+}
+
+// writable is whether the database takes a write that changes nothing.
+func (d *Dispatcher) writable(r *result) error {
+	ctx, cancel := context.WithTimeout(d.books, askTime)
+	defer cancel()
+	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE deliveries SET updated_at = updated_at WHERE event_id = $1`, r.eventID)
+		return nil
+	})
+}
+
+// shed drops from an answer that the database does not take first the texts that
+// came from outside, then the public record as such: the delivery matters more.
+// False means that nothing is left to drop.
+func (r *result) shed() bool {
+	r.bare++
+	if r.bare == 1 {
+		r.header, r.answer = "", "The answer could not be stored."
+	}
+	return r.bare <= 2
+}
+
+// settle lets go of answers that are on record, or given up, and goes on.
+func (d *Dispatcher) settle(recorded []*result, given ...*result) {
+	d.mu.Lock()
+	for _, r := range slices.Concat(recorded, given) {
+		delete(d.held, r.eventID)
+		d.unrecorded--
+	}
+	d.pump()
+	d.mu.Unlock()
+	for _, r := range recorded {
+		d.tell(r)
+	}
+}
+
+// record writes a batch of results in one transaction: each attempt, where it
+// leaves its delivery, how the endpoint fares, and what this sets free: the next
+// event of each license that is settled is leased to the node and taken on. The
+// transaction of one recorded again may have been committed the time before.
+func (d *Dispatcher) record(batch []*result, again bool) error {
+	ctx, cancel := context.WithTimeout(d.books, askTime)
+	defer cancel()
+	now := d.Now()
+	var next []*item
+	var news *fortunes
+	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		fresh := batch
+		if again {
+			var err error
+			if fresh, err = missing(ctx, tx, batch); err != nil {
+				return err
+			}
+		}
+		recordAttempts(tx, fresh, now)
+		moveDeliveries(tx, d.node, batch, now)
+		news = d.fare(tx, fresh, now)
+		next = nil
+		if licenses := settled(batch); len(licenses) > 0 {
+			var err error
+			next, err = claimNext(ctx, tx, d.node, now, licenses)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record %d attempts: %w", len(batch), err)
+	}
+	d.apply(ctx, news)
+	d.accept(next...)
+	return nil
+}
+
+// settled is the licenses whose head came to its end.
+func settled(batch []*result) []int64 {
+	var licenses []int64
+	for _, r := range batch {
+		if r.finished {
+			licenses = append(licenses, r.licenseID)
+		}
+	}
+	return licenses
+}
+
+// missing returns the attempts that are not on record.
+func missing(ctx context.Context, tx *sqldb.Tx, batch []*result) ([]*result, error) {
+	type attempt struct {
+		event int64
+		at    int64
+	}
+	events := make([]int64, len(batch))
+	for i, r := range batch {
+		events[i] = r.eventID
+	}
+	args := ids(events)
+	there, err := sqldb.All(ctx, tx, func(r *sqldb.Row, a *attempt) error { return r.Scan(&a.event, &a.at) },
+		`SELECT event_id, created_at FROM webhook_responses WHERE event_id IN (`+marks(1, len(args))+`)`, args...)
+	if err != nil {
+		return nil, err
+	}
+	var list []*result
+	for _, r := range batch {
+		if !slices.Contains(there, attempt{r.eventID, r.at.UnixNano()}) {
+			list = append(list, r)
+		}
+	}
+	return list, nil
+}
+
+// rows cuts a batch into runs of a few lengths, so that few statements are
+// prepared, and calls f with each.
+func rows(batch []*result, f func([]*result)) {
+	for len(batch) > 0 {
+		n := 1
+		for n*4 <= len(batch) && n < batchSize {
+			n *= 4
+		}
+		f(batch[:n])
+		batch = batch[n:]
+	}
+}
+
+// recordAttempts writes the public record of each attempt.
+func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
+	const columns = 14
+	batch = slices.DeleteFunc(slices.Clone(batch), func(r *result) bool { return r.bare > 1 })
+	rows(batch, func(run []*result) {
+		args, values := make([]any, 0, columns*len(run)), make([]string, len(run))
+		for i, r := range run {
+			values[i] = "(" + marks(columns*i+1, columns) + ")"
+			args = append(args, r.eventID, r.partnerID, r.licenseID, r.licenseKey, r.kind, r.header, r.body, r.status, r.answer,
+				r.took.Milliseconds(), r.url, r.ok, r.at, now)
+		}
+		tx.Queue(`INSERT INTO webhook_responses (event_id, partner_id, license_id, license_key, kind, request_header, request_body,
+			response_status, response_body, response_time, url, success, created_at, updated_at) VALUES `+strings.Join(values, ", "), args...)
+	})
+}
+
+// moveDeliveries moves each delivery on, unless the node lost its lease and
+// another has it now. One that was called back stays open, but is free for that
+// from now on. What waits behind a failed event is put off with it, so that the
+// search for due deliveries does not meet it before.
+func moveDeliveries(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
+	var done, failed []int64
+	var other []*result
+	for _, r := range batch {
+		if r.ok {
+			done = append(done, r.eventID)
+		} else {
+			other = append(other, r)
+			failed = append(failed, r.eventID)
+		}
+	}
+	if len(done) > 0 {
+		args := append(ids(done), node, now)
+		n := len(args)
+		tx.Queue(fmt.Sprintf(`UPDATE deliveries SET state = CASE WHEN node = $%[2]d THEN 2 ELSE state END,
+				attempts = CASE WHEN node = $%[2]d THEN attempts + 1 ELSE attempts END, node = '', lease_until = 0, updated_at = $%[3]d
+			WHERE event_id IN (%[1]s) AND state < 2 AND (node = $%[2]d OR node = '')`, marks(1, n-2), n-1, n), args...)
+	}
+	moveFailed(tx, node, other, now)
+	if len(failed) > 0 {
+		args := ids(failed)
+		tx.Queue(`UPDATE deliveries SET due_at = h.due_at FROM deliveries AS h
+			WHERE h.event_id IN (`+marks(1, len(args))+`) AND h.state = 1
+				AND deliveries.license_id = h.license_id AND deliveries.state = 1
+				AND deliveries.event_id > h.event_id AND deliveries.due_at < h.due_at`, args...)
+	}
+}
+
+func moveFailed(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
+	const columns = 4
+	rows(batch, func(run []*result) {
+		args := []any{node, now}
+		for _, r := range run {
+			args = append(args, r.eventID, int(r.state()), r.attempts+1, r.due)
+		}
+		tx.Queue(`UPDATE deliveries SET state = CASE WHEN node = $1 THEN v.column2 ELSE state END,
+				attempts = CASE WHEN node = $1 THEN v.column3 ELSE attempts END,
+				due_at = CASE WHEN node = $1 THEN v.column4 ELSE due_at END, node = '', lease_until = 0, updated_at = $2
+			FROM (VALUES `+tuples(3, len(run), columns)+`) AS v
+			WHERE event_id = v.column1 AND state < 2 AND (node = $1 OR node = '')`, args...)
+	})
+}

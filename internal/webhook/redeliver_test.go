@@ -1,0 +1,276 @@
+package webhook_test
+
+import (
+	"testing"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
+)
+
+func TestRedeliver(t *testing.T) {
+	for name, c := range map[string]struct {
+		states []int
+		event  int64
+		want   []string
+	}{
+		"the newest of its license":      {[]int{2, 2, 2, 2}, 3, []string{"3 after 0"}},
+		"an older one brings the newest": {[]int{2, 2, 2, 2}, 1, []string{"1 after 0", "3 after 0"}},
+		"an exhausted one":               {[]int{2, 3, 3, 2}, 2, []string{"2 after 0", "3 after 0"}},
+		"one that waits keeps its count": {[]int{2, 2, 2, 1}, 4, []string{"4 after 5"}},
+		"so does the newest":             {[]int{2, 2, 1, 2}, 1, []string{"1 after 0", "3 after 5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := box(t)
+			settle(t, o, c.states...)
+			if err := o.Redeliver(t.Context(), tester, 1, c.event); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "due", due(t, o), c.want)
+		})
+	}
+}
+
+func TestRedeliverKnowsItsPartner(t *testing.T) {
+	o := box(t)
+	settle(t, o, 2, 2, 2, 2)
+	for _, c := range []struct {
+		partner, event int64
+		known          bool
+	}{{2, 1, false}, {1, 9, false}, {0, 9, false}, {0, 3, true}} {
+		err := o.Redeliver(t.Context(), tester, c.partner, c.event)
+		if fault.Is(err, "unknown_event") == c.known || err != nil && c.known {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	same(t, "due", due(t, o), []string{"3 after 0"})
+}
+
+func TestRedeliverRange(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to   time.Duration
+		onlyFailed bool
+		want       []string
+	}{
+		"all":                          {0, 24 * time.Hour, false, []string{"1 after 0", "2 after 0", "3 after 0", "4 after 0"}},
+		"half open":                    {2 * time.Hour, 3 * time.Hour, false, []string{"3 after 0"}},
+		"only failures":                {3 * time.Hour, 24 * time.Hour, true, []string{"4 after 0"}},
+		"the newest follows":           {0, time.Hour, false, []string{"1 after 0", "3 after 0"}},
+		"the newest follows a failure": {0, 24 * time.Hour, true, []string{"2 after 0", "3 after 0", "4 after 0"}},
+		"nothing to do":                {0, time.Hour, true, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := box(t)
+			settle(t, o, 2, 3, 2, 3)
+			n, err := o.RedeliverRange(t.Context(), tester, 1, start.Add(c.from), start.Add(c.to), c.onlyFailed)
+			if err != nil || int(n) != len(c.want) {
+				t.Errorf("%d, %v", n, err)
+			}
+			same(t, "due", due(t, o), c.want)
+		})
+	}
+}
+
+// licenseOf is a rig whose one license has so many events, and its endpoint.
+func licenseOf(t *testing.T, events int) (*rig, *endpoint, *webhook.Outbox) {
+	t.Helper()
+	r := steppedRig(t)
+	e := &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1)
+	for range events {
+		r.event(r.out, 1)
+	}
+	return r, e, r.stepped(settings{schedule: webhook.Schedule{time.Hour, time.Hour}})
+}
+
+func (r *rig) redeliver(out *webhook.Outbox, id int64) {
+	r.Helper()
+	if err := out.Redeliver(r.Context(), tester, 1, id); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// No partner is left in the past: the newest comes right after.
+func TestTheNewestFollowsARedelivery(t *testing.T) {
+	r, e, out := licenseOf(t, 4)
+	r.step(out)
+	e.taken()
+	r.redeliver(out, 2)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{2, 4})
+}
+
+// What waits behind the redelivered event, for an attempt of its own, does not
+// wait any longer.
+func TestRedeliveryDoesNotWaitForRetries(t *testing.T) {
+	r, e, out := licenseOf(t, 3)
+	e.answerTo(3, 500)
+	r.step(out)
+	e.taken()
+	same(t, "waits", r.waits(), []string{"3 in 1h0m0s"})
+	r.redeliver(out, 1)
+	e.answer(200)
+	e.answerTo(3, 200)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{1, 3})
+	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1", "3 delivered after 2"})
+}
+
+// Redelivering what waits sends it now, and what is before it first.
+func TestRedeliveringWhatWaitsMakesItDue(t *testing.T) {
+	r, e, out := licenseOf(t, 3)
+	e.answerTo(2, 500)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{1, 2})
+	e.answerTo(2, 200)
+	r.redeliver(out, 3)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{2, 3})
+	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 2", "3 delivered after 1"})
+}
+
+// An event that is reopened while the newest is under way waits for that, and
+// the newest is sent once more after it.
+func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
+	for name, status := range map[string]int{"which succeeds": 200, "which fails": 500} {
+		t.Run(name, func(t *testing.T) {
+			r, e, out := licenseOf(t, 3)
+			e.answerTo(3, 500)
+			r.step(out)
+			g := newGate(t)
+			r.point(1, g.ServeHTTP)
+			r.clock.step(time.Hour)
+			out.Dispatcher.Forget(1)
+			r.round(out)
+			newest := g.next()
+			other := r.stepped(settings{})
+			r.redeliver(other, 1)
+			r.begin(other)
+			out.Dispatcher.Forget(1)
+			r.round(out)
+			g.nobody("while another of its license is in flight")
+			r.finish(out, status, newest)
+			if err := out.Dispatcher.Search(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			first := g.next()
+			same(t, "sent next", first.id, 1)
+			g.nobody("together with the event before it")
+			r.finish(out, 200, first)
+			last := g.next()
+			same(t, "sent last", last.id, 3)
+			r.finish(out, 200, last)
+			same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1", "3 delivered after 2"})
+			same(t, "leased", r.leased(), map[int64]string{})
+		})
+	}
+}
+
+// The same when the node that has it in flight dies: the lease runs out.
+func TestRedeliveryWhileTheNewestIsLost(t *testing.T) {
+	r, e, out := licenseOf(t, 2)
+	r.step(out)
+	e.taken()
+	r.event(r.out, 1)
+	r.write(func(tx *sqldb.Tx) {
+		tx.Queue(`UPDATE deliveries SET node = 'killed', lease_until = $1 WHERE event_id = 3`, start.Add(webhook.LeaseTime))
+	})
+	r.redeliver(out, 1)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{})
+	r.clock.step(webhook.LeaseTime)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{1, 3})
+}
+
+// An answer that is recorded while an earlier event is reopened does not set the
+// newest free.
+func TestARecordMeetsARedelivery(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nothing runs side by side")
+	}
+	r, e, out := licenseOf(t, 3)
+	r.step(out)
+	e.taken()
+	g := newGate(t)
+	r.point(1, g.ServeHTTP)
+	out.Dispatcher.Forget(1)
+	r.event(r.out, 1)
+	r.event(r.out, 1) // 4 and 5
+	r.begin(out)
+	g.next().answer <- 200
+	out.Dispatcher.Landed()
+	err := r.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		if err := out.RedeliverIn(t.Context(), tx, tester, 1, 1); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), `SELECT 1`) // so that all of it is sent
+		out.Dispatcher.Record()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "leased", r.leased(), map[int64]string{})
+	r.round(out)
+	first := g.next()
+	same(t, "sent next", first.id, 1)
+	r.finish(out, 200, first)
+	last := g.next()
+	same(t, "sent last", last.id, 5)
+	r.finish(out, 200, last)
+	same(t, "open", r.open(), 0)
+}
+
+// A claim that found the head of a license before an earlier event was reopened
+// looks again.
+func TestAClaimMeetsARedelivery(t *testing.T) {
+	r, _, out := licenseOf(t, 2)
+	r.write(func(tx *sqldb.Tx) {
+		for id, want := range map[int64]bool{1: true, 2: false} {
+			if got, err := out.Dispatcher.LeaseIn(t.Context(), tx, id); got != want || err != nil {
+				t.Errorf("event %d is leased: %v, %v", id, got, err)
+			}
+		}
+	})
+}
+
+// An event that comes while another is redelivered comes after it.
+func TestARedeliveryMeetsANewEvent(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nothing runs side by side")
+	}
+	r, e, out := licenseOf(t, 2)
+	r.write(func(tx *sqldb.Tx) {
+		tx.Queue(`INSERT INTO partner_counters (partner_id, turns, licenses, events, clock) VALUES (1, 0, 0, 0, 0)`)
+	})
+	r.step(out)
+	e.taken()
+	done := make(chan error, 1)
+	err := r.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		// Whoever writes an event holds the partner's ledger.
+		if _, err := tx.Exec(t.Context(), `UPDATE partner_counters SET turns = turns + 1`); err != nil {
+			return err
+		}
+		go func() { done <- out.Redeliver(t.Context(), tester, 1, 1) }()
+		r.until("the redelivery waits", func() bool {
+			return r.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
+		})
+		insertEvent(tx, out, notice(3, 1, 1, r.clock.now()))
+		return nil
+	})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Dispatcher.Landed()
+	r.step(out)
+	if ids := e.taken(); ids[len(ids)-1] != 3 {
+		t.Errorf("the endpoint got %v and is left in the past", ids)
+	}
+}

@@ -1,0 +1,117 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"claviger/internal/courier"
+)
+
+const (
+	maxAnswer = courier.MaxBody // of an answer that is recorded
+	maxHeader = 16 << 10        // of what was sent
+	maxURL    = 4 << 10
+	gone      = 410 // the endpoint asks to be left alone
+)
+
+// result is what came of one attempt.
+type result struct {
+	*item
+	at       time.Time // when the request was made
+	took     time.Duration
+	header   string // as sent
+	url      string
+	status   int // 0: no HTTP answer
+	answer   string
+	ok       bool
+	gone     bool          // 410
+	wait     time.Duration // until the next attempt, when there is one
+	due      time.Time     // of the next attempt
+	finished bool          // delivered, or no attempt is left
+	bare     int           // how much of it the database would not take; see shed
+}
+
+// send posts one delivery and says what came of it, or nil when it was cut off
+// because the dispatcher stops: that is no attempt.
+func (d *Dispatcher) send(ctx context.Context, it *item, e Endpoint) *result {
+	at, body := d.Now(), []byte(it.body)
+	header := courier.Signer{Brand: e.Brand, UserAgent: d.UserAgent}.Headers(it.eventID, it.attempts+1, at, e.Secrets, body)
+	r := &result{item: it, at: at, header: courier.Clean(courier.HeaderText(header), maxHeader), url: courier.Clean(e.URL, maxURL)}
+	answer, err := d.Client.Send(ctx, courier.Request{Method: "POST", URL: e.URL, Header: header, Body: body})
+	r.took = answer.Took
+	var after time.Duration
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
+	case err != nil:
+		r.answer = courier.Clean(courier.Explain(err), maxAnswer) // it may quote what was sent to us
+	default:
+		r.status, r.answer = answer.Status, courier.Clean(answer.Body, maxAnswer)
+		r.ok, _ = courier.Delivered(answer.Status, answer.Body, e.Strict)
+		r.gone = answer.Status == gone
+		after = courier.RetryAfter(answer.Header, at)
+	}
+	if r.ok {
+		r.finished = true
+		return r
+	}
+	wait, again := d.Schedule.next(it.attempts+1, after, d.Random())
+	r.wait, r.due, r.finished = wait, d.Now().Add(wait), !again
+	return r
+}
+
+// tell writes the line of an attempt that is on record, counts it, and sees to
+// the next.
+func (d *Dispatcher) tell(r *result) {
+	outcome := r.outcome()
+	d.Metrics.attempt(outcome, r.took)
+	if d.Log.Enabled(context.Background(), slog.LevelInfo) {
+		attrs := make([]slog.Attr, 0, 12)
+		attrs = append(attrs,
+			slog.Int64("event_id", r.eventID), slog.Int64("partner_id", r.partnerID), slog.String("license_key", r.licenseKey),
+			slog.Int("attempt", r.attempts+1), slog.Int("of", len(d.Schedule)+1), slog.String("outcome", outcome),
+			slog.Int("status", r.status), slog.Float64("duration_ms", float64(r.took.Microseconds())/1000))
+		if r.probe {
+			attrs = append(attrs, slog.Bool("probe", true))
+		}
+		if !r.ok {
+			attrs = append(attrs, slog.String("cause", r.cause()))
+		}
+		if !r.finished {
+			attrs = append(attrs, slog.Duration("next_in", r.wait), slog.Time("next_at", r.due))
+		}
+		d.Log.LogAttrs(context.Background(), slog.LevelInfo, "webhook attempt", attrs...)
+	}
+	if !r.finished {
+		d.remind(r.wait)
+	}
+}
+
+// outcome is the attempt in one word, for the line and the metrics.
+func (r *result) outcome() string {
+	switch {
+	case r.ok:
+		return "delivered"
+	case r.finished:
+		return "exhausted"
+	case r.status == 0:
+		return "unreachable"
+	case r.status >= 200 && r.status < 300:
+		return "refused" // success: false, or not what a strict partner must say
+	default:
+		return "failed"
+	}
+}
+
+// cause says in words what a failed attempt met; it quotes nothing of an answer.
+func (r *result) cause() string {
+	_, why := courier.Delivered(r.status, "", false)
+	switch {
+	case r.status == 0:
+		return r.answer
+	case why == "":
+		return "it answered with a 2xx that does not say success"
+	}
+	return why
+}

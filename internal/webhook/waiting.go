@@ -1,0 +1,35 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/outage"
+	"claviger/internal/sqldb"
+)
+
+// Waiting tells what waits for a partner, for the mails to its contacts.
+func (o *Outbox) Waiting(ctx context.Context, partnerID int64) (outage.Counts, error) {
+	var c outage.Counts
+	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		open := sqldb.Ask(tx, func(r *sqldb.Row, c *outage.Counts) error { return r.Scan(&c.Waiting, &c.Oldest) },
+			`SELECT count(*), coalesce(min(created_at), 0) FROM deliveries WHERE partner_id = $1 AND state = 1`, partnerID)
+		parked := sqldb.Ask(tx, sqldb.Value[time.Time], `SELECT parked_at FROM endpoints WHERE partner_id = $1`, partnerID)
+		var err error
+		if c, err = open.One(ctx); err != nil {
+			return err
+		}
+		at, err := parked.One(ctx)
+		if errors.Is(err, sqldb.ErrNone) {
+			return nil // it never failed
+		}
+		c.Parked = !at.IsZero()
+		return err
+	})
+	if err != nil {
+		return outage.Counts{}, fmt.Errorf("count what waits for partner %d: %w", partnerID, err)
+	}
+	return c, nil
+}
