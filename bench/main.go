@@ -48,6 +48,7 @@ var cases = []struct {
 	{"lists", (*bench).lists},
 	{"pages", (*bench).pages},
 	{"purchases", (*bench).purchases},
+	{"delivery", (*bench).delivery},
 	{"footprint", (*bench).footprint},
 }
 

@@ -25,9 +25,9 @@ type view struct {
 	read   func(context.Context, page.Page) (int, error) // from the room; returns how many came
 }
 
-// views are the lists of a market. A list of 600,000 has no page 10,000 of 100:
+// views are the lists of a market, each with a page as deep as asked. A list of 600,000 has no page 10,000 of 100:
 // there the last one is taken, and page 10,000 of 50.
-func views(db *sqldb.DB, m seed.Market) []view {
+func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 	licenses := func(s event.Status) func(context.Context, page.Page) (int, error) {
 		return func(ctx context.Context, p page.Page) (int, error) {
 			list, err := (&license.Registry{DB: db}).List(ctx, m.Partners[0], license.Filter{Status: s}, p)
@@ -41,7 +41,6 @@ func views(db *sqldb.DB, m seed.Market) []view {
 		}
 	}
 	flat, filtered := figure.AtMost(1.2, ""), figure.AtMost(2, "")
-	deep := m.Licenses / 100 // page 10,000 of a million
 	return []view{
 		{"licenses", "/v2/licenses?", 100, deep, flat, licenses(0)},
 		{"licenses, status=active", "/v2/licenses?status=active&", 100, m.Active / 100, filtered, licenses(event.Active)},
@@ -74,7 +73,7 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 	}
 	defer client.Close()
 
-	for _, v := range views(db, market) {
+	for _, v := range views(db, market, b.licenses/100) {
 		err := b.depth(v.title("room"), store, v, func(p page.Page) error {
 			n, err := v.read(ctx, p)
 			if err == nil && int64(n) != p.Limit {

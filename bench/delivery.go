@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"claviger/bench/internal/figure"
+	"claviger/bench/internal/meter"
+	"claviger/bench/internal/seed"
+	"claviger/internal/app"
+	"claviger/internal/audit"
+	"claviger/internal/courier"
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// stored is how many events wait when the dispatcher starts, and lane how many
+// requests the bare client has in flight.
+const (
+	stored = 20_000
+	lane   = 64
+)
+
+// post is a database whose events go to endpoints of the benchmark's own.
+type post struct {
+	db       *sqldb.DB
+	partners []int64
+	arrived  func(partner int, body []byte) // what an endpoint does with a request
+	servers  []*httptest.Server
+	urls     map[int64]string
+	secrets  courier.Secrets
+}
+
+// delivery measures how fast stored events are delivered and recorded, against a
+// client that posts the same bytes and records nothing; how soon a new event
+// arrives; and whether a partner that hangs holds up another.
+func (b *bench) delivery(ctx context.Context, store seed.Store) error {
+	for _, endpoints := range []int{1, 20} {
+		if err := b.drain(ctx, store, endpoints); err != nil {
+			return err
+		}
+	}
+	return errors.Join(b.latency(ctx, store, false), b.latency(ctx, store, true))
+}
+
+func openPost(ctx context.Context, store seed.Store, name string, endpoints int) (*post, error) {
+	url, err := store.Empty(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &post{urls: map[int64]string{}, secrets: courier.NewSecrets(secret.MakeWebhook())}
+	if p.db, err = sqldb.Open(ctx, url, sqldb.Options{}); err != nil {
+		return nil, err
+	}
+	if p.partners, err = seed.Partners(ctx, p.db, endpoints); err != nil {
+		return nil, err
+	}
+	for i, id := range p.partners {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if p.arrived != nil {
+				p.arrived(i, body)
+			}
+			_, _ = w.Write([]byte(`{"success":true}`))
+		}))
+		p.servers = append(p.servers, s)
+		p.urls[id] = s.URL
+	}
+	return p, nil
+}
+
+func (p *post) close() error {
+	for _, s := range p.servers {
+		s.Close()
+	}
+	return p.db.Close()
+}
+
+// buy sells licenses of a partner; with an outbox their events go out at once.
+func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quantity int) error {
+	r := &license.Registry{DB: p.db, Now: app.Now, Events: &event.Log{DB: p.db, Outbox: out}}
+	_, err := r.Purchase(ctx, audit.System("bench"), license.Purchase{PartnerID: partner, Tier: 1, Quantity: quantity},
+		func(license.Sale) []byte { return nil })
+	return err
+}
+
+// run starts a dispatcher; stop ends it.
+func (p *post) run(store seed.Store) (out *webhook.Outbox, stop func() error) {
+	client := courier.New(courier.Options{AllowPrivate: true})
+	d := (&webhook.Dispatcher{
+		DB: p.db, Now: app.Now, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Client: client, UserAgent: "bench",
+		Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour, Alone: store.Server == "",
+		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
+			return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
+		},
+	}).Prepare()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	return &webhook.Outbox{DB: p.db, Now: app.Now, Dispatcher: d}, func() error {
+		cancel()
+		err := <-ended
+		client.Close()
+		return err
+	}
+}
+
+func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) error {
+	p, err := openPost(ctx, store, "delivery", endpoints)
+	if err != nil {
+		return err
+	}
+	defer p.close() //nolint:errcheck // what matters was read
+	for i := range stored / 100 {
+		if err := p.buy(ctx, nil, p.partners[i%endpoints], 100); err != nil {
+			return err
+		}
+	}
+	bodies, err := sqldb.All(ctx, p.db, sqldb.Value[string], `SELECT body FROM deliveries`)
+	if err != nil {
+		return err
+	}
+	ours := func() (float64, error) { return p.deliver(ctx, store) }
+	bare := func() (float64, error) { return p.bare(ctx, bodies) }
+	noise := meter.Listen()
+	rounds, err := figure.Turns(min(b.rounds, 5), ours, bare)
+	if err != nil {
+		return err
+	}
+	b.add(figure.Compare(fmt.Sprintf("delivery: %s stored events to %d endpoints, recorded", thousands(stored), endpoints),
+		store.Name(), rounds, perSecond, figure.AtLeast(0.6, ""), noise.Share()))
+	return nil
+}
+
+// deliver makes all events due again and waits until all are recorded.
+func (p *post) deliver(ctx context.Context, store seed.Store) (float64, error) {
+	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE deliveries SET state = 1, attempts = 0, due_at = 1, node = '', lease_until = 0`)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	_, stop := p.run(store)
+	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
+		// As cheap a question as there is: it is asked beside what it measures.
+		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE state = 1 LIMIT 1) AS w`)
+		if err != nil {
+			return 0, errors.Join(err, stop())
+		}
+	}
+	took := time.Since(start)
+	return stored / took.Seconds(), stop()
+}
+
+// bare posts the same bytes to the same endpoints and records nothing.
+func (p *post) bare(ctx context.Context, bodies []string) (float64, error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: lane}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	var next atomic.Int64
+	var failed error
+	var once sync.Once
+	var wg sync.WaitGroup
+	start := time.Now()
+	for range lane {
+		wg.Go(func() {
+			for n := next.Add(1); n <= stored; n = next.Add(1) {
+				url := p.servers[int(n)%len(p.servers)].URL
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader([]byte(bodies[n-1])))
+				if err == nil {
+					err = drop(client.Do(req))
+				}
+				if err != nil {
+					once.Do(func() { failed = err })
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return stored / time.Since(start).Seconds(), failed
+}
+
+func drop(resp *http.Response, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
+}
+
+// latency measures the time from the call that sells to the request that tells
+// of it, at twenty a second; with hanging, beside a partner that does not answer
+// and has a thousand events waiting.
+func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) error {
+	p, err := openPost(ctx, store, "latency", 2)
+	if err != nil {
+		return err
+	}
+	defer p.close() //nolint:errcheck // what matters was read
+	arrivals, release := make(chan time.Time, 1), make(chan struct{})
+	p.arrived = func(partner int, _ []byte) {
+		if partner == 0 {
+			arrivals <- time.Now()
+		} else {
+			<-release
+		}
+	}
+	name, goal50, goal99 := "ingest to first delivery at 20/s", figure.AtMost(2, "ms"), figure.AtMost(10, "ms")
+	if hanging {
+		name, goal50, goal99 = "the same beside a partner that hangs with 1,000 queued", figure.Goal{}, figure.AtMost(20, "ms")
+		for range 10 {
+			if err := p.buy(ctx, nil, p.partners[1], 100); err != nil {
+				return err
+			}
+		}
+	}
+	out, stop := p.run(store)
+	noise := meter.Listen()
+	took, err := p.pace(ctx, out, arrivals)
+	close(release)
+	if err := errors.Join(err, stop()); err != nil {
+		return err
+	}
+	slices.Sort(took)
+	for _, q := range []struct {
+		name string
+		at   int
+		goal figure.Goal
+	}{{"p50", len(took) / 2, goal50}, {"p99", len(took) * 99 / 100, goal99}} {
+		b.add(figure.Row{
+			Case: name + ": " + q.name, Database: store.Name(), Ours: fmt.Sprintf("%d events", len(took)), Yardstick: "–",
+			Value: took[q.at], Shown: fmt.Sprintf("**%.2f ms**", took[q.at]), Goal: q.goal, Noise: noise.Share(),
+		})
+	}
+	return nil
+}
+
+// pace sells one license every 50 ms and returns how many milliseconds each took
+// to arrive; the first few make the lane known.
+func (p *post) pace(ctx context.Context, out *webhook.Outbox, arrivals <-chan time.Time) ([]float64, error) {
+	var took []float64
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for n := range 220 {
+		<-tick.C
+		start := time.Now()
+		if err := p.buy(ctx, out, p.partners[0], 1); err != nil {
+			return nil, err
+		}
+		at := <-arrivals
+		if n >= 20 {
+			took = append(took, float64(at.Sub(start).Microseconds())/1000)
+		}
+	}
+	return took, nil
+}
