@@ -36,6 +36,7 @@ const (
 
 // post is a database whose events go to endpoints of the benchmark's own.
 type post struct {
+	url      string
 	db       *sqldb.DB
 	partners []int64
 	arrived  func(partner int, body []byte) // what an endpoint does with a request
@@ -53,7 +54,7 @@ func (b *bench) delivery(ctx context.Context, store seed.Store) error {
 			return err
 		}
 	}
-	return errors.Join(b.latency(ctx, store, false), b.latency(ctx, store, true))
+	return errors.Join(b.latency(ctx, store, false), b.latency(ctx, store, true), b.sustained(ctx, store))
 }
 
 func openPost(ctx context.Context, store seed.Store, name string, endpoints int) (*post, error) {
@@ -61,7 +62,7 @@ func openPost(ctx context.Context, store seed.Store, name string, endpoints int)
 	if err != nil {
 		return nil, err
 	}
-	p := &post{urls: map[int64]string{}, secrets: courier.NewSecrets(secret.MakeWebhook())}
+	p := &post{url: url, urls: map[int64]string{}, secrets: courier.NewSecrets(secret.MakeWebhook())}
 	if p.db, err = sqldb.Open(ctx, url, sqldb.Options{}); err != nil {
 		return nil, err
 	}

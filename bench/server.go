@@ -81,7 +81,7 @@ func serveHouse(ctx context.Context, args []string) error {
 	}
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
-	cfg.SecretKey, cfg.RateLimit, cfg.DB = seed.SecretKey, 0, *url
+	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
 	cfg.Log = cfg.Logger(io.Discard)
 	db, err := sqldb.Open(ctx, *url, o)
 	if err != nil {
