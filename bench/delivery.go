@@ -54,7 +54,7 @@ func (b *bench) delivery(ctx context.Context, store seed.Store) error {
 			return err
 		}
 	}
-	return errors.Join(b.latency(ctx, store, false), b.latency(ctx, store, true), b.sustained(ctx, store))
+	return errors.Join(b.latency(ctx, store, false), b.latency(ctx, store, true))
 }
 
 func openPost(ctx context.Context, store seed.Store, name string, endpoints int) (*post, error) {

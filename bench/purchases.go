@@ -182,7 +182,8 @@ func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, goal
 		defer crowd.Close()
 		next := func(client int) []byte { return s.request(sc, client) }
 		if b.profile && i == 0 {
-			if err := b.profileSales(ctx, store, sc, house, crowd, next); err != nil {
+			name := strings.NewReplacer(" ", "-", ",", "").Replace("purchases-" + strings.ToLower(store.Name()) + "-" + sc.name)
+			if err := b.profileSales(ctx, name, house, crowd, next); err != nil {
 				return err
 			}
 		}
@@ -215,9 +216,9 @@ func (b *bench) sell(name string, store seed.Store, goal figure.Goal, ours, yard
 	return nil
 }
 
-func (b *bench) profileSales(ctx context.Context, store seed.Store, sc scene, house *server, crowd load.Crowd, next func(int) []byte) error {
+// profileSales sells for a while and profiles the server meanwhile.
+func (b *bench) profileSales(ctx context.Context, name string, house *server, crowd load.Crowd, next func(int) []byte) error {
 	taken := make(chan error)
-	name := strings.NewReplacer(" ", "-", ",", "").Replace("purchases-" + strings.ToLower(store.Name()) + "-" + sc.name)
 	go func() { taken <- b.profileOf(ctx, house, name, 5) }()
 	_, err := crowd.Rate(ctx, 6*time.Second, 201, next)
 	return firstOf(err, <-taken)

@@ -123,20 +123,23 @@ func (n *nowhere) Header() http.Header         { return n.header }
 func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (n *nowhere) WriteHeader(int)             {}
 
-// BenchmarkPurchase sells licenses of one partner to 16 clients at once.
+// BenchmarkPurchase sells licenses of one partner, or of 16, to 16 clients at once.
 func BenchmarkPurchase(b *testing.B) {
 	for _, c := range []struct {
-		name    string
-		options sqldb.Options
-		buyer   bool
+		name     string
+		options  sqldb.Options
+		partners int
+		buyer    bool
 	}{
-		{"ours", sqldb.Options{}, false},
-		{"ours-with-buyer", sqldb.Options{}, true},
-		{"yardstick", sqldb.Options{SingleCommits: true, RoundTrips: true}, false},
+		{"ours", sqldb.Options{}, 1, false},
+		{"ours-16-partners", sqldb.Options{}, 16, false},
+		{"ours-with-buyer", sqldb.Options{}, 1, true},
+		{"yardstick", sqldb.Options{SingleCommits: true, RoundTrips: true}, 1, false},
+		{"yardstick-16-partners", sqldb.Options{SingleCommits: true, RoundTrips: true}, 16, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			db := sqldbtest.OpenWith(b, sqldbtest.URL(b), c.options)
-			partners, err := seed.Partners(b.Context(), db, 1)
+			partners, err := seed.Partners(b.Context(), db, c.partners)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -148,7 +151,8 @@ func BenchmarkPurchase(b *testing.B) {
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					order := license.Purchase{PartnerID: partners[0], Tier: 1, Quantity: 1, ExternalID: fmt.Sprint(n.Add(1))}
+					i := n.Add(1)
+					order := license.Purchase{PartnerID: partners[i%int64(c.partners)], Tier: 1, Quantity: 1, ExternalID: fmt.Sprint(i)}
 					if c.buyer {
 						order.Buyer = &account.Person{Email: order.ExternalID + "@example.com"}
 					}

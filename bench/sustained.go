@@ -45,13 +45,22 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 	}
 	defer crowd.Close()
 	s := &shop{partners: p.partners}
+	next := func(client int) []byte { return s.request(scenes[0], client) }
+	if b.profile {
+		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), house, crowd, next); err != nil {
+			return err
+		}
+		for arrived.Load() < s.sold.Load() {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	pid := house.cmd.Process.Pid
 	var sold int64
 	used := meter.CPU(pid)
 	ours := func() (float64, error) {
 		before, begun := s.sold.Load(), time.Now()
 		arrived.Store(0)
-		_, err := crowd.Rate(ctx, 2*b.length, 201, func(client int) []byte { return s.request(scenes[0], client) })
+		_, err := crowd.Rate(ctx, 2*b.length, 201, next)
 		n := s.sold.Load() - before
 		for err == nil && arrived.Load() < n {
 			time.Sleep(time.Millisecond)
