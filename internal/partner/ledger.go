@@ -23,8 +23,7 @@ type Ledger struct {
 func Lock(tx *sqldb.Tx, partnerID int64) *sqldb.Answer[Ledger] {
 	return sqldb.Ask(tx, func(r *sqldb.Row, l *Ledger) error {
 		return r.Scan(&l.PartnerID, &l.Licenses, &l.Events, &l.clock)
-	}, `UPDATE partner_counters SET turns = turns + 1 WHERE partner_id = $1
-		RETURNING partner_id, licenses, events, clock`, partnerID)
+	}, `SELECT partner_id, licenses, events, clock FROM partner_counters WHERE partner_id = $1`+tx.ForUpdate(), partnerID)
 }
 
 // Stamp returns the time of this turn: now, or a little after the partner's
@@ -37,8 +36,9 @@ func (l *Ledger) Stamp(now time.Time) time.Time {
 	return now
 }
 
-// Save queues the ledger's new numbers.
+// Save queues the ledger's new numbers. Whoever changed a license calls it, also
+// when the numbers are the same: turns tells that what was read before is old.
 func (l *Ledger) Save(tx *sqldb.Tx) {
-	tx.Queue(`UPDATE partner_counters SET licenses = $2, events = $3, clock = $4 WHERE partner_id = $1`,
+	tx.Queue(`UPDATE partner_counters SET turns = turns + 1, licenses = $2, events = $3, clock = $4 WHERE partner_id = $1`,
 		l.PartnerID, l.Licenses, l.Events, l.clock)
 }

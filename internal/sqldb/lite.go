@@ -112,13 +112,6 @@ func (l *lite) write(ctx context.Context, fn func(*Tx) error) error {
 	return l.writer.do(ctx, fn)
 }
 
-func (l *lite) draw(sequence string, n int) (*statement, int) {
-	return &statement{
-		sql:  `UPDATE sequences SET last = last + $2 WHERE name = $1 RETURNING last`,
-		args: []any{sequence, n},
-	}, n
-}
-
 // There is one writer, and ids are drawn and committed in the same order.
 
 func (l *lite) mark(string) *statement { return nil }
@@ -128,6 +121,8 @@ func (l *lite) settled(ctx context.Context, sequence string) (int64, error) {
 }
 
 func (l *lite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }
+
+func (l *lite) forUpdate() string { return "" }
 
 func (l *lite) skipLocked() string { return "" }
 
@@ -317,8 +312,9 @@ func scanLite(r *sqlite3.Stmt, dest []any) error {
 // liteSession runs statements at once; there is no round trip to save. After an
 // error it runs nothing more, as PostgreSQL would not either.
 type liteSession struct {
-	conn *liteConn
-	err  error
+	conn    *liteConn
+	numbers *numbers // nil where it only reads
+	err     error
 }
 
 func (s *liteSession) send(st *statement) {

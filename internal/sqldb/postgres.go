@@ -115,13 +115,6 @@ func (p *postgres) query(ctx context.Context, s *statement) error {
 	return nil
 }
 
-func (p *postgres) draw(sequence string, n int) (*statement, int) {
-	return &statement{
-		sql:  `SELECT nextval($1::text::regclass) FROM generate_series(1, $2::int)`,
-		args: []any{sequence, n},
-	}, 1
-}
-
 // Advisory locks are numbers. Those with the sign bit are names (tryLock), those
 // with the bit below it are marks, and the one of migrations has neither.
 
@@ -154,6 +147,8 @@ func (p *postgres) settled(ctx context.Context, sequence string) (int64, error) 
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, newest)
 	return min(newest, oldest), err
 }
+
+func (p *postgres) forUpdate() string { return " FOR UPDATE" }
 
 func (p *postgres) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
 

@@ -48,13 +48,12 @@ type engine interface {
 	migrate(ctx context.Context, all []migration) ([]string, error)
 	applied(ctx context.Context) (map[string]bool, error)
 	folder() string // of its migrations
-	// draw yields rows that each end a run of so many ids.
-	draw(sequence string, n int) (s *statement, run int)
 	// mark makes settled stay below what the transaction draws from now on; nil
 	// where it need not.
 	mark(sequence string) *statement
 	settled(ctx context.Context, sequence string) (int64, error)
 	tryLock(name string) *statement
+	forUpdate() string
 	skipLocked() string
 	close() error
 }
@@ -161,6 +160,8 @@ type Tx struct {
 type session interface {
 	// send takes a statement on: it may run at once or wait for flush.
 	send(s *statement)
+	// draw makes n new ids of a sequence the answer.
+	draw(sequence string, n int, a *Answer[int64])
 	// flush runs what waits and returns the first error of the transaction.
 	flush(ctx context.Context) error
 }
@@ -238,33 +239,6 @@ func (a *Answer[T]) first(err error) (T, error) {
 	return zero, err
 }
 
-// Draw takes n new ids from a sequence, in rising order. What a transaction drew
-// and did not use, because it failed, may be lost.
-func Draw(tx *Tx, sequence string, n int) *Answer[int64] {
-	a := &Answer[int64]{tx: tx}
-	s, run := tx.engine.draw(sequence, n)
-	a.sql, a.args = s.sql, s.args
-	a.each = func(r *Row) error {
-		var last int64
-		err := r.Scan(&last)
-		for id := last - int64(run) + 1; id <= last; id++ {
-			a.found = append(a.found, id)
-		}
-		return err
-	}
-	tx.session.send(&a.statement)
-	return a
-}
-
-// Number is Draw for rows that are read in the order of their ids while others
-// write: until the transaction ends, Settled stays below the ids it drew.
-func Number(tx *Tx, sequence string, n int) *Answer[int64] {
-	if s := tx.engine.mark(sequence); s != nil {
-		tx.session.send(s)
-	}
-	return Draw(tx, sequence, n)
-}
-
 // Settled returns the highest id of a sequence such that no transaction in
 // flight holds one at or below it: rows read from now on, up to that id, are all
 // there will ever be. Transactions draw their ids in another order than they
@@ -272,6 +246,10 @@ func Number(tx *Tx, sequence string, n int) *Answer[int64] {
 func (db *DB) Settled(ctx context.Context, sequence string) (int64, error) {
 	return db.engine.settled(ctx, sequence)
 }
+
+// ForUpdate ends a select of rows that stay as they are read, for anybody else,
+// until the transaction ends. SQLite has one writer.
+func (tx *Tx) ForUpdate() string { return tx.engine.forUpdate() }
 
 // SkipLocked ends a sub-select of rows about to be changed, so that it passes
 // over those that another transaction is changing. SQLite has one writer.

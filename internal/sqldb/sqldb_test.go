@@ -252,19 +252,29 @@ func TestQuestionsAreAnsweredTogether(t *testing.T) {
 	})
 }
 
+// Also where transactions that share a commit fail, and where two programs have
+// the same database open.
 func TestDrawnIdsRiseAndAreNeverTwice(t *testing.T) {
-	db := sqldbtest.Open(t)
+	at := sqldbtest.URL(t)
+	dbs := []*sqldb.DB{sqldbtest.OpenWith(t, at, sqldb.Options{}), sqldbtest.OpenWith(t, at, sqldb.Options{})}
 	var mu sync.Mutex
 	seen := map[int64]bool{}
+	refused := errors.New("refused")
 	var wg sync.WaitGroup
-	for range 20 {
+	for n := range 60 {
 		wg.Go(func() {
 			var ids []int64
-			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			err := dbs[n%2].Write(t.Context(), func(tx *sqldb.Tx) error {
 				var err error
 				ids, err = sqldb.Draw(tx, "event_ids", 5).All(t.Context())
+				if n%5 == 0 && err == nil {
+					return refused
+				}
 				return err
 			})
+			if n%5 == 0 && errors.Is(err, refused) {
+				return
+			}
 			if err != nil || len(ids) != 5 {
 				t.Errorf("drew %v: %v", ids, err)
 			}

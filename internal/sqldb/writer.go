@@ -16,6 +16,7 @@ const maxGroup = 256
 // while it runs the next group gathers by itself. It never waits on purpose.
 type writer struct {
 	conn     *liteConn
+	numbers  *numbers // of the group that runs
 	engine   engine
 	single   bool
 	requests chan *request
@@ -139,6 +140,7 @@ func (w *writer) attempt(group []*request, savepoints bool) error {
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
+	w.numbers = &numbers{conn: w.conn, last: map[string]int64{}}
 	ready := 0
 	for _, r := range group {
 		w.serve(r, savepoints)
@@ -156,7 +158,13 @@ func (w *writer) attempt(group []*request, savepoints bool) error {
 	if ready == 0 || ready < len(group) && !savepoints {
 		end = "ROLLBACK"
 	}
-	err := w.conn.exec(end)
+	var err error
+	if end == "COMMIT" {
+		err = w.numbers.store()
+	}
+	if err == nil {
+		err = w.conn.exec(end)
+	}
 	if err != nil && !w.conn.GetAutocommit() {
 		err = errors.Join(err, w.conn.exec("ROLLBACK"))
 	}
@@ -196,7 +204,7 @@ func (w *writer) call(r *request) (err error) {
 			err = errors.New("panic in a transaction")
 		}
 	}()
-	s := &liteSession{conn: w.conn}
+	s := &liteSession{conn: w.conn, numbers: w.numbers}
 	if err := r.fn(&Tx{session: s, engine: w.engine}); err != nil {
 		return err
 	}
