@@ -44,7 +44,7 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("make the database file: %w", err)
 	}
-	c, err := openLiteConn(ctx, path, litePragmas)
+	c, err := openLiteConn(ctx, gathering(path), litePragmas)
 	if err != nil {
 		return nil, err
 	}
