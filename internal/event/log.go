@@ -149,6 +149,9 @@ func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p pa
 		args = append(args, int(f.Kind))
 		where += fmt.Sprintf(` AND kind = $%d`, len(args))
 	}
+	if f.Kind != 0 && f.Kind != Purchase {
+		where += ` AND kind <> 1` // the index has only those
+	}
 	if f.Status != 0 {
 		args = append(args, int(f.Status))
 		where += fmt.Sprintf(` AND status = $%d`, len(args))

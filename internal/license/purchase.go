@@ -186,7 +186,7 @@ func (t *turn) sell(sale *Sale, ids []int64) {
 	for i, id := range ids {
 		t.ledger.Licenses++
 		l := License{
-			ID: id, PartnerID: sale.PartnerID, Ord: t.ledger.Licenses, Key: secret.UUID(), RedemptionID: secret.UUID(),
+			ID: id, PartnerID: sale.PartnerID, Ord: t.ledger.Licenses, Key: secret.TimeUUID(t.now), RedemptionID: secret.UUID(),
 			Status: event.Inactive, Tier: sale.Tier, OwnerID: sale.UserID,
 			CreatedAt: t.now, UpdatedAt: t.now, eventAt: event.Millis(t.now),
 		}

@@ -15,9 +15,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // KeySize is the length in bytes of the key a Box is made from.
@@ -35,9 +37,21 @@ func MakeWebhook() string {
 }
 
 // UUID returns a random (version 4) UUID in its usual form.
-func UUID() string {
+func UUID() string { return uuid(random(16), 4) }
+
+// TimeUUID returns a UUID that begins with a time in milliseconds (version 7) and
+// has 74 random bits after it. Keys of one time lie side by side in an index.
+func TimeUUID(at time.Time) string {
 	b := random(16)
-	b[6] = b[6]&0x0f | 0x40
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(at.UnixMilli())) //nolint:gosec // after 1970
+	copy(b, ms[2:])
+	return uuid(b, 7)
+}
+
+// uuid writes 16 bytes as a UUID of a version.
+func uuid(b []byte, version byte) string {
+	b[6] = b[6]&0x0f | version<<4
 	b[8] = b[8]&0x3f | 0x80
 	var s [36]byte
 	hex.Encode(s[0:8], b[0:4])

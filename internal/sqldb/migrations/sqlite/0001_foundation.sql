@@ -153,7 +153,8 @@ CREATE TABLE licenses (
 	PRIMARY KEY (partner_id, ord)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX licenses_status ON licenses (partner_id, status, ord);
-CREATE INDEX licenses_updated ON licenses (partner_id, updated_at, ord, status);
+-- A license that never changed has no entry: those made since are found by ordinal.
+CREATE INDEX licenses_updated ON licenses (partner_id, updated_at, ord, status) WHERE updated_at <> created_at;
 CREATE INDEX licenses_owner ON licenses (owner_id) WHERE owner_id <> 0;
 
 CREATE TABLE license_blocks (
@@ -178,9 +179,8 @@ CREATE TABLE purchases (
 	answer       TEXT NOT NULL,
 	created_at   INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX purchases_external ON purchases (partner_id, kind, external_id) WHERE external_id <> '';
+CREATE UNIQUE INDEX purchases_external ON purchases (external_id, partner_id, kind) WHERE external_id <> '';
 CREATE INDEX purchases_partner ON purchases (partner_id, id);
-CREATE INDEX purchases_external_any ON purchases (external_id) WHERE external_id <> '';
 
 -- One link of a license's chain of purchases; refund_id 0: not refunded.
 CREATE TABLE purchase_links (
@@ -232,7 +232,8 @@ CREATE TABLE events (
 	PRIMARY KEY (partner_id, ord)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX events_status ON events (partner_id, status, ord);
-CREATE INDEX events_kind ON events (partner_id, kind, ord);
+-- The first event of every license is of kind 1: those are found in the list itself.
+CREATE INDEX events_kind ON events (partner_id, kind, ord) WHERE kind <> 1;
 CREATE INDEX events_license ON events (license_id, id);
 
 CREATE TABLE event_blocks (
