@@ -17,6 +17,7 @@ var seeds = []string{
 	``, ` `, `{}`, `null`, `[]`, `{"email":"a@b.example","name":"x","tier":3}`, `{"user":{"email":"u"},"scopes":["a"]}`,
 	`{"email":"a","email":"b"}`, `{"email":"\u0000"}`, `{"email":"\ud800"}`, "{\"email\":\"\xff\"}", `{"tier":1e400}`, `{"from":"2026-01-01T00:00:00Z"}`,
 	`email=a%40b.example&name=x&tier=3`, `email=%FF`, `email=%00`, `a;b`, `{"email":"x&name=y"}`, "\ufeff{}", `{"quantity":-0}`, `{"validate":tru`,
+	`{ "a" : [ {"x":"}\"],\\"} , -1e3 ] , "em\u0061il" : "e\"" , "amount_cents" : 12 }`, `{"a":{},"b":[],"amount_cents":7}`,
 }
 
 // checkDecoded holds for whatever a sender sends: it is either a fault of 400

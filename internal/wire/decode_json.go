@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,11 +16,11 @@ import (
 
 // checkJSON says where body is not one JSON value, or nil.
 func checkJSON(body []byte) error {
-	var whole json.RawMessage
-	err := json.Unmarshal(body, &whole)
-	if err == nil {
+	if json.Valid(body) {
 		return nil
 	}
+	var whole json.RawMessage
+	err := json.Unmarshal(body, &whole)
 	at := int64(len(body))
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = s.Offset
@@ -50,33 +51,84 @@ func decodeJSON(body []byte, v reflect.Value) error {
 	return nil
 }
 
-// members calls visit with each member of a valid JSON object, in order.
+// members calls visit with each member of a valid JSON object, in order. It looks
+// only for where values end: encoding/json would read each of them once more.
 func members(object []byte, visit func(name string, value []byte) error) error {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("read an object: %w", err)
-	}
-	for dec.More() {
-		name, err := dec.Token()
+	at := skipSpace(object, 1)
+	for object[at] != '}' {
+		if object[at] == ',' {
+			at = skipSpace(object, at+1)
+		}
+		end := valueEnd(object, at)
+		name, err := unquote(object[at:end])
 		if err != nil {
 			return fmt.Errorf("read the name of a member: %w", err)
 		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return fmt.Errorf("read the member %v: %w", name, err)
-		}
-		if err := visit(name.(string), value); err != nil {
+		at = skipSpace(object, skipSpace(object, end)+1) // past the colon
+		end = valueEnd(object, at)
+		if err := visit(name, object[at:end]); err != nil {
 			return err
 		}
+		at = skipSpace(object, end)
 	}
 	return nil
+}
+
+// skipSpace returns where what is not space begins, at or after an index of a
+// valid JSON text.
+func skipSpace(text []byte, at int) int {
+	for text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r' {
+		at++
+	}
+	return at
+}
+
+// valueEnd returns where the value ends that begins at an index of a valid JSON
+// object.
+func valueEnd(text []byte, at int) int {
+	for depth := 0; ; at++ {
+		switch text[at] {
+		case '"':
+			for at++; text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+			if depth == 0 {
+				return at + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return at // of the object that a number or a word stood last in
+			}
+			if depth--; depth == 0 {
+				return at + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+}
+
+// unquote reads a JSON string; most are what stands between the quotes.
+func unquote(value []byte) (string, error) {
+	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
+		return string(value[1 : len(value)-1]), nil
+	}
+	var s string
+	err := json.Unmarshal(value, &s)
+	return s, err
 }
 
 // decodeObject reads a valid JSON object into the struct v; prefix is where it
 // stands in the body.
 func decodeObject(object []byte, v reflect.Value, prefix string) error {
 	s := shapeOf(v.Type())
-	seen := make(map[string]bool, len(s.fields))
+	var seen []string
 	return members(object, func(name string, value []byte) error {
 		index, known := s.fields[name]
 		switch {
@@ -84,10 +136,10 @@ func decodeObject(object []byte, v reflect.Value, prefix string) error {
 			return notText(prefix + short(name))
 		case !known:
 			return nil
-		case seen[name]:
+		case slices.Contains(seen, name):
 			return twice(prefix + name)
 		}
-		seen[name] = true
+		seen = append(seen, name)
 		return setJSON(v.FieldByIndex(index), value, prefix+name)
 	})
 }
@@ -171,8 +223,8 @@ func textOf(value []byte, path string) (string, error) {
 	if !utf8.Valid(value) {
 		return "", notText(path)
 	}
-	var s string
-	if err := json.Unmarshal(value, &s); err != nil {
+	s, err := unquote(value)
+	if err != nil {
 		return "", fmt.Errorf("read the string %s: %w", path, err)
 	}
 	if n := strings.Count(s, "\ufffd"); n > 0 {
