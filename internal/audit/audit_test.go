@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"testing"
@@ -51,6 +52,32 @@ func TestRecord(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(audit.Entry{}, "ID")); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+// However facts are written, they are what encoding/json makes of them.
+func TestFactsAreJSON(t *testing.T) {
+	l := fill(t)
+	for name, f := range map[string]audit.Facts{
+		"none":     {},
+		"usual":    {"z": 1, "a": int64(-7), "yes": true, "no": false, "text": "a b", "list": []string{"k1", "k2"}, "empty": []string{}},
+		"escapes":  {"quote": `a"b\c`, "line": "a\nb", "umlaut": "ä", "list": []string{`"`}},
+		"names":    {`a"b`: 1},
+		"others":   {"float": 1.5, "null": nil, "nothing": []string(nil), "object": map[string]int{"a": 1}},
+		"no ascii": {"del": "\x7f", "bad": "\xff"},
+	} {
+		var got []audit.Entry
+		err := l.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+			audit.Record(tx, noon, token, "test", "facts:"+name, f, f)
+			return nil
+		})
+		if err == nil {
+			got, _, err = l.List(t.Context(), audit.Filter{Subject: "facts:" + name}, page.First())
+		}
+		want, jsonErr := json.Marshal(f)
+		if err != nil || jsonErr != nil || len(got) != 1 || got[0].Before != string(want) || got[0].After != string(want) {
+			t.Errorf("%s: got %v, want %s (%v, %v)", name, got, want, err, jsonErr)
+		}
 	}
 }
 

@@ -113,26 +113,33 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, ans
 	if p.Quantity < 1 || p.Quantity > MaxQuantity {
 		return nil, fault.Field("quantity", "must be from 1 to %d.", MaxQuantity)
 	}
+	// Writers wait for one another, so what need not be done inside is not.
+	content, keep := p.content(), p.Once.Key != ""
 	var out []byte
+	var sale Sale
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var found bool
 		var err error
 		if out, found, err = once.Find(ctx, tx, p.Once); found || err != nil {
 			return err
 		}
-		sale, err := r.sell(ctx, tx, by, p)
-		if err != nil {
+		if sale, err = r.sell(ctx, tx, by, p, content); err != nil {
 			return err
 		}
-		out = answer(sale)
-		once.Keep(tx, p.Once, out, r.Now())
+		if keep {
+			out = answer(sale)
+			once.Keep(tx, p.Once, out, r.Now())
+		}
 		return nil
 	})
+	if err == nil && !keep {
+		out = answer(sale)
+	}
 	return out, err
 }
 
 // sell does the purchase, or finds that it was done before.
-func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Purchase) (Sale, error) {
+func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Purchase, content string) (Sale, error) {
 	turn := ask(tx, p.PartnerID, p.Quantity)
 	earlier := askSale(tx, p.PartnerID, NewLicense, p.ExternalID)
 	plan := partner.AskPlan(tx, p.PartnerID, p.Tier)
@@ -143,7 +150,7 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 		return Sale{}, err
 	}
 	switch sale, err := earlier.One(ctx); {
-	case err == nil && sale.content != p.content():
+	case err == nil && sale.content != content:
 		return Sale{}, errReused()
 	case err == nil:
 		sale.Licenses, err = asSold(ctx, tx, sale)
@@ -158,7 +165,7 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	}
 	sale := Sale{
 		PartnerID: p.PartnerID, Kind: NewLicense, ExternalID: p.ExternalID, Tier: p.Tier, Quantity: p.Quantity,
-		AmountCents: p.AmountCents, Currency: p.Currency, CreatedAt: t.now, content: p.content(),
+		AmountCents: p.AmountCents, Currency: p.Currency, CreatedAt: t.now, content: content,
 	}
 	if sale.ID, err = saleID.One(ctx); err != nil {
 		return Sale{}, fmt.Errorf("draw a purchase id: %w", err)
