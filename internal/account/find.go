@@ -53,9 +53,9 @@ func find(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (u User, cr
 func candidates(ctx context.Context, tx *sqldb.Tx, p Person) ([]User, error) {
 	// Two selects and not one with OR: each is served by its partial index. The
 	// condition on erased_at is looked at again after a wait for the row.
-	list, err := sqldb.All(ctx, tx, scan, `UPDATE users SET updated_at = updated_at WHERE erased_at = 0 AND id IN (
+	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE erased_at = 0 AND id IN (
 			SELECT id FROM users WHERE external_id = $1 AND external_id <> ''
-			UNION SELECT id FROM users WHERE email_key = $2 AND email_key <> '') RETURNING `+columns,
+			UNION SELECT id FROM users WHERE email_key = $2 AND email_key <> '')`+tx.ForUpdate(),
 		p.ExternalID, field.EmailKey(p.Email))
 	if err != nil {
 		return nil, fmt.Errorf("find a user: %w", err)
