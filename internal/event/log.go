@@ -156,8 +156,10 @@ func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p pa
 		args = append(args, int(f.Status))
 		where += fmt.Sprintf(` AND status = $%d`, len(args))
 	}
+	// The inner question walks the index alone; SQLite takes it for nothing else.
 	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
-		WHERE `+where+` ORDER BY ord `+direction(p)+` LIMIT $3 OFFSET $4`, args...)
+		WHERE partner_id = $1 AND ord IN (SELECT ord FROM events WHERE `+where+` ORDER BY ord `+direction(p)+` LIMIT $3 OFFSET $4)
+		ORDER BY ord `+direction(p), args...)
 	list := List{Events: events, Total: -1}
 	if list.More = int64(len(events)) > p.Limit; list.More {
 		list.Events = events[:p.Limit]

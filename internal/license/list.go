@@ -119,7 +119,7 @@ func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, 
 			WHERE partner_id = $1 AND ord IN (SELECT ord FROM (
 				SELECT ord FROM licenses WHERE partner_id = $1 AND ord > $6 AND (status = $3 OR $3 = 0)
 				UNION ALL
-				SELECT ord FROM licenses WHERE partner_id = $1 AND updated_at >= $2 AND updated_at <> created_at AND ord <= $6
+				SELECT ord FROM licenses WHERE partner_id = $1 AND updated_at >= $2 AND updated_at <> created_at AND ord + 0 <= $6
 					AND (status = $3 OR $3 = 0)) AS l
 				ORDER BY ord + 0 `+order+` LIMIT $4 OFFSET $5)
 			ORDER BY ord `+order, partnerID, f.UpdatedSince, int(f.Status), p.Limit+1, p.Offset(), before)

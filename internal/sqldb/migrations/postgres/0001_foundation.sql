@@ -151,7 +151,7 @@ CREATE TABLE licenses (
 );
 CREATE INDEX licenses_status ON licenses (partner_id, status, ord);
 -- A license that never changed has no entry: those made since are found by ordinal.
-CREATE INDEX licenses_updated ON licenses (partner_id, updated_at, ord, status) WHERE updated_at <> created_at;
+CREATE INDEX licenses_updated ON licenses (partner_id, updated_at, ord, status, created_at) WHERE updated_at <> created_at;
 CREATE INDEX licenses_owner ON licenses (owner_id) WHERE owner_id <> 0;
 
 CREATE TABLE license_blocks (
