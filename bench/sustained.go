@@ -46,17 +46,6 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 	defer crowd.Close()
 	s := &shop{partners: p.partners}
 	next := func(client int) []byte { return s.request(scenes[0], client) }
-	if b.profile {
-		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), house, crowd, next); err != nil {
-			return err
-		}
-		for arrived.Load() < s.sold.Load() {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	pid := house.cmd.Process.Pid
-	var sold int64
-	used := meter.CPU(pid)
 	ours := func() (float64, error) {
 		before, begun := s.sold.Load(), time.Now()
 		arrived.Store(0)
@@ -66,9 +55,22 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 			time.Sleep(time.Millisecond)
 			err = ctx.Err()
 		}
-		sold += n
 		return float64(n) / time.Since(begun).Seconds(), err
 	}
+	if b.profile {
+		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), house, crowd, next); err != nil {
+			return err
+		}
+	}
+	return b.wholeWay(ctx, store, p, s, house.cmd.Process.Pid, ours)
+}
+
+// wholeWay takes the rounds and what the server's process spent on them.
+func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop, pid int, ours func() (float64, error)) error {
+	if _, err := ours(); err != nil { // warm
+		return err
+	}
+	before, used := s.sold.Load(), meter.CPU(pid)
 	bodies := slices.Repeat([]string{strings.Repeat("x", 264)}, stored)
 	bare := func() (float64, error) { return p.bare(ctx, bodies) }
 	noise := meter.Listen(b.servers...)
@@ -77,6 +79,7 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	b.add(figure.Compare("purchase by HTTP → delivered, 20 endpoints, sustained", store.Name(), rounds, perSecond, figure.AtLeast(0.35, ""), noise.Share()))
+	sold := s.sold.Load() - before
 	spent := float64((meter.CPU(pid) - used).Microseconds()) / 1000 / float64(max(sold, 1))
 	_, highest := meter.Memory(pid)
 	b.add(figure.Row{
