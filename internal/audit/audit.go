@@ -88,7 +88,7 @@ func (f Facts) append(b []byte) ([]byte, bool) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		ok := true
+		var ok bool
 		if b, ok = appendText(b, name); !ok {
 			return nil, false
 		}
@@ -118,7 +118,7 @@ func appendFact(b []byte, v any) ([]byte, bool) {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			ok := true
+			var ok bool
 			if b, ok = appendText(b, s); !ok {
 				return nil, false
 			}

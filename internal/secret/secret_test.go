@@ -27,8 +27,10 @@ func TestForms(t *testing.T) {
 	}{
 		"secret": {func() string { return secret.Make("lk_") }, `^lk_[0-9a-f]{64}$`},
 		"uuid":   {secret.UUID, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`},
-		"time": {func() string { return secret.TimeUUID(time.UnixMilli(0x0123456789ab)) },
-			`^01234567-89ab-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`},
+		"time": {
+			func() string { return secret.TimeUUID(time.UnixMilli(0x0123456789ab)) },
+			`^01234567-89ab-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`,
+		},
 		"hash": {func() string { return secret.Hash("x") }, `^[0-9a-f]{64}$`},
 	} {
 		a, b := c.make(), c.make()
