@@ -29,23 +29,25 @@ func BenchmarkDrain(b *testing.B) {
 					b.StopTimer()
 					r := newRig(b)
 					var n atomic.Int64
-					done := make(chan struct{})
+					arrived := make(chan struct{})
 					for p := range partners {
 						r.partner(p+1, func(w http.ResponseWriter, req *http.Request) {
 							sink(w, req)
 							if n.Add(1) == stored {
-								close(done)
+								close(arrived)
 							}
 						})
 					}
 					r.store(partners, licenses, stored)
+					done := profiled(b)
 					before := cpu()
 					b.StartTimer()
 					_, stop := r.running(settings{})
-					<-done
+					<-arrived
 					r.until("recorded", func() bool { return r.open() == 0 })
 					b.StopTimer()
 					used += cpu() - before
+					done()
 					stop()
 					b.StartTimer()
 				}

@@ -1,12 +1,16 @@
 package webhook_test
 
 import (
+	"flag"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"claviger/internal/sqldb/sqldbtest"
@@ -48,4 +52,27 @@ func serverCPU() time.Duration {
 	}
 	const perSecond = 100 // USER_HZ, the same on every Linux
 	return time.Duration(ticks) * time.Second / perSecond
+}
+
+var profiles = flag.String("profiles", "", "a folder for CPU profiles of what benchmarks measure, without what they prepare")
+
+// profiled takes a CPU profile until done is called.
+func profiled(b *testing.B) (done func()) {
+	b.Helper()
+	if *profiles == "" {
+		return func() {}
+	}
+	f, err := os.CreateTemp(*profiles, fmt.Sprintf("%s.*.prof", strings.ReplaceAll(b.Name(), "/", "-")))
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			b.Error(err)
+		}
+	}
 }
