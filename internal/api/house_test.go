@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -189,11 +188,10 @@ func (h *house) record(l license.License, n int) {
 				status, body, success = 404, "<h1>Not \"found\"</h1>\n", false
 			}
 			at := h.clock.now()
-			tx.Queue(`INSERT INTO webhook_responses (event_id, partner_id, license_id, license_key, kind, request_header, request_body,
-				response_status, response_body, response_time, url, success, created_at, updated_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)`,
-				e.ID, e.PartnerID, e.LicenseID, e.LicenseKey, int(e.Kind), "Content-Type: application/json; charset=UTF-8\nUser-Agent: claviger",
-				fmt.Sprintf(`{"license_key":%q,"event":%q}`, e.LicenseKey, e.Kind), status, body, i, "https://partner.example.com/webhook", success, at)
+			tx.Queue(`INSERT INTO webhook_responses (event_id, license_id, request_header, response_status, response_body, response_time,
+				url, success, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
+				e.ID, e.LicenseID, "Content-Type: application/json; charset=UTF-8\nUser-Agent: claviger", status, body, i,
+				"https://partner.example.com/webhook", success, at)
 		}
 		return nil
 	}))

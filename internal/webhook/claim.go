@@ -79,7 +79,7 @@ func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted
 			}
 		}
 		var err error
-		items, err = lease(ctx, tx, node, now, items)
+		items, err = lease(ctx, tx, node, now, items, "")
 		return err
 	})
 	if err != nil {
@@ -108,14 +108,15 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 	for i := range found {
 		items[i] = &found[i]
 	}
-	return lease(ctx, tx, node, now, items)
+	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $%[4]d THEN $%[4]d ELSE d.due_at END`)
 }
 
 // lease leases deliveries that are locked and returns those that it got. It looks
 // again whether each is the first of its license: where transactions run side by
 // side, one that reopens an earlier event may have been missed by the statement
 // that found them, but not by this one, which begins after the rows are locked.
-func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item) ([]*item, error) {
+// What is not due has to be made so; what is due is spared the change of an index.
+func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item, makeDue string) ([]*item, error) {
 	until := now.Add(leaseTime)
 	ours := make(map[int64]bool, len(items))
 	for part := range slices.Chunk(items, batchSize) {
@@ -125,8 +126,7 @@ func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items 
 		}
 		args := append(ids(wanted), node, until, now)
 		n := len(args)
-		got, err := sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE deliveries AS d SET node = $%[2]d, lease_until = $%[3]d,
-				due_at = CASE WHEN d.due_at > $%[4]d THEN $%[4]d ELSE d.due_at END
+		got, err := sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE deliveries AS d SET node = $%[2]d, lease_until = $%[3]d`+makeDue+`
 			WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[4]d AND NOT EXISTS (
 				SELECT 1 FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1 AND e.event_id < d.event_id)
 			RETURNING event_id`, marks(1, n-3), n-2, n-1, n), args...)
@@ -250,11 +250,14 @@ func tuples(first, n, of int) string {
 }
 
 // ids makes arguments of a list of ids, filled up to one of a few lengths with an
-// id that nothing has, so that few statements are prepared.
+// id that nothing has, so that few statements are prepared. 100 is the length of
+// a page, which is nothing to fill up.
 func ids(list []int64) []any {
 	size := 1
 	for size < len(list) {
-		size *= 4
+		if size *= 2; size == 128 && len(list) <= 100 {
+			size = 100
+		}
 	}
 	args := make([]any, size, size+4)
 	for i := range args {

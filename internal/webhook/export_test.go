@@ -122,9 +122,9 @@ func (s Schedule) Next(n int, retryAfter time.Duration, random float64) (time.Du
 }
 
 // Adapt is how wide a lane is after an answer.
-func Adapt(width float64, inFlight int, ok bool, took time.Duration) float64 {
+func Adapt(width float64, inFlight int, ok bool, took time.Duration, crowd bool) float64 {
 	l := &lane{width: width, inFlight: inFlight}
-	l.adapt(ok, took)
+	l.adapt(ok, took, crowd)
 	return l.width
 }
 
@@ -134,6 +134,7 @@ const (
 	LaneMost   = laneMost
 	LaneSlow   = laneSlow
 	Slow       = slow
+	Prompt     = prompt
 	LeaseTime  = leaseTime
 	LeaseSpare = leaseSpare
 	RenewEvery = renewEvery
@@ -158,6 +159,6 @@ func (o *Outbox) RedeliverIn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 // LeaseIn leases a delivery in a transaction of the caller's, who has found it to
 // be the head of its license, and returns whether that was right.
 func (d *Dispatcher) LeaseIn(ctx context.Context, tx *sqldb.Tx, eventID int64) (bool, error) {
-	items, err := lease(ctx, tx, d.node, d.Now(), []*item{{eventID: eventID}})
+	items, err := lease(ctx, tx, d.node, d.Now(), []*item{{eventID: eventID}}, "")
 	return len(items) == 1, err
 }

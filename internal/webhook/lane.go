@@ -12,6 +12,8 @@ const (
 	laneSlow  = 4    // that slowness alone leaves it
 	laneQueue = 1024 // deliveries that are in memory for one lane
 	slow      = 2 * time.Second
+	prompt    = 50 * time.Millisecond
+	laneCrowd = 256 // requests in flight over all lanes, past which those of prompt endpoints grow no more
 )
 
 // item is a delivery that this node holds the lease of.
@@ -33,7 +35,8 @@ type lane struct {
 	partnerID int64
 	queue     []*item
 	inFlight  int
-	width     float64 // how many may be in flight; adapts to the endpoint
+	width     float64       // how many may be in flight; adapts to the endpoint
+	best      time.Duration // that the endpoint has answered in since it last failed
 	endpoint  Endpoint
 	failing   bool      // its latest answers were failures, as far as is known
 	loadedAt  time.Time // zero: look again before sending
@@ -81,14 +84,19 @@ func (l *lane) pop() *item {
 }
 
 // adapt widens the lane by what one success in a full lane is worth, and halves
-// it on failure or slowness.
-func (l *lane) adapt(ok bool, took time.Duration) {
+// it on failure or slowness. In a crowd, it is this node that cannot send faster:
+// more in flight to an endpoint that can be prompt would only wait longer.
+func (l *lane) adapt(ok bool, took time.Duration, crowd bool) {
+	if l.best == 0 || took < l.best {
+		l.best = took
+	}
 	switch {
 	case !ok:
+		l.best = 0
 		l.width = max(l.width/2, 1)
 	case took > slow:
 		l.width = max(l.width/2, min(l.width, laneSlow))
-	case l.inFlight+1 >= int(l.width):
+	case l.inFlight+1 >= int(l.width) && !(crowd && l.best < prompt):
 		l.width = min(l.width+1, laneMost)
 	}
 }
@@ -194,7 +202,7 @@ func (d *Dispatcher) land(f flight, r *result) (flight, bool) {
 	if r == nil {
 		d.giveBack(f.item)
 	} else {
-		l.adapt(r.ok, r.took)
+		l.adapt(r.ok, r.took, d.inFlight >= laneCrowd)
 		d.unrecorded++
 		d.answers = append(d.answers, r)
 		signal(d.told)

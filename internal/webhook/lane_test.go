@@ -14,19 +14,22 @@ func TestLanesAdapt(t *testing.T) {
 		inFlight int // beside the one that was answered
 		ok       bool
 		took     time.Duration
+		crowd    bool
 		want     float64
 	}{
-		"a success in a full lane widens":     {start, start - 1, true, time.Millisecond, start + 1},
-		"in one that is not full it does not": {start, start - 2, true, time.Millisecond, start},
-		"never too wide":                      {most, most, true, time.Millisecond, most},
-		"a failure halves":                    {start, start - 1, false, time.Millisecond, start / 2},
-		"never to nothing":                    {1, 0, false, time.Millisecond, 1},
-		"slowness halves":                     {most, most - 1, true, webhook.Slow + 1, most / 2},
-		"but leaves a few":                    {few + 1, few, true, webhook.Slow + 1, few},
-		"and does not widen":                  {1, 0, true, webhook.Slow + 1, 1},
+		"a success in a full lane widens":     {start, start - 1, true, time.Millisecond, false, start + 1},
+		"in one that is not full it does not": {start, start - 2, true, time.Millisecond, false, start},
+		"never too wide":                      {most, most, true, time.Millisecond, false, most},
+		"a failure halves":                    {start, start - 1, false, time.Millisecond, false, start / 2},
+		"never to nothing":                    {1, 0, false, time.Millisecond, false, 1},
+		"slowness halves":                     {most, most - 1, true, webhook.Slow + 1, false, most / 2},
+		"but leaves a few":                    {few + 1, few, true, webhook.Slow + 1, false, few},
+		"and does not widen":                  {1, 0, true, webhook.Slow + 1, false, 1},
+		"nor does promptness in a crowd":      {start, start - 1, true, webhook.Prompt - 1, true, start},
+		"but what takes its time does":        {start, start - 1, true, webhook.Prompt, true, start + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := webhook.Adapt(c.width, c.inFlight, c.ok, c.took); got != c.want {
+			if got := webhook.Adapt(c.width, c.inFlight, c.ok, c.took, c.crowd); got != c.want {
 				t.Errorf("%v became %v, want %v", c.width, got, c.want)
 			}
 		})
@@ -51,7 +54,7 @@ func TestAHangingPartnerHoldsUpNoOther(t *testing.T) {
 	if _, inFlight, _ := out.Dispatcher.Counts(); inFlight != webhook.LaneStart {
 		t.Errorf("%d requests hang", inFlight)
 	}
-	if n := r.count(`SELECT count(*) FROM webhook_responses WHERE partner_id = 1`); n != 0 {
+	if n := r.count(`SELECT count(*) FROM webhook_responses WHERE license_id < 2000`); n != 0 {
 		t.Errorf("%d attempts of the hanging partner are on record", n)
 	}
 }

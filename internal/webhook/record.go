@@ -22,10 +22,19 @@ func (r *result) state() state {
 	}
 }
 
+// While many requests are in flight, answers wait for one another before they
+// are recorded: a transaction for each few costs more than the requests do.
+const (
+	gatherOver = 16 // requests in flight; fewer may all be of one lane that hangs
+	gatherMost = 256
+	gatherTime = 5 * time.Millisecond
+)
+
 // keepRecords records answers as they come, as many at once as wait, until no
 // more come.
 func (d *Dispatcher) keepRecords() {
 	for {
+		d.gather()
 		d.mu.Lock()
 		n := min(len(d.answers), batchSize)
 		batch := d.answers[:n:n]
@@ -40,6 +49,16 @@ func (d *Dispatcher) keepRecords() {
 		default:
 			<-d.told
 		}
+	}
+}
+
+// gather gives answers the time to become many.
+func (d *Dispatcher) gather() {
+	d.mu.Lock()
+	n, busy := len(d.answers), d.inFlight >= gatherOver
+	d.mu.Unlock()
+	if busy && n > 0 && n < gatherMost {
+		time.Sleep(gatherTime)
 	}
 }
 
@@ -193,8 +212,8 @@ func missing(ctx context.Context, tx *sqldb.Tx, batch []*result) ([]*result, err
 func rows(batch []*result, f func([]*result)) {
 	for len(batch) > 0 {
 		n := 1
-		for n*4 <= len(batch) && n < batchSize {
-			n *= 4
+		for n*2 <= len(batch) && n < batchSize {
+			n *= 2
 		}
 		f(batch[:n])
 		batch = batch[n:]
@@ -203,17 +222,16 @@ func rows(batch []*result, f func([]*result)) {
 
 // recordAttempts writes the public record of each attempt.
 func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
-	const columns = 14
+	const columns = 10
 	batch = slices.DeleteFunc(slices.Clone(batch), func(r *result) bool { return r.bare > 1 })
 	rows(batch, func(run []*result) {
 		args, values := make([]any, 0, columns*len(run)), make([]string, len(run))
 		for i, r := range run {
 			values[i] = "(" + marks(columns*i+1, columns) + ")"
-			args = append(args, r.eventID, r.partnerID, r.licenseID, r.licenseKey, r.kind, r.header, r.body, r.status, r.answer,
-				r.took.Milliseconds(), r.url, r.ok, r.at, now)
+			args = append(args, r.eventID, r.licenseID, r.header, r.status, r.answer, r.took.Milliseconds(), r.url, r.ok, r.at, now)
 		}
-		tx.Queue(`INSERT INTO webhook_responses (event_id, partner_id, license_id, license_key, kind, request_header, request_body,
-			response_status, response_body, response_time, url, success, created_at, updated_at) VALUES `+strings.Join(values, ", "), args...)
+		tx.Queue(`INSERT INTO webhook_responses (event_id, license_id, request_header, response_status, response_body, response_time,
+			url, success, created_at, updated_at) VALUES `+strings.Join(values, ", "), args...)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"claviger/internal/page"
@@ -38,8 +37,8 @@ type ResponseList struct {
 	More      bool
 }
 
-const responseColumns = `id, event_id, kind, license_key, request_header, request_body, response_status, response_body,
-	response_time, url, success, created_at, updated_at`
+const responseColumns = `r.id, r.event_id, d.kind, d.license_key, r.request_header, d.body, r.response_status, r.response_body,
+	r.response_time, r.url, r.success, r.created_at, r.updated_at`
 
 func scanResponse(r *sqldb.Row, v *Response) error {
 	return r.Scan(&v.ID, &v.EventID, &v.Kind, &v.LicenseKey, &v.RequestHeader, &v.RequestBody, &v.ResponseStatus,
@@ -55,17 +54,18 @@ func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, 
 	}
 	list := ResponseList{Total: -1}
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		where, args := `license_id = $1`, []any{licenseID, p.Limit + 1, p.Offset()}
+		where, args := `r.license_id = $1`, []any{licenseID, p.Limit + 1, p.Offset()}
 		var total *sqldb.Answer[int64]
 		if success != nil {
-			where += ` AND success = $4`
+			where += ` AND r.success = $4`
 			args = append(args, *success)
 		} else {
 			total = sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM webhook_responses WHERE license_id = $1`, licenseID)
 		}
 		var err error
-		list.Responses, err = sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+` FROM webhook_responses
-			WHERE `+where+` ORDER BY id `+order+` LIMIT $2 OFFSET $3`, args...)
+		list.Responses, err = sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+`
+			FROM webhook_responses AS r JOIN deliveries AS d ON d.event_id = r.event_id
+			WHERE `+where+` ORDER BY r.id `+order+` LIMIT $2 OFFSET $3`, args...)
 		if err == nil && total != nil {
 			list.Total, err = total.One(ctx)
 		}
@@ -87,23 +87,13 @@ func OfEvents(ctx context.Context, tx *sqldb.Tx, eventIDs []int64) (map[int64][]
 	if len(eventIDs) == 0 {
 		return found, nil
 	}
-	// A few lengths only, padded with an id that no event has, so that few
-	// statements are prepared.
-	size := 1
-	for size < len(eventIDs) {
-		size *= 4
-	}
-	args, marks := make([]any, size), make([]string, size)
-	for i := range args {
-		args[i], marks[i] = int64(0), "$"+strconv.Itoa(i+1)
-		if i < len(eventIDs) {
-			args[i] = eventIDs[i]
-		}
-	}
+	args := ids(eventIDs)
 	list, err := sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+` FROM (
-			SELECT `+responseColumns+`, row_number() OVER (PARTITION BY event_id ORDER BY id DESC) AS newest
-			FROM webhook_responses WHERE event_id IN (`+strings.Join(marks, ", ")+`)) AS ranked
-		WHERE newest <= `+strconv.Itoa(Embedded)+` ORDER BY event_id, id DESC`, args...)
+			SELECT id, row_number() OVER (PARTITION BY event_id ORDER BY id DESC) AS newest
+			FROM webhook_responses WHERE event_id IN (`+marks(1, len(args))+`)) AS ranked
+		JOIN webhook_responses AS r ON r.id = ranked.id
+		JOIN deliveries AS d ON d.event_id = r.event_id
+		WHERE ranked.newest <= `+strconv.Itoa(Embedded)+` ORDER BY r.event_id, r.id DESC`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the responses of events: %w", err)
 	}

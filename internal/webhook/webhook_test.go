@@ -91,9 +91,8 @@ func respond(t *testing.T, o *webhook.Outbox, event, license, n int) {
 	t.Helper()
 	write(t, o, func(tx *sqldb.Tx) {
 		for i := range n {
-			tx.Queue(`INSERT INTO webhook_responses (event_id, partner_id, license_id, license_key, kind, request_header, request_body,
-				response_status, response_body, response_time, url, success, created_at, updated_at)
-				VALUES ($1, 1, $2, 'key', 1, '', '', $3, '', 0, '', $4, 0, 0)`, event, license, i, i%3 == 0)
+			tx.Queue(`INSERT INTO webhook_responses (event_id, license_id, request_header, response_status, response_body, response_time,
+				url, success, created_at, updated_at) VALUES ($1, $2, '', $3, '', 0, '', $4, 0, 0)`, event, license, i, i%3 == 0)
 		}
 	})
 }

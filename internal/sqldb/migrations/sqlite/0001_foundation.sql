@@ -263,7 +263,6 @@ CREATE TABLE deliveries (
 ) STRICT;
 CREATE INDEX deliveries_due ON deliveries (partner_id, due_at) WHERE state = 1;
 CREATE INDEX deliveries_open ON deliveries (license_id, event_id) WHERE state = 1;
-CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE state = 1 AND lease_until <> 0;
 CREATE INDEX deliveries_exhausted ON deliveries (partner_id, created_at) WHERE state = 3;
 CREATE INDEX deliveries_made ON deliveries (partner_id, created_at);
 
@@ -278,15 +277,12 @@ CREATE TABLE endpoints (
 	updated_at    INTEGER NOT NULL
 ) STRICT;
 
+-- What was sent is the body of the delivery, the same on every attempt.
 CREATE TABLE webhook_responses (
 	id              INTEGER PRIMARY KEY AUTOINCREMENT,
 	event_id        INTEGER NOT NULL,
-	partner_id      INTEGER NOT NULL,
 	license_id      INTEGER NOT NULL,
-	license_key     TEXT NOT NULL,
-	kind            INTEGER NOT NULL,
 	request_header  TEXT NOT NULL,
-	request_body    TEXT NOT NULL,
 	response_status INTEGER NOT NULL,
 	response_body   TEXT NOT NULL,
 	response_time   INTEGER NOT NULL,
