@@ -38,7 +38,7 @@ func due(ctx context.Context, db *sqldb.DB, now time.Time) ([]int64, error) {
 			UNION ALL
 			SELECT (SELECT min(d.partner_id) FROM deliveries AS d WHERE d.state = 1 AND d.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
 		SELECT id FROM p WHERE id IS NOT NULL AND (
-			EXISTS (SELECT 1 FROM deliveries AS d WHERE d.partner_id = p.id AND d.state = 1 AND d.due_at <= $1)
+			(SELECT min(d.due_at) FROM deliveries AS d WHERE d.partner_id = p.id AND d.state = 1) <= $1
 			OR EXISTS (SELECT 1 FROM endpoints AS e WHERE e.partner_id = p.id AND e.parked_at <> 0 AND e.probe_at <= $1))
 		ORDER BY id`, now)
 	if err != nil {
@@ -46,6 +46,14 @@ func due(ctx context.Context, db *sqldb.DB, now time.Time) ([]int64, error) {
 	}
 	return ids, nil
 }
+
+// head is the first open delivery of the license of d. Asked as a number, it is
+// looked up in the index for each d, whatever the planner believes of the table:
+// asked as NOT EXISTS, PostgreSQL may read all that is open to join with it.
+const head = `(SELECT min(e.event_id) FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1)`
+
+// leasedUntil is when the last lease ends of any delivery of the license of d.
+const leasedUntil = `(SELECT max(e.lease_until) FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1)`
 
 // wish is for how many deliveries of a partner there is room.
 type wish struct {
@@ -63,9 +71,8 @@ func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted
 		var answers []*sqldb.Answer[item]
 		for _, w := range wanted {
 			answers = append(answers, sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM deliveries AS d
-				WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND d.lease_until <= $2 AND NOT EXISTS (
-					SELECT 1 FROM deliveries AS e
-					WHERE e.license_id = d.license_id AND e.state = 1 AND (e.event_id < d.event_id OR e.lease_until > $2))
+				WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND d.lease_until <= $2
+					AND d.event_id = `+head+` AND `+leasedUntil+` <= $2
 				ORDER BY d.due_at LIMIT $3`+tx.SkipLocked(), w.partnerID, now, w.room))
 		}
 		items = nil
@@ -93,14 +100,19 @@ func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted
 // put off behind the head does not count any more.
 func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licenses []int64) ([]*item, error) {
 	args := ids(licenses)
-	n := len(args)
-	found, err := sqldb.All(ctx, tx, scanItem, `SELECT `+itemColumns+` FROM (
+	heads, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT first FROM (
 			SELECT (SELECT min(m.event_id) FROM deliveries AS m WHERE m.license_id = l.column1 AND m.state = 1) AS first
-			FROM (VALUES `+tuples(1, n, 1)+`) AS l) AS o
-		JOIN deliveries AS d ON d.event_id = o.first
-		WHERE d.lease_until <= $`+strconv.Itoa(n+1)+`
-			AND NOT EXISTS (SELECT 1 FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1 AND e.lease_until > $`+strconv.Itoa(n+1)+`)
-			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(), append(args, now)...)
+			FROM (VALUES `+tuples(1, len(args), 1)+`) AS l) AS o
+		WHERE first IS NOT NULL`, args...)
+	if err != nil || len(heads) == 0 {
+		return nil, err // mostly there is none
+	}
+	args = append(ids(heads), now)
+	n := len(args)
+	found, err := sqldb.All(ctx, tx, scanItem, fmt.Sprintf(`SELECT `+itemColumns+` FROM deliveries AS d
+		WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[2]d AND `+leasedUntil+` <= $%[2]d
+			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(),
+		marks(1, n-1), n), args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -127,8 +139,7 @@ func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items 
 		args := append(ids(wanted), node, until, now)
 		n := len(args)
 		got, err := sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE deliveries AS d SET node = $%[2]d, lease_until = $%[3]d`+makeDue+`
-			WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[4]d AND NOT EXISTS (
-				SELECT 1 FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1 AND e.event_id < d.event_id)
+			WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[4]d AND d.event_id = `+head+`
 			RETURNING event_id`, marks(1, n-3), n-2, n-1, n), args...)
 		if err != nil {
 			return nil, err
