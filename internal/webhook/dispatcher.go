@@ -67,6 +67,7 @@ type Dispatcher struct {
 	wake   chan struct{}   // something is in wants, or search is set
 	told   chan struct{}   // an answer waits
 	flying sync.WaitGroup  // requests in flight
+	apart  sync.WaitGroup  // records that wait for what somebody else holds
 	ctx    context.Context //nolint:containedctx // of requests, which may outlive that of Run
 	cut    context.CancelFunc
 	books  context.Context //nolint:containedctx // of records, which may outlive requests

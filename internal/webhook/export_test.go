@@ -30,7 +30,7 @@ func (d *Dispatcher) Record() int {
 	d.answers = nil
 	d.mu.Unlock()
 	if len(batch) > 0 {
-		d.persist(batch, false)
+		d.persist(batch, false, lockTime)
 	}
 	return len(batch)
 }
@@ -42,10 +42,10 @@ func (d *Dispatcher) RecordAgain() error {
 	batch := d.answers
 	d.answers = nil
 	d.mu.Unlock()
-	if err := d.record(batch, false); err != nil {
+	if err := d.record(batch, false, askTime); err != nil {
 		return err
 	}
-	return d.record(batch, true)
+	return d.record(batch, true, askTime)
 }
 
 // Step does all there is to do at this time.
@@ -72,6 +72,9 @@ func (d *Dispatcher) Renew(ctx context.Context) error { return d.renew(ctx) }
 
 // Refresh looks at endpoints anew.
 func (d *Dispatcher) Refresh(ctx context.Context) { d.refresh(ctx) }
+
+// Apart waits until nothing is recorded apart.
+func (d *Dispatcher) Apart() { d.apart.Wait() }
 
 // Landed waits until nothing is in flight.
 func (d *Dispatcher) Landed() { d.flying.Wait() }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,8 +44,9 @@ func (d *Dispatcher) keepRecords() {
 		d.mu.Unlock()
 		switch {
 		case n > 0:
-			d.persist(batch, false)
+			d.persist(batch, false, lockTime)
 		case closed:
+			d.apart.Wait()
 			return
 		default:
 			<-d.told
@@ -64,32 +66,42 @@ func (d *Dispatcher) gather() {
 
 // persist records a batch, and does not give up while there is hope: an answer
 // that is not recorded is a delivery made twice. While the database cannot be
-// written, it waits. What cannot be written though the database can is tried in
-// halves, down to the one answer that is at fault, which then sheds what may be
-// the reason: one must not hold up all others.
-func (d *Dispatcher) persist(batch []*result, again bool) {
+// written, it waits. What somebody else holds, a delivery or how an endpoint
+// fares, waits apart from the rest. What cannot be written though the database can is tried in halves,
+// down to the one answer that is at fault, which then sheds what may be the
+// reason: one must not hold up all others.
+func (d *Dispatcher) persist(batch []*result, again bool, limit time.Duration) {
 	const doing = "record the answers to webhooks"
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := d.record(batch, again)
+		err := d.record(batch, again, limit)
 		if err == nil {
 			d.note(d.books, doing, nil)
 			d.settle(batch)
 			return
 		}
 		again = true
-		switch {
-		case d.books.Err() != nil: // the leases run out, and the events are sent again
+		if d.books.Err() != nil { // the leases run out, and the events are sent again
 			return
-		case sqldb.IsAway(err) || d.writable(batch[0]) != nil:
+		}
+		// Too late may mean that something is locked, or that all is slow.
+		late := errors.Is(err, context.DeadlineExceeded)
+		free, held, broken := d.free(batch)
+		switch {
+		case sqldb.IsAway(err) && !late || broken != nil:
 			d.note(d.books, doing, err)
-			select {
-			case <-time.After(pause):
-			case <-d.books.Done():
+			d.idle(pause)
+		case len(held) > 0:
+			d.setApart(held)
+			if batch = free; len(free) == 0 {
+				return
 			}
+		case late:
+			d.persistEach(batch)
+			return
 		case len(batch) > 1:
 			half := len(batch) / 2
-			d.persist(batch[:half], true)
-			d.persist(batch[half:], true)
+			d.persist(batch[:half], true, limit)
+			d.persist(batch[half:], true, limit)
 			return
 		case !batch[0].shed():
 			d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].eventID, "error", err)
@@ -99,14 +111,72 @@ func (d *Dispatcher) persist(batch []*result, again bool) {
 	}
 }
 
-// writable is whether the database takes a write that changes nothing.
-func (d *Dispatcher) writable(r *result) error {
+// lockTime is how long answers wait for what somebody else holds before those
+// that it does not concern are recorded without it.
+const lockTime = time.Second
+
+// persistEach records the answers of each partner by themselves; those of a single
+// one have to wait.
+func (d *Dispatcher) persistEach(batch []*result) {
+	partners := map[int64][]*result{}
+	for _, r := range batch {
+		partners[r.partnerID] = append(partners[r.partnerID], r)
+	}
+	if len(partners) == 1 {
+		d.setApart(batch)
+		return
+	}
+	for _, id := range keys(partners) {
+		d.persist(partners[id], true, lockTime)
+	}
+}
+
+// setApart records answers in their own time, while others are recorded.
+func (d *Dispatcher) setApart(batch []*result) {
+	d.apart.Go(func() {
+		d.idle(lockTime)
+		d.persist(batch, true, askTime)
+	})
+}
+
+// idle waits, or not when no more is recorded.
+func (d *Dispatcher) idle(pause time.Duration) {
+	select {
+	case <-time.After(pause):
+	case <-d.books.Done():
+	}
+}
+
+// free tells the answers whose deliveries can be written from those whose
+// deliveries somebody else holds, by a write that changes nothing. An error is
+// the database's.
+func (d *Dispatcher) free(batch []*result) (free, held []*result, err error) {
 	ctx, cancel := context.WithTimeout(d.books, askTime)
 	defer cancel()
-	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE deliveries SET updated_at = updated_at WHERE event_id = $1`, r.eventID)
-		return nil
+	var ours []int64
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		args := ids(events(batch))
+		ours, err = sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE deliveries SET updated_at = updated_at WHERE event_id IN (
+			SELECT d.event_id FROM deliveries AS d WHERE d.event_id IN (`+marks(1, len(args))+`)`+tx.SkipLocked()+`) RETURNING event_id`, args...)
+		return err
 	})
+	for _, r := range batch {
+		if slices.Contains(ours, r.eventID) {
+			free = append(free, r)
+		} else {
+			held = append(held, r)
+		}
+	}
+	return free, held, err
+}
+
+// events is the ids of the events that were answered.
+func events(batch []*result) []int64 {
+	list := make([]int64, len(batch))
+	for i, r := range batch {
+		list[i] = r.eventID
+	}
+	return list
 }
 
 // shed drops from an answer that the database does not take first the texts that
@@ -138,8 +208,8 @@ func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 // leaves its delivery, how the endpoint fares, and what this sets free: the next
 // event of each license that is settled is leased to the node and taken on. The
 // transaction of one recorded again may have been committed the time before.
-func (d *Dispatcher) record(batch []*result, again bool) error {
-	ctx, cancel := context.WithTimeout(d.books, askTime)
+func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(d.books, limit)
 	defer cancel()
 	now := d.Now()
 	var next []*item
@@ -188,11 +258,7 @@ func missing(ctx context.Context, tx *sqldb.Tx, batch []*result) ([]*result, err
 		event int64
 		at    int64
 	}
-	events := make([]int64, len(batch))
-	for i, r := range batch {
-		events[i] = r.eventID
-	}
-	args := ids(events)
+	args := ids(events(batch))
 	there, err := sqldb.All(ctx, tx, func(r *sqldb.Row, a *attempt) error { return r.Scan(&a.event, &a.at) },
 		`SELECT event_id, created_at FROM webhook_responses WHERE event_id IN (`+marks(1, len(args))+`)`, args...)
 	if err != nil {

@@ -1,0 +1,75 @@
+package webhook_test
+
+import (
+	"net/url"
+	"testing"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// Answers whose rows somebody else holds wait by themselves: the others of their
+// batch are recorded meanwhile, and they are in the end, whole and once.
+func TestALockHoldsUpNoOther(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nobody holds a row")
+	}
+	for name, c := range map[string]struct {
+		status int
+		lock   string
+		wait   int // answers that have to
+	}{
+		"one delivery":  {200, `UPDATE deliveries SET updated_at = updated_at WHERE event_id = 3`, 1},
+		"two of them":   {200, `UPDATE deliveries SET updated_at = updated_at WHERE event_id IN (3, 8)`, 2},
+		"all of them":   {200, `UPDATE deliveries SET updated_at = updated_at`, 8},
+		"a partner's":   {500, `UPDATE deliveries SET updated_at = updated_at WHERE partner_id = 2`, 4},
+		"its endpoint":  {500, `UPDATE endpoints SET updated_at = updated_at WHERE partner_id = 2`, 4},
+		"nothing, even": {500, `SELECT 1`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := steppedRig(t)
+			e := &endpoint{TB: t, all: c.status}
+			for id := range int64(8) {
+				if id < 2 {
+					r.partner(id+1, e.ServeHTTP)
+				}
+				r.license(id%2+1, id+1)
+				r.event(r.out, id+1)
+			}
+			r.write(func(tx *sqldb.Tx) {
+				tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at)
+					VALUES (1, 0, 0, 0, 0, 0, 0), (2, 0, 0, 0, 0, 0, 0)`)
+			})
+			out := r.stepped(settings{})
+			r.begin(out)
+			out.Dispatcher.Landed()
+			err := patient(r).Write(t.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(t.Context(), c.lock)
+				out.Dispatcher.Record()
+				r.until("the others are on record while it is held", func() bool { return len(r.record()) == 8-c.wait })
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.Dispatcher.Apart()
+			same(t, "attempts", r.count(`SELECT sum(attempts) FROM deliveries`), 8)
+			same(t, "on record", r.count(`SELECT count(DISTINCT event_id) FROM webhook_responses WHERE request_header <> ''`), 8)
+			same(t, "on record in all", len(r.record()), 8)
+		})
+	}
+}
+
+// patient is the rig's database to whoever takes long over a transaction.
+func patient(r *rig) *sqldb.DB {
+	r.Helper()
+	u, err := url.Parse(r.url)
+	if err != nil {
+		r.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("idle_in_transaction_session_timeout", "0")
+	u.RawQuery = q.Encode()
+	return sqldbtest.OpenWith(r.TB, u.String(), sqldb.Options{})
+}
