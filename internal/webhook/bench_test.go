@@ -73,11 +73,13 @@ func BenchmarkBare(b *testing.B) {
 				body := []byte(notice(1, 1, 1, now()).Sentence)
 				body = append(body, bytes.Repeat([]byte("x"), 330-len(body))...)
 				transport := &http.Transport{MaxIdleConnsPerHost: 64}
+				done := profiled(b)
 				before := cpu()
 				b.StartTimer()
 				bare(b, transport, urls, body)
 				b.StopTimer()
 				used += cpu() - before
+				done()
 				transport.CloseIdleConnections()
 				b.StartTimer()
 			}

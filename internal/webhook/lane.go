@@ -13,7 +13,7 @@ const (
 	laneQueue = 1024 // deliveries that are in memory for one lane
 	slow      = 2 * time.Second
 	prompt    = 50 * time.Millisecond
-	laneCrowd = 256 // requests in flight over all lanes, past which those of prompt endpoints grow no more
+	laneCrowd = 128 // requests in flight over all lanes, past which those of prompt endpoints grow no more
 )
 
 // item is a delivery that this node holds the lease of.
