@@ -96,7 +96,7 @@ func (l *lane) adapt(ok bool, took time.Duration, crowd bool) {
 		l.width = max(l.width/2, 1)
 	case took > slow:
 		l.width = max(l.width/2, min(l.width, laneSlow))
-	case l.inFlight+1 >= int(l.width) && !(crowd && l.best < prompt):
+	case l.inFlight+1 >= int(l.width) && (!crowd || l.best >= prompt):
 		l.width = min(l.width+1, laneMost)
 	}
 }
