@@ -39,7 +39,7 @@ func (l *Log) Append(tx *sqldb.Tx, d Draft) {
 	l.outbox().Enqueue(tx, webhook.Notice{
 		EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
 		Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
-		Reason: string(d.Reason), Sentence: d.Reason.Sentence(), At: d.At, CreatedAt: d.CreatedAt,
+		Reason: string(d.Reason), Sentence: d.Reason.Sentence(), At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
 	})
 }
 
