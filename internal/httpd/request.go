@@ -92,6 +92,9 @@ func (s *Server) line(r *http.Request, rec *recorder, note *wire.Note, took time
 		return
 	}
 	path := r.URL.Path
+	if note.Secret {
+		path = note.Route
+	}
 	if len(path) > longest {
 		path = path[:longest] + "…"
 	}

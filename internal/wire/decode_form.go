@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"claviger/internal/fault"
@@ -99,9 +100,16 @@ type shape struct {
 	fields map[string][]int
 }
 
+// shapes holds the shape of each type that was asked for: there are as many as
+// doors have bodies, and finding one costs more than reading a small body.
+var shapes sync.Map
+
 // shapeOf finds the members of a struct type. Fields without a json tag, and
 // those tagged "-", are none; untagged embedded structs lend theirs.
 func shapeOf(t reflect.Type) shape {
+	if known, ok := shapes.Load(t); ok {
+		return known.(shape)
+	}
 	s := shape{fields: make(map[string][]int)}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -111,6 +119,7 @@ func shapeOf(t reflect.Type) shape {
 		s.names = append(s.names, name)
 		s.fields[name] = f.Index
 	}
+	shapes.Store(t, s)
 	return s
 }
 

@@ -55,7 +55,7 @@ func (d *Door[P]) Route(method, path string, h Handler[P], may ...func(P) error)
 // enter authenticates the caller and counts the call.
 func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
 	var nobody P
-	if after, held := d.Guard.held(client(r)); held {
+	if after, held := d.Guard.held(Client(r)); held {
 		f := fault.New(fault.Throttled, "too_many_failures", "Too many calls with wrong credentials came from this address. Wait, then call with the right ones.")
 		f.After = after
 		return nobody, f
@@ -63,7 +63,7 @@ func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
 	who, err := d.Authenticate(r)
 	if err != nil {
 		if f := fault.Of(err); f != nil && f.Kind == fault.Unknown && f.Code != NoCredentials {
-			d.Guard.Take(client(r))
+			d.Guard.Take(Client(r))
 		}
 		return nobody, err
 	}

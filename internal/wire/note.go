@@ -15,6 +15,7 @@ type Note struct {
 	ID     string // the request id, answered as X-Request-Id and in error bodies
 	Client string // the address of the client, behind declared proxies
 	Route  string // the path pattern that matched, "" when none did
+	Secret bool   // the path itself would tell a secret: the pattern is shown in its place
 	Who    string // who was authenticated, such as "partner:3"
 	Err    error  // why the request failed inside; faults of the sender are here too
 	Gone   bool   // the client went away before it was answered
@@ -44,9 +45,9 @@ func RequestID(ctx context.Context) string { return NoteOf(ctx).ID }
 // NewRequestID makes a request id: req_ and 26 random lower-case letters and digits.
 func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()) }
 
-// client is the address failed authentications are counted under: that of the
+// Client is the address failed authentications are counted under: that of the
 // note, or of the connection where there is none.
-func client(r *http.Request) string {
+func Client(r *http.Request) string {
 	host := NoteOf(r.Context()).Client
 	if host == "" {
 		host, _, _ = net.SplitHostPort(r.RemoteAddr)

@@ -78,7 +78,7 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	if r.Method == http.MethodConnect || !clean(r.URL.EscapedPath()) {
-		Fail(w, r, notFound())
+		Fail(w, r, NotFound())
 		return
 	}
 	m.mux.ServeHTTP(w, r)
@@ -91,10 +91,11 @@ func clean(p string) bool {
 		return false
 	}
 	c := path.Clean(p)
-	return c == p || c+"/" == p
+	return c == p || c != "/" && c+"/" == p
 }
 
-func notFound() error {
+// NotFound is the error of a path where nothing is.
+func NotFound() error {
 	return fault.New(fault.Missing, "not_found", "There is nothing at this path. Check the path against the API reference.")
 }
 
@@ -108,7 +109,7 @@ func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 	case m.Else != nil:
 		m.Else.ServeHTTP(w, r)
 	default:
-		Fail(w, r, notFound())
+		Fail(w, r, NotFound())
 	}
 }
 

@@ -65,6 +65,7 @@ var calls = []struct {
 	{"GET", "/v2/licenses/abc/unknown", 404, "not_found", ""},
 	{"GET", "/v2//licenses", 404, "not_found", ""},
 	{"GET", "//v2/licenses", 404, "not_found", ""},
+	{"GET", "//", 404, "not_found", ""},
 	{"GET", "/v2/licenses//", 404, "not_found", ""},
 	{"GET", "/v2/./licenses", 404, "not_found", ""},
 	{"GET", "/v2/x/../licenses", 404, "not_found", ""},
