@@ -31,7 +31,7 @@ tools                             # know nothing of licenses
     wire       : fault page
     courier    : fault secret
     mail       : fault sqldb
-    ui         :
+    ui         : fault wire
     audit      : page sqldb
     once       : fault sqldb
 rooms          : audit            # own tables and rules; a command takes the acting audit.Actor
@@ -212,7 +212,7 @@ var keepers = []struct {
 	{"github.com/jackc/pgx", "sqldb", "only sqldb knows the database"},
 	{"github.com/ncruces/go-sqlite3", "sqldb", "only sqldb knows the database"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
-	{"net/http", "wire courier oauth doors top", "rooms know no HTTP"},
+	{"net/http", "wire courier ui oauth doors top", "rooms know no HTTP"},
 }
 
 func TestKeptImports(t *testing.T) {

@@ -1,10 +1,13 @@
 // Package account holds the people who sign in (buyers, members of partners,
 // operators) and the tokens of the marketplace's programs: who they are, how they
-// prove it, and that they can be erased. It owns the tables users, login_links
-// and operator_tokens.
+// prove it, and that they can be erased. It owns the tables users, login_links,
+// sessions and operator_tokens.
+//
+// Whoever signs in has proven an address: a password counts only from the moment
+// when a link that was mailed there, or that the operator made, was used.
 //
 // What a person bought is package license's, for whom a person acts package
-// partner's.
+// partner's; what is in a session, and its cookie, are the doors' business.
 package account
 
 import (
@@ -17,6 +20,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/field"
+	"claviger/internal/mail"
 	"claviger/internal/page"
 	"claviger/internal/sqldb"
 )
@@ -35,9 +39,13 @@ type User struct {
 	Name       string
 	ExternalID string // what the operator's own systems call the user
 	Operator   bool   // may use the console
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
-	ErasedAt   time.Time // zero: not erased
+	// SessionEpoch is raised by a new password and by signing out everywhere;
+	// sessions that were begun under another are over.
+	SessionEpoch int64
+	ProvenAt     time.Time // when the address first proved itself; zero: not yet
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	ErasedAt     time.Time // zero: not erased
 }
 
 // Person is a user as a request names one.
@@ -45,16 +53,20 @@ type Person struct{ Email, Name, ExternalID string }
 
 // Book is the book of accounts.
 type Book struct {
-	DB        *sqldb.DB
-	Now       func() time.Time
-	PublicURL string // the address that sign-in links begin with, without a slash at its end
+	DB          *sqldb.DB
+	Now         func() time.Time
+	PublicURL   string // the address that sign-in links begin with, without a slash at its end
+	Marketplace string // what mails call the marketplace; "" is Claviger
+	Wake        func() // has mails sent soon; nil leaves that to the sender's next look
 }
 
-const columns = `id, email, name, external_id, operator, created_at, updated_at, erased_at`
+const columns = `id, email, name, external_id, operator, session_epoch, proven_at, created_at, updated_at, erased_at`
 
-func scan(r *sqldb.Row, u *User) error {
-	return r.Scan(&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt)
+func (u *User) dest() []any {
+	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.SessionEpoch, &u.ProvenAt, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
 }
+
+func scan(r *sqldb.Row, u *User) error { return r.Scan(u.dest()...) }
 
 // Valid reports the first member of the person that is not acceptable. A person
 // has an e-mail address, an external id or both; the name may be empty.
@@ -98,6 +110,29 @@ func found(u User, err error, doing string) (User, error) {
 func (b *Book) Get(ctx context.Context, id int64) (User, error) {
 	u, err := sqldb.One(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
 	return found(u, err, "get a user")
+}
+
+// Data is what is kept about a person who asks for it. What hangs on the person
+// elsewhere is for its rooms to tell.
+type Data struct {
+	Email, Name, ExternalID string
+	Operator                bool
+	HasPassword             bool
+	ProvenAt                time.Time // zero: the address has not proven itself
+	CreatedAt               time.Time
+	UpdatedAt               time.Time
+}
+
+// Data returns what is kept about a user.
+func (b *Book) Data(ctx context.Context, userID int64) (Data, error) {
+	l, err := b.login(ctx, userID)
+	if err != nil {
+		return Data{}, err
+	}
+	return Data{
+		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator, HasPassword: l.password != "",
+		ProvenAt: l.ProvenAt, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
+	}, nil
 }
 
 // Create makes a user, or returns the one that the person already is; see Find.
@@ -160,10 +195,15 @@ func (b *Book) List(ctx context.Context, f Filter, p page.Page) (users []User, m
 }
 
 // Erase takes from a user all that tells who it is, and every way to sign in; the
-// row stays, since purchases point at it. Erasing again changes nothing. The
-// caller, who also decides what becomes of the user's licenses, writes the audit
+// row stays, since purchases point at it; mails to the address are removed. Erasing
+// again changes nothing. The caller, who also decides what becomes of the user's licenses, writes the audit
 // entry.
 func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (User, error) {
+	before, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
+	if before, err = found(before, err, "erase a user"); err != nil {
+		return User{}, err
+	}
+	mail.Erase(tx, before.Email)
 	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, password_hash = '',
 		proven_at = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
@@ -191,10 +231,22 @@ func lock(ctx context.Context, tx *sqldb.Tx, id int64) (User, error) {
 	if u, err = found(u, err, "lock a user"); err != nil {
 		return User{}, err
 	}
-	if !u.ErasedAt.IsZero() {
-		return User{}, fault.New(fault.Conflict, "user_erased", "This user was erased; create a new one.")
+	return u, u.present()
+}
+
+// Present refuses a user who was erased, and keeps anybody from erasing one for the
+// rest of the transaction.
+func Present(ctx context.Context, tx *sqldb.Tx, id int64) error {
+	_, err := lock(ctx, tx, id)
+	return err
+}
+
+// present is the fault of a user who was erased.
+func (u User) present() error {
+	if u.ErasedAt.IsZero() {
+		return nil
 	}
-	return u, nil
+	return fault.New(fault.Conflict, "user_erased", "This user was erased; create a new one.")
 }
 
 func subject(id int64) string { return "user:" + strconv.FormatInt(id, 10) }

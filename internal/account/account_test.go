@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,13 +24,17 @@ var (
 // desk is a book on an empty database with a clock that the test turns.
 type desk struct {
 	*account.Book
-	now time.Time
+	now   time.Time
+	woken atomic.Int64 // how often the sender of mails was
 }
 
 func open(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{now: noon}
-	d.Book = &account.Book{DB: sqldbtest.Open(t), Now: func() time.Time { return d.now }, PublicURL: "https://market.example"}
+	d.Book = &account.Book{
+		DB: sqldbtest.Open(t), Now: func() time.Time { return d.now }, PublicURL: "https://market.example",
+		Marketplace: "Bazaar", Wake: func() { d.woken.Add(1) },
+	}
 	return d
 }
 
@@ -41,6 +46,9 @@ func (d *desk) create(t *testing.T, p account.Person) account.User {
 	}
 	return u
 }
+
+// by is a user as the one who acts.
+func by(u account.User) audit.Actor { return audit.Actor{Kind: audit.ByUser, ID: u.ID} }
 
 // write runs fn in a transaction.
 func (d *desk) write(t *testing.T, fn func(tx *sqldb.Tx) error) {
@@ -209,6 +217,9 @@ func TestErase(t *testing.T) {
 		return account.SetPassword(t.Context(), tx, operator, u.ID, password, d.now)
 	})
 
+	if err := d.SendLink(t.Context(), ann.Email, ""); err != nil || len(d.mails(t)) != 1 {
+		t.Fatalf("%d mails, %v", len(d.mails(t)), err)
+	}
 	erase := func(at time.Time) (u2 account.User) {
 		d.write(t, func(tx *sqldb.Tx) (err error) {
 			u2, err = account.Erase(t.Context(), tx, u.ID, at)
@@ -217,14 +228,17 @@ func TestErase(t *testing.T) {
 		return u2
 	}
 	gone := noon.Add(time.Hour)
-	want := account.User{ID: u.ID, CreatedAt: noon, UpdatedAt: gone, ErasedAt: gone}
+	want := account.User{ID: u.ID, SessionEpoch: 1, CreatedAt: noon, UpdatedAt: gone, ErasedAt: gone}
 	if got := erase(gone); got != want {
 		t.Errorf("erased: %+v, want %+v", got, want)
+	}
+	if n := len(d.mails(t)); n != 0 {
+		t.Errorf("%d mails to an erased user are kept", n)
 	}
 	if got := erase(gone.Add(time.Hour)); got != want {
 		t.Errorf("erased again: %+v, want %+v", got, want)
 	}
-	if _, err := d.UseLink(t.Context(), token(t, url)); !fault.Is(err, "invalid_link") {
+	if _, err := d.UseLink(t.Context(), token(t, url), ""); !fault.Is(err, "invalid_link") {
 		t.Errorf("the link of an erased user: %v", err)
 	}
 	if _, err := d.SignIn(t.Context(), ann.Email, "correct horse"); !fault.Is(err, "invalid_credentials") {
@@ -257,14 +271,34 @@ func TestNothingPersonalInAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	browser := d.signUp(t, "bob@example.com", "correct horse", "/licenses")
+	confirmed := d.mailed(t)
+	bob := d.use(t, confirmed, browser).User
+	if _, err := d.SignIn(t.Context(), "bob@example.com", "correct horse"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SendReset(t.Context(), "bob@example.com", ""); err != nil {
+		t.Fatal(err)
+	}
+	reset := d.mailed(t)
+	d.use(t, reset, "")
+	if _, err := d.ResetPassword(t.Context(), by(bob), bob.ID, "battery staple"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.SignOutEverywhere(t.Context(), by(bob), bob.ID); err != nil {
+		t.Fatal(err)
+	}
 	l := audit.Log{DB: d.DB}
 	list, _, err := l.List(t.Context(), audit.Filter{}, page.First())
-	if err != nil || len(list) != 3 {
-		t.Fatalf("%d entries, %v", len(list), err)
+	if err != nil || len(list) != 11 {
+		t.Fatalf("%d entries, %v: %v", len(list), err, d.actions(t))
 	}
 	for _, e := range list {
-		for _, s := range []string{"ann@example.com", "Ann Lee", "u-1", token(t, link), value} {
-			if strings.Contains(e.Before+e.After, s) {
+		for _, s := range []string{
+			"example.com", "Ann Lee", "u-1", "Bob Ray", "correct horse", "battery staple", "argon2id",
+			token(t, link), value, browser, confirmed, reset,
+		} {
+			if strings.Contains(e.Before+e.After+e.Subject+e.Actor.Name, s) {
 				t.Errorf("%s tells %q", e.Action, s)
 			}
 		}

@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"claviger/internal/account"
@@ -123,7 +124,7 @@ func TestUseLinkAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			_, err := d.UseLink(t.Context(), token(t, url))
+			_, err := d.UseLink(t.Context(), token(t, url), "")
 			lock.Lock()
 			defer lock.Unlock()
 			switch {
@@ -139,5 +140,33 @@ func TestUseLinkAtOnce(t *testing.T) {
 	wg.Wait()
 	if in != 1 || used != 49 {
 		t.Errorf("%d got in and %d were told that the link was used, want 1 and 49", in, used)
+	}
+}
+
+// TestUseLinksAtOnce uses several links of one user at once: the first ends the
+// others.
+func TestUseLinksAtOnce(t *testing.T) {
+	d := open(t)
+	d.create(t, account.Person{Email: "ann@example.com"})
+	var links []string
+	for range 5 {
+		links = append(links, d.ask(t, account.ForReset, "ann@example.com"))
+	}
+	var in atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			_, err := d.UseLink(t.Context(), links[i%len(links)], "")
+			switch {
+			case err == nil:
+				in.Add(1)
+			case !fault.Is(err, "link_used") && !fault.Is(err, "link_expired"):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if in.Load() != 1 {
+		t.Errorf("%d got in, want 1", in.Load())
 	}
 }

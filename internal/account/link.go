@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
@@ -12,12 +16,69 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// LinkLife is how long a sign-in link works.
-const LinkLife = 15 * time.Minute
+// Purpose is what a link is for. Each signs its holder in, once.
+type Purpose string
+
+// The purposes of links.
+const (
+	ForSignIn Purpose = "sign-in" // nothing else
+	ForSignUp Purpose = "sign-up" // the address confirms a sign-up
+	ForReset  Purpose = "reset"   // its holder may choose a new password
+)
+
+// How long links work, and how long after using one for a reset a password may
+// be chosen. Somebody who signs up may have to find the mail among others first.
+const (
+	LinkLife   = 15 * time.Minute
+	SignUpLife = 24 * time.Hour
+	resetLife  = time.Hour
+)
 
 // linkKept is how long a dead link is kept, so that its holder learns that it is
 // dead and not that it never was.
 const linkKept = 24 * time.Hour
+
+// batch bounds how many rows one transaction forgets.
+const batch = 1000
+
+// life is how long a link for the purpose works.
+func (p Purpose) life() time.Duration {
+	if p == ForSignUp {
+		return SignUpLife
+	}
+	return LinkLife
+}
+
+// link is a row of login_links. Name and password wait, for a sign-up, until the
+// address has proven itself.
+type link struct {
+	id, userID        int64
+	purpose           Purpose
+	next              string
+	name              string
+	password          Password
+	browserHash       string // of the secret of the browser that signed up
+	expiresAt, usedAt time.Time
+}
+
+const linkColumns = `id, user_id, purpose, next, name, password_hash, browser_hash, expires_at, used_at`
+
+func scanLink(r *sqldb.Row, l *link) error {
+	return r.Scan(&l.id, &l.userID, &l.purpose, &l.next, &l.name, &l.password, &l.browserHash, &l.expiresAt, &l.usedAt)
+}
+
+// insert stores the link, which begins now, and sets its id and its end.
+func (l *link) insert(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (err error) {
+	l.expiresAt = now.Add(l.purpose.life())
+	l.id, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO login_links
+		(user_id, hash, purpose, next, name, password_hash, browser_hash, created_at, expires_at, used_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0) RETURNING id`,
+		l.userID, secret.Hash(token), l.purpose, l.next, l.name, l.password, l.browserHash, now, l.expiresAt)
+	return err
+}
+
+// address is the page that a link opens.
+func (b *Book) address(token string) string { return b.PublicURL + "/sign-in/link?token=" + token }
 
 // Link makes a link that signs a user in once. It is shown this once; only its
 // hash is kept.
@@ -28,66 +89,187 @@ func (b *Book) Link(ctx context.Context, by audit.Actor, userID int64) (url stri
 			return err
 		}
 		now := b.Now()
-		expires = now.Add(LinkLife)
-		tx.Queue(`DELETE FROM login_links WHERE user_id = $1 AND expires_at < $2`, userID, now.Add(-linkKept))
-		tx.Queue(`INSERT INTO login_links (user_id, hash, created_at, expires_at, used_at) VALUES ($1, $2, $3, $4, 0)`,
-			userID, secret.Hash(token), now, expires)
+		l := link{userID: userID, purpose: ForSignIn}
+		if err := l.insert(ctx, tx, token, now); err != nil {
+			return err
+		}
+		expires = l.expiresAt
 		audit.Record(tx, now, by, "user.link", subject(userID), nil, nil)
 		return nil
 	})
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("make a sign-in link: %w", err)
 	}
-	return b.PublicURL + "/sign-in/link?token=" + token, expires, nil
+	return b.address(token), expires, nil
 }
 
-// link is a row of login_links.
-type link struct {
-	userID            int64
-	expiresAt, usedAt time.Time
+// Opened is what a link would do.
+type Opened struct {
+	Purpose Purpose
+	Email   string // whom it signs in; "" when the user has no address
+	Next    string // the page it leads to, as LocalPath makes it
 }
 
-func scanLink(r *sqldb.Row, l *link) error { return r.Scan(&l.userID, &l.expiresAt, &l.usedAt) }
+// PeekLink tells what a link would do, and leaves it as it is: mail scanners open
+// links too. Its faults are those of UseLink.
+func (b *Book) PeekLink(ctx context.Context, token string) (Opened, error) {
+	var o Opened
+	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		l, err := liveLink(ctx, tx, token, b.Now())
+		if err != nil {
+			return err
+		}
+		u, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, l.userID)
+		o = Opened{Purpose: l.purpose, Email: u.Email, Next: l.next}
+		return err
+	})
+	if err != nil {
+		return Opened{}, fmt.Errorf("look at a link: %w", err)
+	}
+	return o, nil
+}
 
-// UseLink returns the user whom the token of a link signs in. Of any number who
-// use it at once, one gets in.
-func (b *Book) UseLink(ctx context.Context, token string) (User, error) {
-	var u User
+// Entry is what using a link came to.
+type Entry struct {
+	User          User
+	Purpose       Purpose
+	Next          string // the page to go to, as LocalPath makes it
+	NeedsPassword bool   // the user is to choose a password: see ResetPassword
+}
+
+// UseLink signs in whom the token of a link is for, and so proves the address. A
+// sign-up's name and password become the user's if browser is the secret that SignUp gave
+// to this same browser, and are dropped otherwise: whoever signed up may not be
+// the one who reads the mail. Of any number who use a link at once, one gets in.
+func (b *Book) UseLink(ctx context.Context, token, browser string) (Entry, error) {
+	var e Entry
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
-		// This conditional update is the gate: it succeeds for one caller only.
-		id, err := sqldb.One(ctx, tx, sqldb.Value[int64], `UPDATE login_links SET used_at = $2
-			WHERE hash = $1 AND used_at = 0 AND expires_at > $2 RETURNING user_id`, secret.Hash(token), now)
+		// The user's row is taken before the link's, as everywhere: else two who
+		// use two links of one user could wait for each other.
+		who, err := sqldb.One(ctx, tx, scanLogin, `UPDATE users SET updated_at = updated_at WHERE erased_at = 0
+			AND id = (SELECT user_id FROM login_links WHERE hash = $1) RETURNING `+columns+`, password_hash`, secret.Hash(token))
 		if errors.Is(err, sqldb.ErrNone) {
-			return deadLink(ctx, tx, token)
+			return invalidLink()
 		}
 		if err != nil {
 			return err
 		}
-		u, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
+		// This conditional update is the gate: it succeeds for one caller only.
+		l, err := sqldb.One(ctx, tx, scanLink, `UPDATE login_links SET used_at = $2
+			WHERE hash = $1 AND used_at = 0 AND expires_at > $2 RETURNING `+linkColumns, secret.Hash(token), now)
+		if errors.Is(err, sqldb.ErrNone) {
+			return deadLink(ctx, tx, token, now)
+		}
 		if err != nil {
 			return err
 		}
-		audit.Record(tx, now, audit.Actor{Kind: audit.ByUser, ID: id}, "user.sign_in", subject(id), nil, audit.Facts{"by": "link"})
+		e = who.enter(tx, l, browser, now)
 		return nil
 	})
 	if err != nil {
-		return User{}, fmt.Errorf("use a sign-in link: %w", err)
+		return Entry{}, fmt.Errorf("use a link: %w", err)
 	}
-	return u, nil
+	return e, nil
+}
+
+// enter does what a link that was just used is for.
+func (l *login) enter(tx *sqldb.Tx, by link, browser string, now time.Time) Entry {
+	before := l.User
+	l.prove(now)
+	sameBrowser := by.browserHash != "" && secret.Equal(by.browserHash, secret.Hash(browser))
+	if l.Name == "" && sameBrowser {
+		l.Name = by.name
+	}
+	audit.Record(tx, now, self(l.ID), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": "link", "purpose": by.purpose})
+	until := now
+	if by.purpose == ForReset {
+		until = now.Add(resetLife)
+	}
+	tx.Queue(`UPDATE login_links SET expires_at = $2, name = '', password_hash = '', browser_hash = '' WHERE id = $1`, by.id, until)
+	tx.Queue(`UPDATE login_links SET expires_at = $3, name = '', password_hash = '', browser_hash = ''
+		WHERE user_id = $1 AND purpose = $2 AND used_at = 0 AND expires_at > $3`, l.ID, by.purpose, now)
+	switch {
+	case sameBrowser && by.password != "" && l.password == "":
+		l.setPassword(tx, self(l.ID), by.password, now)
+	case l.User != before:
+		l.save(tx, now)
+	}
+	return Entry{
+		User: l.User, Purpose: by.purpose, Next: by.next,
+		NeedsPassword: by.purpose == ForReset || by.purpose == ForSignUp && l.password == "",
+	}
+}
+
+// liveLink returns the link of a token, or the fault that says why it does not
+// work.
+func liveLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (link, error) {
+	l, err := sqldb.One(ctx, tx, scanLink, `SELECT `+linkColumns+` FROM login_links WHERE hash = $1`, secret.Hash(token))
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return link{}, invalidLink()
+	case err != nil:
+		return link{}, err
+	case !l.usedAt.IsZero():
+		return link{}, fault.New(fault.Unknown, "link_used", "This link was used already, and works only once; ask for a new one.")
+	case !l.expiresAt.After(now):
+		return link{}, fault.New(fault.Unknown, "link_expired", "This link no longer works: its time is over, or another one was used instead. Ask for a new one.")
+	}
+	return l, nil
 }
 
 // deadLink says why a link does not work.
-func deadLink(ctx context.Context, tx *sqldb.Tx, token string) error {
-	l, err := sqldb.One(ctx, tx, scanLink,
-		`SELECT user_id, expires_at, used_at FROM login_links WHERE hash = $1`, secret.Hash(token))
-	switch {
-	case errors.Is(err, sqldb.ErrNone):
-		return fault.New(fault.Unknown, "invalid_link", "This sign-in link is not valid; check that it was copied whole, or ask for a new one.")
-	case err != nil:
+func deadLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) error {
+	if _, err := liveLink(ctx, tx, token, now); err != nil {
 		return err
-	case !l.usedAt.IsZero():
-		return fault.New(fault.Unknown, "link_used", "This sign-in link was used already; ask for a new one.")
 	}
-	return fault.New(fault.Unknown, "link_expired", "This sign-in link has expired; ask for a new one.")
+	return errors.New("the link works and was not taken")
+}
+
+func invalidLink() error {
+	return fault.New(fault.Unknown, "invalid_link", "This link is not valid; check that it was copied whole, or ask for a new one.")
+}
+
+// Forget removes the links that have been dead for a day, and returns how many
+// there were.
+func (b *Book) Forget(ctx context.Context) (int64, error) {
+	return forget(ctx, b.DB, "links", `DELETE FROM login_links WHERE id IN (
+		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`, b.Now().Add(-linkKept))
+}
+
+// forget runs a statement that removes a batch of what ended before a time, until
+// there is no more.
+func forget(ctx context.Context, db *sqldb.DB, what, statement string, before time.Time) (n int64, err error) {
+	for {
+		var gone int64
+		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			gone, err = tx.Exec(ctx, statement, before, batch)
+			return err
+		})
+		if err != nil {
+			return n, fmt.Errorf("forget %s: %w", what, err)
+		}
+		n += gone
+		if gone < batch {
+			return n, nil
+		}
+	}
+}
+
+// maxNext bounds the page that a link leads to, in bytes. It may be the request of
+// an application, with all that it sent.
+const maxNext = 8000
+
+// LocalPath returns next if it is a page of this service, as a path with or
+// without a query, and "" otherwise: nobody is led elsewhere from here. Browsers
+// read a backslash as a slash, and pass over line breaks and tabs.
+func LocalPath(next string) string {
+	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, `\`) ||
+		len(next) > maxNext || !utf8.ValidString(next) || strings.ContainsFunc(next, unicode.IsControl) {
+		return ""
+	}
+	if u, err := url.Parse(next); err != nil || u.IsAbs() || u.Host != "" {
+		return ""
+	}
+	return next
 }

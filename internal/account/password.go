@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
 )
 
@@ -60,53 +58,16 @@ func seated[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// SetPassword gives a user a password in the caller's transaction.
-func SetPassword(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, p Password, at time.Time) error {
-	if _, err := lock(ctx, tx, id); err != nil {
-		return err
-	}
-	tx.Queue(`UPDATE users SET password_hash = $2, updated_at = $3 WHERE id = $1`, id, p, at)
-	audit.Record(tx, at, by, "user.password", subject(id), nil, nil)
-	return nil
-}
-
-// login is a user with its password.
-type login struct {
-	User
-	password Password
-}
-
-func scanLogin(r *sqldb.Row, l *login) error {
-	u := &l.User
-	return r.Scan(&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt, &l.password)
-}
-
-// SignIn returns the user with that address if the password is right. An address
-// that nobody has, or a user without a password, takes as long to refuse as a
-// wrong password, and is refused in the same words.
-func (b *Book) SignIn(ctx context.Context, email, typed string) (User, error) {
-	l, err := sqldb.One(ctx, b.DB, scanLogin,
-		`SELECT `+columns+`, password_hash FROM users WHERE email_key = $1 AND email_key <> ''`, field.EmailKey(email))
-	if err != nil && !errors.Is(err, sqldb.ErrNone) {
-		return User{}, fmt.Errorf("find who signs in: %w", err)
-	}
-	known := err == nil && l.password != ""
-	if !known {
-		l.password = nobody()
-	}
+// matches compares what somebody typed with a password.
+func (p Password) matches(ctx context.Context, typed string) (bool, error) {
 	if len(typed) > maxPassword {
 		typed = "" // Longer than any password; it is not hashed at its length.
 	}
-	right, err := seated(ctx, func() (bool, error) {
-		return argon2id.ComparePasswordAndHash(typed, string(l.password))
-	})
+	right, err := seated(ctx, func() (bool, error) { return argon2id.ComparePasswordAndHash(typed, string(p)) })
 	if err != nil {
-		return User{}, fmt.Errorf("compare a password: %w", err)
+		return false, fmt.Errorf("compare a password: %w", err)
 	}
-	if !right || !known {
-		return User{}, fault.New(fault.Unknown, "invalid_credentials", "The e-mail address or the password is not right.")
-	}
-	return l.User, nil
+	return right, nil
 }
 
 // nobody is a password that nothing typed can match, at the cost of a real one.
@@ -117,3 +78,77 @@ var nobody = sync.OnceValue(func() Password {
 	}
 	return Password(hash)
 })
+
+// SetPassword gives a user a password in the caller's transaction. Who may do so
+// vouches for the address: it counts as proven.
+func SetPassword(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, p Password, at time.Time) error {
+	l, err := lockLogin(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	l.prove(at)
+	l.setPassword(tx, by, p, at)
+	return nil
+}
+
+// ChangePassword gives a user a new password, for the current one if there is
+// one. It ends all sessions but those begun with the user that it returns.
+func (b *Book) ChangePassword(ctx context.Context, by audit.Actor, userID int64, current, typed string) (User, error) {
+	hash, err := NewPassword(ctx, typed)
+	if err != nil {
+		return User{}, err
+	}
+	seen, err := b.login(ctx, userID)
+	if err != nil {
+		return User{}, err
+	}
+	wrong := fault.Field("current_password", "is not right; type the password that you sign in with now, or have a link mailed to choose a new one.")
+	if seen.password != "" {
+		right, err := seen.password.matches(ctx, current)
+		if err != nil {
+			return User{}, err
+		}
+		if !right {
+			return User{}, wrong
+		}
+	}
+	return b.changeLogin(ctx, userID, "change a password", func(tx *sqldb.Tx, l *login, now time.Time) error {
+		if l.password != seen.password {
+			return wrong // It was changed meanwhile.
+		}
+		l.setPassword(tx, by, hash, now)
+		return nil
+	})
+}
+
+// ResetPassword gives a user a new password without the current one: when there
+// is none, or within an hour after a reset link was used, once. It ends all
+// sessions but those begun with the user that it returns.
+func (b *Book) ResetPassword(ctx context.Context, by audit.Actor, userID int64, typed string) (User, error) {
+	hash, err := NewPassword(ctx, typed)
+	if err != nil {
+		return User{}, err
+	}
+	return b.changeLogin(ctx, userID, "reset a password", func(tx *sqldb.Tx, l *login, now time.Time) error {
+		may, err := sqldb.One(ctx, tx, sqldb.Value[bool],
+			`SELECT count(*) > 0 FROM login_links WHERE user_id = $1 AND purpose = $2 AND used_at > 0 AND expires_at > $3`, userID, ForReset, now)
+		if err != nil {
+			return err
+		}
+		if l.password != "" && !may {
+			return fault.New(fault.Conflict, "reset_over", "The time to choose a new password is over; ask for a new link.")
+		}
+		l.setPassword(tx, by, hash, now)
+		return nil
+	})
+}
+
+// SignOutEverywhere ends all sessions of a user, and the links that wait.
+func (b *Book) SignOutEverywhere(ctx context.Context, by audit.Actor, userID int64) (User, error) {
+	return b.changeLogin(ctx, userID, "sign out everywhere", func(tx *sqldb.Tx, l *login, now time.Time) error {
+		l.endSessions(tx, now)
+		l.save(tx, now)
+		audit.Record(tx, now, by, "user.sign_out_everywhere", subject(userID), nil, nil)
+		return nil
+	})
+}

@@ -3,74 +3,18 @@ package account_test
 import (
 	"context"
 	"errors"
-	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/account"
-	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 )
-
-// token is the token in a sign-in link.
-func token(t *testing.T, link string) string {
-	t.Helper()
-	u, err := url.Parse(link)
-	if err != nil || u.Host != "market.example" || u.Path != "/sign-in/link" || len(u.Query().Get("token")) < 40 {
-		t.Fatalf("%q is not a sign-in link (%v)", link, err)
-	}
-	return u.Query().Get("token")
-}
-
-func TestLink(t *testing.T) {
-	d := open(t)
-	u := d.create(t, account.Person{Email: "ann@example.com"})
-	make1 := func() string {
-		t.Helper()
-		link, expires, err := d.Link(t.Context(), operator, u.ID)
-		if err != nil || !expires.Equal(d.now.Add(15*time.Minute)) {
-			t.Fatalf("Link: expires %v, %v", expires, err)
-		}
-		return token(t, link)
-	}
-	first, second := make1(), make1()
-	if got, err := d.UseLink(t.Context(), first); got != u || err != nil {
-		t.Errorf("UseLink = %+v, %v; want %+v", got, err, u)
-	}
-	d.now = noon.Add(15 * time.Minute)
-	for value, code := range map[string]string{first: "link_used", second: "link_expired", "x": "invalid_link", "": "invalid_link"} {
-		_, err := d.UseLink(t.Context(), value)
-		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != code {
-			t.Errorf("UseLink(%q) = %v, want %s", value, err, code)
-		}
-	}
-	third := make1()
-	d.now = d.now.Add(15*time.Minute - time.Microsecond)
-	if _, err := d.UseLink(t.Context(), third); err != nil {
-		t.Errorf("just before it expires: %v", err)
-	}
-	d.now = noon.Add(48 * time.Hour)
-	make1()
-	if _, err := d.UseLink(t.Context(), second); !fault.Is(err, "invalid_link") {
-		t.Errorf("a link that has long been dead: %v", err)
-	}
-	if _, _, err := d.Link(t.Context(), operator, 99); !fault.Is(err, "unknown_user") {
-		t.Errorf("a link for nobody: %v", err)
-	}
-	stored, err := sqldb.All(t.Context(), d.DB, sqldb.Value[string], `SELECT hash FROM login_links`)
-	if err != nil || len(stored) == 0 {
-		t.Fatal(err)
-	}
-	for _, s := range []string{first, second, third} {
-		if strings.Contains(strings.Join(stored, " "), s) {
-			t.Error("a link's token is stored as it is")
-		}
-	}
-}
 
 func TestPassword(t *testing.T) {
 	d := open(t)
@@ -83,8 +27,9 @@ func TestPassword(t *testing.T) {
 	d.write(t, func(tx *sqldb.Tx) error {
 		return account.SetPassword(t.Context(), tx, operator, ann.ID, hash, d.now)
 	})
-	if got, err := d.SignIn(t.Context(), "ANN@example.com", "correct horse"); got.ID != ann.ID || err != nil {
-		t.Errorf("SignIn = %+v, %v", got, err)
+	ann.ProvenAt, ann.SessionEpoch = d.now, 1
+	if got, err := d.SignIn(t.Context(), " ANN@example.com ", "correct horse"); got != ann || err != nil {
+		t.Errorf("SignIn = %+v, %v; want %+v", got, err, ann)
 	}
 	for name, c := range map[string][2]string{
 		"wrong password": {"ann@example.com", "Correct horse"},
@@ -94,14 +39,174 @@ func TestPassword(t *testing.T) {
 		"none, none":     {"bob@example.com", ""},
 		"nobody":         {"eve@example.com", "correct horse"},
 		"empty address":  {"", ""},
+		"broken address": {"ann@example.com\x00\xff", "correct horse"},
 	} {
 		_, err := d.SignIn(t.Context(), c[0], c[1])
 		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != "invalid_credentials" {
 			t.Errorf("%s: %v, want invalid_credentials", name, err)
 		}
 	}
-	if diff := cmp.Diff([]string{"user.create user:1", "user.create user:2", "user.password user:1"}, d.actions(t)); diff != "" {
+	if diff := cmp.Diff([]string{"user.create user:1", "user.create user:2", "user.password user:1", "user.sign_in user:1"}, d.actions(t)); diff != "" {
 		t.Errorf("audit (-want +got):\n%s", diff)
+	}
+}
+
+// withPassword makes a user with a password.
+func (d *desk) withPassword(t *testing.T, email, password string) account.User {
+	t.Helper()
+	browser := d.signUp(t, email, password, "")
+	return d.use(t, d.mailed(t), browser).User
+}
+
+func TestChangePassword(t *testing.T) {
+	d := open(t)
+	bob := d.withPassword(t, "bob@example.com", "first password")
+	waits := d.ask(t, account.ForSignIn, "bob@example.com")
+	for name, c := range map[string]struct{ current, typed, field string }{
+		"wrong":     {"second password", "second password", "current_password"},
+		"empty":     {"", "second password", "current_password"},
+		"huge":      {strings.Repeat("x", 1<<20), "second password", "current_password"},
+		"too short": {"first password", "second", "password"},
+	} {
+		_, err := d.ChangePassword(t.Context(), by(bob), bob.ID, c.current, c.typed)
+		if f := fault.Of(err); f == nil || f.Code != "invalid_field" || f.Field != c.field {
+			t.Errorf("%s: %v, want invalid_field on %s", name, err, c.field)
+		}
+	}
+	if !d.opens(t, "bob@example.com", "first password") {
+		t.Fatal("a refused change changed the password")
+	}
+	d.now = noon.Add(time.Minute)
+	bob.SessionEpoch, bob.UpdatedAt = bob.SessionEpoch+1, d.now
+	if got, err := d.ChangePassword(t.Context(), by(bob), bob.ID, "first password", "second password"); got != bob || err != nil {
+		t.Errorf("ChangePassword = %+v, %v; want %+v", got, err, bob)
+	}
+	if got, err := d.Get(t.Context(), bob.ID); got != bob || err != nil {
+		t.Errorf("Get = %+v, %v; want %+v", got, err, bob)
+	}
+	if d.opens(t, "bob@example.com", "first password") || !d.opens(t, "bob@example.com", "second password") {
+		t.Error("not the new password works")
+	}
+	d.dead(t, map[string]string{waits: "link_expired"})
+
+	ann := d.create(t, account.Person{Email: "ann@example.com"})
+	if _, err := d.ChangePassword(t.Context(), by(ann), ann.ID, "", "annes password"); err != nil || !d.opens(t, "ann@example.com", "annes password") {
+		t.Errorf("the first password: %v", err)
+	}
+	if _, err := d.ChangePassword(t.Context(), by(ann), 99, "", "annes password"); !fault.Is(err, "unknown_user") {
+		t.Errorf("nobody's password: %v", err)
+	}
+}
+
+// TestChangePasswordAtOnce: of many who know the same current password, one
+// changes it.
+func TestChangePasswordAtOnce(t *testing.T) {
+	d := open(t)
+	bob := d.withPassword(t, "bob@example.com", "first password")
+	var changed atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			_, err := d.ChangePassword(t.Context(), by(bob), bob.ID, "first password", "second password")
+			switch {
+			case err == nil:
+				changed.Add(1)
+			case !fault.Is(err, "invalid_field"):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if changed.Load() != 1 {
+		t.Errorf("%d changed it, want 1", changed.Load())
+	}
+}
+
+func TestResetPassword(t *testing.T) {
+	d := open(t)
+	bob := d.withPassword(t, "bob@example.com", "first password")
+	reset := func(typed string) (account.User, error) { return d.ResetPassword(t.Context(), by(bob), bob.ID, typed) }
+	over := func(when string) {
+		t.Helper()
+		if _, err := reset("stolen password"); !fault.Is(err, "reset_over") || fault.Of(err).Kind != fault.Conflict {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	over("before a link")
+	d.use(t, d.ask(t, account.ForSignIn, "bob@example.com"), "")
+	over("after a sign-in link")
+	link, other := d.ask(t, account.ForReset, "bob@example.com"), d.ask(t, account.ForReset, "bob@example.com")
+	over("before the link is used")
+	if e := d.use(t, link, ""); !e.NeedsPassword || e.Purpose != account.ForReset || e.User != bob || e.Next != "/next" {
+		t.Errorf("UseLink = %+v", e)
+	}
+	d.dead(t, map[string]string{link: "link_used", other: "link_expired"})
+	if !d.opens(t, "bob@example.com", "first password") {
+		t.Error("the old password ended before there was a new one")
+	}
+	if _, err := reset("short"); !fault.Is(err, "invalid_field") {
+		t.Errorf("too short: %v", err)
+	}
+	d.now = noon.Add(time.Hour - time.Microsecond)
+	bob.SessionEpoch, bob.UpdatedAt = bob.SessionEpoch+1, d.now
+	if got, err := reset("second password"); got != bob || err != nil {
+		t.Errorf("ResetPassword = %+v, %v; want %+v", got, err, bob)
+	}
+	if d.opens(t, "bob@example.com", "first password") || !d.opens(t, "bob@example.com", "second password") {
+		t.Error("not the new password works")
+	}
+	over("a second time")
+	d.use(t, d.ask(t, account.ForReset, "bob@example.com"), "")
+	d.now = d.now.Add(time.Hour)
+	over("an hour later")
+	if d.opens(t, "bob@example.com", "stolen password") {
+		t.Error("a refused reset changed the password")
+	}
+}
+
+func TestSignOutEverywhere(t *testing.T) {
+	d := open(t)
+	bob := d.withPassword(t, "bob@example.com", "first password")
+	waits := d.ask(t, account.ForSignIn, "bob@example.com")
+	used := d.use(t, d.ask(t, account.ForReset, "bob@example.com"), "").User
+	d.now = noon.Add(time.Minute)
+	bob.SessionEpoch, bob.UpdatedAt = used.SessionEpoch+1, d.now
+	if got, err := d.SignOutEverywhere(t.Context(), by(bob), bob.ID); got != bob || err != nil {
+		t.Errorf("SignOutEverywhere = %+v, %v; want %+v", got, err, bob)
+	}
+	if got, err := d.Get(t.Context(), bob.ID); got != bob || err != nil {
+		t.Errorf("Get = %+v, %v; want %+v", got, err, bob)
+	}
+	d.dead(t, map[string]string{waits: "link_expired"})
+	if _, err := d.ResetPassword(t.Context(), by(bob), bob.ID, "second password"); !fault.Is(err, "reset_over") {
+		t.Errorf("a reset under way: %v", err)
+	}
+	if !d.opens(t, "bob@example.com", "first password") {
+		t.Error("the password does not work any more")
+	}
+	if got := d.actions(t); got[len(got)-2] != "user.sign_out_everywhere user:1" {
+		t.Errorf("audit: %v", got)
+	}
+	if _, err := d.SignOutEverywhere(t.Context(), by(bob), 99); !fault.Is(err, "unknown_user") {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+func TestData(t *testing.T) {
+	d := open(t)
+	u := d.create(t, account.Person{Email: "bob@example.com", ExternalID: "u-1"})
+	want := account.Data{Email: "bob@example.com", ExternalID: "u-1", CreatedAt: noon, UpdatedAt: noon}
+	if got, err := d.Data(t.Context(), u.ID); got != want || err != nil {
+		t.Errorf("Data = %+v, %v; want %+v", got, err, want)
+	}
+	d.now = noon.Add(time.Minute)
+	d.withPassword(t, "bob@example.com", "first password")
+	want.Name, want.HasPassword, want.ProvenAt, want.UpdatedAt = "Bob Ray", true, d.now, d.now
+	if got, err := d.Data(t.Context(), u.ID); got != want || err != nil {
+		t.Errorf("Data = %+v, %v; want %+v", got, err, want)
+	}
+	if _, err := d.Data(t.Context(), 99); !fault.Is(err, "unknown_user") {
+		t.Errorf("Data of nobody: %v", err)
 	}
 }
 
@@ -128,102 +233,6 @@ func TestNewPasswordWaits(t *testing.T) {
 	for range 20 {
 		if err := <-left; err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
-		}
-	}
-}
-
-func TestTokens(t *testing.T) {
-	d := open(t)
-	until := noon.Add(time.Hour)
-	sell, sellValue, err := d.AddToken(t.Context(), operator, " checkout ", []account.Scope{account.Sell, account.Read, account.Sell}, until, "")
-	want := account.Token{ID: sell.ID, Name: "checkout", Scopes: []account.Scope{account.Read, account.Sell}, CreatedAt: noon, ExpiresAt: until}
-	if diff := cmp.Diff(want, sell); diff != "" || err != nil || !strings.HasPrefix(sellValue, "op_") {
-		t.Fatalf("AddToken: %q, %v; (-want +got):\n%s", sellValue, err, diff)
-	}
-	admin, adminValue, err := d.AddToken(t.Context(), audit.System("token add"), "admin", []account.Scope{account.Admin}, time.Time{}, "op_given")
-	if err != nil || adminValue != "op_given" {
-		t.Fatalf("AddToken: %q, %v", adminValue, err)
-	}
-	for value, want := range map[string]account.Token{sellValue: sell, "op_given": admin} {
-		got, err := d.ByToken(t.Context(), value)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("ByToken: %v; (-want +got):\n%s", err, diff)
-		}
-	}
-	list, err := d.Tokens(t.Context())
-	if diff := cmp.Diff([]account.Token{admin, sell}, list); diff != "" || err != nil {
-		t.Errorf("Tokens: %v; (-want +got):\n%s", err, diff)
-	}
-
-	d.now = until
-	revoked, err := d.RevokeToken(t.Context(), operator, admin.ID)
-	if err != nil || !revoked.RevokedAt.Equal(d.now) {
-		t.Errorf("RevokeToken = %+v, %v", revoked, err)
-	}
-	d.now = until.Add(time.Hour)
-	if again, err := d.RevokeToken(t.Context(), operator, admin.ID); err != nil || !again.RevokedAt.Equal(revoked.RevokedAt) {
-		t.Errorf("revoked again: %+v, %v", again, err)
-	}
-	if _, err := d.RevokeToken(t.Context(), operator, 99); !fault.Is(err, "unknown_token") {
-		t.Errorf("revoke of none: %v", err)
-	}
-	for name, value := range map[string]string{"expired": sellValue, "revoked": "op_given", "wrong": "op_x", "empty": "", "broken": "\x00\xff"} {
-		_, err := d.ByToken(t.Context(), value)
-		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != "invalid_token" {
-			t.Errorf("%s: %v, want invalid_token", name, err)
-		}
-	}
-	if diff := cmp.Diff([]string{"token.create token:1", "token.create token:2", "token.revoke token:2"}, d.actions(t)); diff != "" {
-		t.Errorf("audit (-want +got):\n%s", diff)
-	}
-}
-
-func TestAddTokenRefuses(t *testing.T) {
-	d := open(t)
-	for name, c := range map[string]struct {
-		name    string
-		scopes  []account.Scope
-		expires time.Time
-		field   string
-	}{
-		"no name":       {"", []account.Scope{account.Read}, time.Time{}, "name"},
-		"no scopes":     {"a", nil, time.Time{}, "scopes"},
-		"unknown scope": {"a", []account.Scope{account.Read, "root"}, time.Time{}, "scopes"},
-		"scope: spaces": {"a", []account.Scope{"read admin"}, time.Time{}, "scopes"},
-		"in the past":   {"a", []account.Scope{account.Read}, noon, "expires_at"},
-	} {
-		_, _, err := d.AddToken(t.Context(), operator, c.name, c.scopes, c.expires, "")
-		if f := fault.Of(err); f == nil || f.Code != "invalid_field" || f.Field != c.field {
-			t.Errorf("%s: %v, want invalid_field on %s", name, err, c.field)
-		}
-	}
-	if list, err := d.Tokens(t.Context()); len(list) != 0 || err != nil {
-		t.Errorf("refused tokens were made: %+v, %v", list, err)
-	}
-}
-
-func TestMay(t *testing.T) {
-	for _, c := range []struct {
-		has  []account.Scope
-		want string // of read, sell, support, admin
-	}{
-		{nil, "----"},
-		{[]account.Scope{account.Read}, "r---"},
-		{[]account.Scope{account.Sell}, "rs--"},
-		{[]account.Scope{account.Support}, "r-u-"},
-		{[]account.Scope{account.Sell, account.Support}, "rsu-"},
-		{[]account.Scope{account.Admin}, "rsua"},
-	} {
-		got := ""
-		for i, s := range []account.Scope{account.Read, account.Sell, account.Support, account.Admin} {
-			if (account.Token{Scopes: c.has}).May(s) {
-				got += "rsua"[i : i+1]
-			} else {
-				got += "-"
-			}
-		}
-		if got != c.want {
-			t.Errorf("%v may %s, want %s", c.has, got, c.want)
 		}
 	}
 }

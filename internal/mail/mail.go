@@ -57,6 +57,14 @@ func Put(tx *sqldb.Tx, m Message, at time.Time) {
 		clean(m.Text), clean(m.HTML), Waiting, at)
 }
 
+// Erase removes every mail to an address, in the caller's transaction: those that
+// wait are not sent any more, and what was sent is not kept.
+func Erase(tx *sqldb.Tx, to string) {
+	if to != "" {
+		tx.Queue(`DELETE FROM mails WHERE recipient = $1`, clean(to))
+	}
+}
+
 // clean makes text that both databases store.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")

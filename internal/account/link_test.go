@@ -1,0 +1,198 @@
+package account_test
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// token is the token in a sign-in link.
+func token(t *testing.T, link string) string {
+	t.Helper()
+	u, err := url.Parse(link)
+	if err != nil || u.Host != "market.example" || u.Path != "/sign-in/link" || len(u.Query().Get("token")) < 40 {
+		t.Fatalf("%q is not a sign-in link (%v)", link, err)
+	}
+	return u.Query().Get("token")
+}
+
+// dead uses links, and looks at them, that do not work.
+func (d *desk) dead(t *testing.T, codes map[string]string) {
+	t.Helper()
+	for value, code := range codes {
+		_, err := d.UseLink(t.Context(), value, "")
+		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != code {
+			t.Errorf("UseLink(%q) = %v, want %s", value, err, code)
+		}
+		_, err = d.PeekLink(t.Context(), value)
+		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != code {
+			t.Errorf("PeekLink(%q) = %v, want %s", value, err, code)
+		}
+	}
+}
+
+func TestLink(t *testing.T) {
+	d := open(t)
+	u := d.create(t, account.Person{Email: "ann@example.com"})
+	make1 := func() string {
+		t.Helper()
+		link, expires, err := d.Link(t.Context(), operator, u.ID)
+		if err != nil || !expires.Equal(d.now.Add(15*time.Minute)) {
+			t.Fatalf("Link: expires %v, %v", expires, err)
+		}
+		return token(t, link)
+	}
+	first, second := make1(), make1()
+	d.now = noon.Add(time.Minute)
+	for range 2 { // looking does not use it
+		want := account.Opened{Purpose: account.ForSignIn, Email: "ann@example.com"}
+		if got, err := d.PeekLink(t.Context(), first); got != want || err != nil {
+			t.Errorf("PeekLink = %+v, %v; want %+v", got, err, want)
+		}
+	}
+	u.ProvenAt, u.UpdatedAt = d.now, d.now
+	want := account.Entry{User: u, Purpose: account.ForSignIn}
+	if got, err := d.UseLink(t.Context(), first, ""); got != want || err != nil {
+		t.Errorf("UseLink = %+v, %v; want %+v", got, err, want)
+	}
+	if got, err := d.Get(t.Context(), u.ID); got != u || err != nil {
+		t.Errorf("Get = %+v, %v; want %+v", got, err, u)
+	}
+	// The second was made for the same purpose, and ended with the first.
+	d.dead(t, map[string]string{first: "link_used", second: "link_expired", "x": "invalid_link", "": "invalid_link", "\x00\xff": "invalid_link"})
+
+	third, fourth := make1(), make1()
+	d.now = d.now.Add(15*time.Minute - time.Microsecond)
+	if got, err := d.UseLink(t.Context(), third, ""); got.User != u || err != nil {
+		t.Errorf("just before it expires: %+v, %v; want %+v", got, err, u)
+	}
+	d.now = d.now.Add(time.Microsecond)
+	d.dead(t, map[string]string{fourth: "link_expired"})
+	if _, _, err := d.Link(t.Context(), operator, 99); !fault.Is(err, "unknown_user") {
+		t.Errorf("a link for nobody: %v", err)
+	}
+	stored, err := sqldb.All(t.Context(), d.DB, sqldb.Value[string], `SELECT hash FROM login_links`)
+	if err != nil || len(stored) == 0 {
+		t.Fatal(err)
+	}
+	for _, s := range []string{first, second, third, fourth} {
+		if strings.Contains(strings.Join(stored, " "), s) {
+			t.Error("a link's token is stored as it is")
+		}
+	}
+}
+
+// TestLinkLife walks each link to the moment before its end, and to its end.
+func TestLinkLife(t *testing.T) {
+	for purpose, life := range map[account.Purpose]time.Duration{
+		account.ForSignIn: 15 * time.Minute, account.ForReset: 15 * time.Minute, account.ForSignUp: 24 * time.Hour,
+	} {
+		t.Run(string(purpose), func(t *testing.T) {
+			d := open(t)
+			d.create(t, account.Person{Email: "ann@example.com"})
+			value := d.ask(t, purpose, "ann@example.com")
+			d.now = noon.Add(life - time.Microsecond)
+			if got, err := d.PeekLink(t.Context(), value); got.Purpose != purpose || err != nil {
+				t.Errorf("just before it expires: %+v, %v", got, err)
+			}
+			d.now = noon.Add(life)
+			d.dead(t, map[string]string{value: "link_expired"})
+		})
+	}
+}
+
+// TestLinkEndsOthers: of the links that wait, using one ends those for the same
+// purpose, and those of nobody else.
+func TestLinkEndsOthers(t *testing.T) {
+	d := open(t)
+	d.create(t, account.Person{Email: "ann@example.com"})
+	d.create(t, account.Person{Email: "bob@example.com"})
+	first, reset, second := d.ask(t, account.ForSignIn, "ann@example.com"), d.ask(t, account.ForReset, "ann@example.com"), d.ask(t, account.ForSignIn, "ann@example.com")
+	bobs := d.ask(t, account.ForSignIn, "bob@example.com")
+	d.use(t, second, "")
+	d.dead(t, map[string]string{first: "link_expired", second: "link_used"})
+	d.use(t, reset, "")
+	d.use(t, bobs, "")
+}
+
+// TestLinkWithoutAddress: a user without an address has not proven the one that a
+// later purchase brings.
+func TestLinkWithoutAddress(t *testing.T) {
+	d := open(t)
+	u := d.create(t, account.Person{ExternalID: "u-1"})
+	for range 2 {
+		link, _, err := d.Link(t.Context(), operator, u.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proven := u.Email != ""
+		if got := d.use(t, token(t, link), "").User; got.ProvenAt.IsZero() == proven {
+			t.Errorf("%+v; want proven %v", got, proven)
+		}
+		u = d.create(t, account.Person{ExternalID: "u-1", Email: "ann@example.com"})
+	}
+}
+
+func TestForgetLinks(t *testing.T) {
+	d := open(t)
+	u := d.create(t, account.Person{Email: "ann@example.com"})
+	const old = 2005 // more than two batches
+	d.write(t, func(tx *sqldb.Tx) error {
+		for i := range old {
+			tx.Queue(`INSERT INTO login_links (user_id, hash, created_at, expires_at, used_at) VALUES ($1, $2, 1, $3, 0)`,
+				u.ID, strconv.Itoa(i), noon.Add(-time.Duration(i)*time.Second))
+		}
+		return nil
+	})
+	value := d.ask(t, account.ForSignIn, "ann@example.com")
+	d.now = noon.Add(24 * time.Hour)
+	// The link that ended at noon is exactly as old as it may get.
+	for _, want := range []int64{old - 1, 0} {
+		if n, err := d.Forget(t.Context()); n != want || err != nil {
+			t.Errorf("Forget = %d, %v; want %d", n, err, want)
+		}
+	}
+	d.dead(t, map[string]string{value: "link_expired"})
+	d.now = noon.Add(24*time.Hour + 16*time.Minute)
+	if n, err := d.Forget(t.Context()); n != 2 || err != nil {
+		t.Errorf("Forget = %d, %v; want 2", n, err)
+	}
+	d.dead(t, map[string]string{value: "invalid_link"})
+}
+
+func TestLocalPath(t *testing.T) {
+	for next, want := range map[string]string{
+		"/":                             "/",
+		"/licenses?page=2":              "/licenses?page=2",
+		"/openid/authorize?a=//b":       "/openid/authorize?a=//b",
+		"/ä":                            "/ä",
+		"":                              "",
+		"licenses":                      "",
+		"//evil.example":                "",
+		`/\evil.example`:                "",
+		`/./\evil.example`:              "",
+		"/%":                            "",
+		"https://evil.example/":         "",
+		"javascript:alert(1)":           "",
+		" /licenses":                    "",
+		"/\t/evil.example":              "",
+		"/\n/evil.example":              "",
+		"/a\r\nSet-Cookie: b":           "",
+		"/\x00":                         "",
+		"/\x7f":                         "",
+		"/\u0085":                       "",
+		"/\xff":                         "",
+		"/" + strings.Repeat("a", 7999): "/" + strings.Repeat("a", 7999),
+		"/" + strings.Repeat("a", 8000): "",
+	} {
+		if got := account.LocalPath(next); got != want {
+			t.Errorf("LocalPath(%.50q) = %.50q, want %.50q", next, got, want)
+		}
+	}
+}

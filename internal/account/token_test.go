@@ -1,0 +1,109 @@
+package account_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+)
+
+func TestTokens(t *testing.T) {
+	d := open(t)
+	until := noon.Add(time.Hour)
+	sell, sellValue, err := d.AddToken(t.Context(), operator, " checkout ", []account.Scope{account.Sell, account.Read, account.Sell}, until, "")
+	want := account.Token{ID: sell.ID, Name: "checkout", Scopes: []account.Scope{account.Read, account.Sell}, CreatedAt: noon, ExpiresAt: until}
+	if diff := cmp.Diff(want, sell); diff != "" || err != nil || !strings.HasPrefix(sellValue, "op_") {
+		t.Fatalf("AddToken: %q, %v; (-want +got):\n%s", sellValue, err, diff)
+	}
+	admin, adminValue, err := d.AddToken(t.Context(), audit.System("token add"), "admin", []account.Scope{account.Admin}, time.Time{}, "op_given")
+	if err != nil || adminValue != "op_given" {
+		t.Fatalf("AddToken: %q, %v", adminValue, err)
+	}
+	for value, want := range map[string]account.Token{sellValue: sell, "op_given": admin} {
+		got, err := d.ByToken(t.Context(), value)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("ByToken: %v; (-want +got):\n%s", err, diff)
+		}
+	}
+	list, err := d.Tokens(t.Context())
+	if diff := cmp.Diff([]account.Token{admin, sell}, list); diff != "" || err != nil {
+		t.Errorf("Tokens: %v; (-want +got):\n%s", err, diff)
+	}
+
+	d.now = until
+	revoked, err := d.RevokeToken(t.Context(), operator, admin.ID)
+	if err != nil || !revoked.RevokedAt.Equal(d.now) {
+		t.Errorf("RevokeToken = %+v, %v", revoked, err)
+	}
+	d.now = until.Add(time.Hour)
+	if again, err := d.RevokeToken(t.Context(), operator, admin.ID); err != nil || !again.RevokedAt.Equal(revoked.RevokedAt) {
+		t.Errorf("revoked again: %+v, %v", again, err)
+	}
+	if _, err := d.RevokeToken(t.Context(), operator, 99); !fault.Is(err, "unknown_token") {
+		t.Errorf("revoke of none: %v", err)
+	}
+	for name, value := range map[string]string{"expired": sellValue, "revoked": "op_given", "wrong": "op_x", "empty": "", "broken": "\x00\xff"} {
+		_, err := d.ByToken(t.Context(), value)
+		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != "invalid_token" {
+			t.Errorf("%s: %v, want invalid_token", name, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"token.create token:1", "token.create token:2", "token.revoke token:2"}, d.actions(t)); diff != "" {
+		t.Errorf("audit (-want +got):\n%s", diff)
+	}
+}
+
+func TestAddTokenRefuses(t *testing.T) {
+	d := open(t)
+	for name, c := range map[string]struct {
+		name    string
+		scopes  []account.Scope
+		expires time.Time
+		field   string
+	}{
+		"no name":       {"", []account.Scope{account.Read}, time.Time{}, "name"},
+		"no scopes":     {"a", nil, time.Time{}, "scopes"},
+		"unknown scope": {"a", []account.Scope{account.Read, "root"}, time.Time{}, "scopes"},
+		"scope: spaces": {"a", []account.Scope{"read admin"}, time.Time{}, "scopes"},
+		"in the past":   {"a", []account.Scope{account.Read}, noon, "expires_at"},
+	} {
+		_, _, err := d.AddToken(t.Context(), operator, c.name, c.scopes, c.expires, "")
+		if f := fault.Of(err); f == nil || f.Code != "invalid_field" || f.Field != c.field {
+			t.Errorf("%s: %v, want invalid_field on %s", name, err, c.field)
+		}
+	}
+	if list, err := d.Tokens(t.Context()); len(list) != 0 || err != nil {
+		t.Errorf("refused tokens were made: %+v, %v", list, err)
+	}
+}
+
+func TestMay(t *testing.T) {
+	for _, c := range []struct {
+		has  []account.Scope
+		want string // of read, sell, support, admin
+	}{
+		{nil, "----"},
+		{[]account.Scope{account.Read}, "r---"},
+		{[]account.Scope{account.Sell}, "rs--"},
+		{[]account.Scope{account.Support}, "r-u-"},
+		{[]account.Scope{account.Sell, account.Support}, "rsu-"},
+		{[]account.Scope{account.Admin}, "rsua"},
+	} {
+		got := ""
+		for i, s := range []account.Scope{account.Read, account.Sell, account.Support, account.Admin} {
+			if (account.Token{Scopes: c.has}).May(s) {
+				got += "rsua"[i : i+1]
+			} else {
+				got += "-"
+			}
+		}
+		if got != c.want {
+			t.Errorf("%v may %s, want %s", c.has, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package account
+
+import (
+	"fmt"
+
+	"claviger/internal/mail"
+)
+
+// words is what a mail with a link says. In title and opening, %s is the
+// marketplace.
+type words struct {
+	title   string
+	opening string
+	button  string
+	life    string // how long the link works
+	stray   string // what to do if one did not ask for it
+	more    string
+}
+
+const ignore = "If you did not ask for this mail, you need not do anything: without the link, nothing happens."
+
+var (
+	confirmWords = words{
+		title:   "Confirm your e-mail address for %s",
+		opening: "Somebody signed up at %s with this e-mail address. If it was you, open the link below to confirm it and to sign in.",
+		button:  "Confirm the address and sign in",
+		life:    "24 hours",
+		more:    "Open it in the browser in which you signed up, and the password that you chose works at once; in another one we ask you to choose it again.",
+		stray:   "If it was not you, you need not do anything: without the link, the password that was typed there never works.",
+	}
+	knownWords = words{
+		title:   "You already have an account at %s",
+		opening: "Somebody signed up at %s with this e-mail address, which has an account and a password already. Nothing was changed. If it was you, sign in with your password, or by the link below.",
+		button:  "Sign in",
+		life:    "15 minutes",
+		stray:   ignore,
+	}
+	signInWords = words{
+		title:   "Your sign-in link for %s",
+		opening: "Here is the link that signs you in at %s.",
+		button:  "Sign in",
+		life:    "15 minutes",
+		stray:   ignore,
+	}
+	resetWords = words{
+		title:   "Choose a new password for %s",
+		opening: "Somebody asked to choose a new password for your account at %s. If it was you, open the link below.",
+		button:  "Choose a new password",
+		life:    "15 minutes",
+		stray:   "If it was not you, you need not do anything: without the link, your password stays as it is.",
+	}
+)
+
+func (w words) subject(marketplace string) string { return fmt.Sprintf(w.title, marketplace) }
+
+// letter is the mail to a user. Only a name that the user has is in it: what
+// somebody else typed must not reach people in our name.
+func (w words) letter(marketplace string, u User, url string) mail.Letter {
+	l := mail.Letter{
+		Title:   w.subject(marketplace),
+		Hello:   "Hello,",
+		Opening: []string{fmt.Sprintf(w.opening, marketplace)},
+		Closing: []string{"The link works once, for " + w.life + ". Do not pass it on: whoever has it can sign in as you."},
+		Links:   []mail.Link{{Name: w.button, URL: url}},
+		Foot:    fmt.Sprintf("You get this mail because somebody typed this address at %s.", marketplace),
+	}
+	if u.Name != "" {
+		l.Hello = "Hello " + u.Name + ","
+	}
+	if w.more != "" {
+		l.Closing = append(l.Closing, w.more)
+	}
+	l.Closing = append(l.Closing, w.stray)
+	return l
+}
