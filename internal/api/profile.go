@@ -9,7 +9,7 @@ import (
 )
 
 // maxBody is how many bytes of a body are read. The longest that makes sense,
-// two URLs, has a tenth of it.
+// three URLs, has a tenth of it.
 const maxBody = 64 << 10
 
 // decode reads a JSON or form body into dst.
@@ -26,7 +26,12 @@ type profileAnswer struct {
 	Contacts    wire.Envelope[contactAnswer] `json:"contacts"`
 	CreatedAt   wire.Time                    `json:"created_at"`
 	UpdatedAt   wire.Time                    `json:"updated_at"`
-	Checks      []wire.Check                 `json:"checks,omitempty"` // of the URLs that were just set
+
+	InitiateLoginURI string `json:"initiate_login_uri"`
+	IDTokenAlg       string `json:"id_token_alg"`
+	ErrorMember      bool   `json:"error_member"`
+
+	Checks []wire.Check `json:"checks,omitempty"` // of the URLs that were just set
 }
 
 func answerProfile(w http.ResponseWriter, p profile.Profile, contacts []profile.Contact, checks []profile.Check) error {
@@ -37,7 +42,12 @@ func answerProfile(w http.ResponseWriter, p profile.Profile, contacts []profile.
 		Contacts:    wire.ListOf(contacts, contactOf),
 		CreatedAt:   wire.Time(p.CreatedAt),
 		UpdatedAt:   wire.Time(p.UpdatedAt),
-		Checks:      wire.Checks(checks),
+
+		InitiateLoginURI: p.InitiateLoginURI,
+		IDTokenAlg:       p.IDTokenAlg,
+		ErrorMember:      !p.NoErrorMember,
+
+		Checks: wire.Checks(checks),
 	})
 }
 
@@ -52,14 +62,19 @@ func (a *API) readProfile(w http.ResponseWriter, r *http.Request, p partner.Part
 // updateProfile serves PUT and PATCH: either leaves what is not named as it is.
 func (a *API) updateProfile(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	var in struct {
-		WebhookURL  *string `json:"webhook_url"`
-		RedirectURL *string `json:"redirect_url"`
+		WebhookURL       *string `json:"webhook_url"`
+		RedirectURL      *string `json:"redirect_url"`
+		InitiateLoginURI *string `json:"initiate_login_uri"`
+		IDTokenAlg       *string `json:"id_token_alg"`
+		ErrorMember      *bool   `json:"error_member"`
 	}
 	if err := decode(w, r, &in); err != nil {
 		return err
 	}
-	prof, contacts, checks, err := a.Profiles.SetURLs(r.Context(), actor(p), p.ID,
-		profile.URLChange{Webhook: in.WebhookURL, Redirect: in.RedirectURL})
+	prof, contacts, checks, err := a.Profiles.SetURLs(r.Context(), actor(p), p.ID, profile.URLChange{
+		Webhook: in.WebhookURL, Redirect: in.RedirectURL,
+		Connection: profile.NewConnection(in.InitiateLoginURI, in.IDTokenAlg, in.ErrorMember),
+	})
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ type partnerJSON struct {
 	WebhookURLValidated  bool      `json:"webhook_url_validated"`
 	RedirectURL          string    `json:"redirect_url"`
 	RedirectURLValidated bool      `json:"redirect_url_validated"`
+	InitiateLoginURI     string    `json:"initiate_login_uri"`
+	IDTokenAlg           string    `json:"id_token_alg"`
+	ErrorMember          bool      `json:"error_member"`
 	CreatedAt            wire.Time `json:"created_at"`
 	UpdatedAt            wire.Time `json:"updated_at"`
 }
@@ -38,6 +41,7 @@ func partnerOf(p partner.Partner, f profile.Profile) partnerJSON {
 		ID: p.ID, Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, ClientID: p.ClientID,
 		WebhookURL: f.WebhookURL, WebhookURLValidated: !f.WebhookValidAt.IsZero(),
 		RedirectURL: f.RedirectURL, RedirectURLValidated: !f.RedirectValidAt.IsZero(),
+		InitiateLoginURI: f.InitiateLoginURI, IDTokenAlg: f.IDTokenAlg, ErrorMember: !f.NoErrorMember,
 		CreatedAt: wire.Time(p.CreatedAt), UpdatedAt: wire.Time(updated),
 	}
 }
@@ -50,6 +54,17 @@ type createdJSON struct {
 	WebhookSecret string `json:"webhook_secret"`
 }
 
+// connectionBody is how a partner wants to be connected; what is not sent stays.
+type connectionBody struct {
+	InitiateLoginURI *string `json:"initiate_login_uri"`
+	IDTokenAlg       *string `json:"id_token_alg"`
+	ErrorMember      *bool   `json:"error_member"`
+}
+
+func (b connectionBody) wish() profile.Connection {
+	return profile.NewConnection(b.InitiateLoginURI, b.IDTokenAlg, b.ErrorMember)
+}
+
 // partnerBody is what creates a partner.
 type partnerBody struct {
 	Name        string `json:"name"`
@@ -59,6 +74,7 @@ type partnerBody struct {
 	WebhookURL  string `json:"webhook_url"`
 	RedirectURL string `json:"redirect_url"`
 	Validate    bool   `json:"validate"`
+	connectionBody
 }
 
 func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
@@ -67,7 +83,7 @@ func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t accou
 		return err
 	}
 	draft := partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey}
-	urls := profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL}
+	urls := profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.wish()}
 	p, f, c, err := o.Profiles.Enrol(r.Context(), actor(t), draft, urls, b.Validate, partner.Credentials{})
 	if err != nil {
 		return err
@@ -121,6 +137,7 @@ type partnerChange struct {
 	WebhookURL  *string `json:"webhook_url"`
 	RedirectURL *string `json:"redirect_url"`
 	Validate    bool    `json:"validate"`
+	connectionBody
 }
 
 func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
@@ -129,7 +146,7 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 		return err
 	}
 	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey}
-	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL}
+	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.wish()}
 	p, f, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
 	if err != nil {
 		return err

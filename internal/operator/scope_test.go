@@ -1,12 +1,14 @@
 package operator_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/sqldb"
 )
 
 // scopes says for each route which tokens may call it, but for admin, which may
@@ -148,5 +150,27 @@ func TestDeadTokens(t *testing.T) {
 	}
 	if a := h.send("", "GET", "/operator/v1/stats?access_token="+h.tokens[account.Admin], ""); a.Status != 401 {
 		t.Errorf("a token in the query answered %d", a.Status)
+	}
+}
+
+// TestLinkOfAnOperator: whoever may only support people cannot become an operator.
+func TestLinkOfAnOperator(t *testing.T) {
+	h := build(t)
+	u, _, err := h.door.Accounts.Create(t.Context(), tester, account.Person{Email: "boss@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := account.SetOperator(t.Context(), tx, tester, u.ID, true, h.now())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/operator/v1/users/%d/session", u.ID)
+	if a := h.send(h.tokens[account.Support], "POST", path, ""); a.Status != 403 || a.code() != "operator_account" {
+		t.Errorf("support: %d %s", a.Status, a.Body)
+	}
+	if a := h.send(h.tokens[account.Admin], "POST", path, ""); a.Status != 201 {
+		t.Errorf("admin: %d %s", a.Status, a.Body)
 	}
 }

@@ -101,6 +101,16 @@ type linkJSON struct {
 }
 
 func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if !t.May(account.Admin) {
+		// Who can sign in as an operator can do what an operator can.
+		u, err := o.Accounts.Get(r.Context(), pathID(r))
+		if err != nil {
+			return err
+		}
+		if u.Operator {
+			return fault.New(fault.Forbidden, "operator_account", "This user is an operator. A sign-in link for one takes a token with the scope admin.")
+		}
+	}
 	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r))
 	if err != nil {
 		return err

@@ -40,9 +40,10 @@ type Checker struct {
 // and what that means.
 type Check = fault.Check
 
-// news is what is new about the URLs, read and, if asked for, checked.
+// news is what is new about a profile, read and, if asked for, checked.
 type news struct {
 	webhook, redirect *string
+	connection        Connection
 	checkedAt         time.Time // zero: they were taken as they are
 }
 
@@ -93,12 +94,15 @@ func newcomer(d partner.Draft, given partner.Credentials) (party, partner.Creden
 	return p, given
 }
 
-// read checks the form of the URLs of a change.
+// read checks the form of a change.
 func (b *Book) read(c URLChange) (n news, err error) {
 	if n.webhook, err = b.Check.read(webhookField, c.Webhook); err != nil {
 		return n, err
 	}
-	n.redirect, err = b.Check.read(redirectField, c.Redirect)
+	if n.redirect, err = b.Check.read(redirectField, c.Redirect); err != nil {
+		return n, err
+	}
+	n.connection, err = b.Check.readConnection(c.Connection)
 	return n, err
 }
 
@@ -204,7 +208,7 @@ func noAnswer(ctx context.Context, err error) (text string, likely []string) {
 	return courier.Explain(err), likely
 }
 
-// on is the profile with what is new. A URL that stays the same keeps the time
+// on is the profile with the new URLs. A URL that stays the same keeps the time
 // when it was last seen to work, unless it was checked again.
 func (n news) on(p Profile) Profile {
 	if n.webhook != nil {

@@ -29,14 +29,25 @@ type Profile struct {
 	RedirectEpoch   int64 // rises with every change of RedirectURL: open codes are void then
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
+
+	InitiateLoginURI string // where the partner begins a sign-in of its own; "" has none
+	IDTokenAlg       string // how its identity tokens are signed: RS256 or ES256
+	NoErrorMember    bool   // the answer to a code exchange leaves out its empty error member
 }
 
-// URLs are the URLs of a partner that is yet to be made; empty ones are not set.
-type URLs struct{ Webhook, Redirect string }
+// URLs are what a partner that is yet to be made begins with; empty ones are not
+// set.
+type URLs struct {
+	Webhook, Redirect string
+	Connection
+}
 
-// URLChange is what is to become of the URLs; nil leaves one as it is, an empty
-// one is unset.
-type URLChange struct{ Webhook, Redirect *string }
+// URLChange is what is to become of a profile; nil leaves a thing as it is, an
+// empty URL is unset.
+type URLChange struct {
+	Webhook, Redirect *string
+	Connection
+}
 
 // Book is the book of profiles.
 type Book struct {
@@ -50,10 +61,12 @@ type Book struct {
 	Moved func(tx *sqldb.Tx, partnerID int64)
 }
 
-const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at`
+const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at,
+	initiate_login_uri, id_token_alg, no_error_member`
 
 func scan(r *sqldb.Row, p *Profile) error {
-	return r.Scan(&p.PartnerID, &p.WebhookURL, &p.WebhookValidAt, &p.RedirectURL, &p.RedirectValidAt, &p.RedirectEpoch, &p.CreatedAt, &p.UpdatedAt)
+	return r.Scan(&p.PartnerID, &p.WebhookURL, &p.WebhookValidAt, &p.RedirectURL, &p.RedirectValidAt, &p.RedirectEpoch, &p.CreatedAt, &p.UpdatedAt,
+		&p.InitiateLoginURI, &p.IDTokenAlg, &p.NoErrorMember)
 }
 
 // found turns the answer that there is no row into the fault for it: every
@@ -77,6 +90,16 @@ func (b *Book) Get(ctx context.Context, partnerID int64) (Profile, []Contact, er
 		return Profile{}, nil, fmt.Errorf("get a profile: %w", err)
 	}
 	return p, contacts, nil
+}
+
+// Read returns a partner's profile alone, for whoever reads it along with other
+// things.
+func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profile, error) {
+	p, err := found(sqldb.One(ctx, r, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID))
+	if err != nil {
+		return Profile{}, fmt.Errorf("read a profile: %w", err)
+	}
+	return p, nil
 }
 
 func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact, error) {
@@ -121,7 +144,7 @@ func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls 
 	if err := d.Valid(); err != nil {
 		return made, p, keys, err
 	}
-	n, err := b.read(URLChange{Webhook: &urls.Webhook, Redirect: &urls.Redirect})
+	n, err := b.read(URLChange{Webhook: &urls.Webhook, Redirect: &urls.Redirect, Connection: urls.Connection})
 	if err != nil {
 		return made, p, keys, err
 	}
@@ -136,11 +159,16 @@ func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls 
 		if made, keys, err = b.Partners.Create(ctx, tx, by, d, given); err != nil {
 			return err
 		}
-		p = n.on(Profile{PartnerID: made.ID, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt})
-		tx.Queue(`INSERT INTO profiles (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			p.PartnerID, p.WebhookURL, p.WebhookValidAt, p.RedirectURL, p.RedirectValidAt, p.RedirectEpoch, p.CreatedAt, p.UpdatedAt)
+		moved := n.on(Profile{PartnerID: made.ID, IDTokenAlg: RS256, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt})
+		p = n.connection.on(moved)
+		tx.Queue(`INSERT INTO profiles (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			p.PartnerID, p.WebhookURL, p.WebhookValidAt, p.RedirectURL, p.RedirectValidAt, p.RedirectEpoch, p.CreatedAt, p.UpdatedAt,
+			p.InitiateLoginURI, p.IDTokenAlg, p.NoErrorMember)
 		if p.WebhookURL != "" || p.RedirectURL != "" {
-			audit.Record(tx, p.CreatedAt, by, "profile.urls", subject(made.ID), nil, p.facts())
+			audit.Record(tx, p.CreatedAt, by, "profile.urls", subject(made.ID), nil, p.urls())
+		}
+		if p != moved {
+			audit.Record(tx, p.CreatedAt, by, "profile.connection", subject(made.ID), nil, p.connection())
 		}
 		return nil
 	})
@@ -184,7 +212,7 @@ func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Ch
 	return changed, p, nil
 }
 
-// SetURLs changes a partner's URLs once the new ones have passed the check; the
+// SetURLs changes a partner's profile once new URLs have passed the check; the
 // old ones serve until then. It returns the transcript of the check too, which may
 // have warnings.
 func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, urls URLChange) (Profile, []Contact, []Check, error) {
@@ -224,15 +252,22 @@ func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partne
 	if b.Moved != nil && n.webhook != nil {
 		b.Moved(tx, partnerID)
 	}
-	after := n.on(before)
+	moved := n.on(before)
+	after := n.connection.on(moved)
 	if after == before {
 		return before, nil
 	}
 	after.UpdatedAt = b.Now()
 	tx.Queue(`UPDATE profiles SET webhook_url = $2, webhook_valid_at = $3, redirect_url = $4, redirect_valid_at = $5,
-		redirect_epoch = $6, updated_at = $7 WHERE partner_id = $1`, partnerID,
-		after.WebhookURL, after.WebhookValidAt, after.RedirectURL, after.RedirectValidAt, after.RedirectEpoch, after.UpdatedAt)
-	audit.Record(tx, after.UpdatedAt, by, "profile.urls", subject(partnerID), before.facts(), after.facts())
+		redirect_epoch = $6, updated_at = $7, initiate_login_uri = $8, id_token_alg = $9, no_error_member = $10 WHERE partner_id = $1`,
+		partnerID, after.WebhookURL, after.WebhookValidAt, after.RedirectURL, after.RedirectValidAt, after.RedirectEpoch, after.UpdatedAt,
+		after.InitiateLoginURI, after.IDTokenAlg, after.NoErrorMember)
+	if moved != before {
+		audit.Record(tx, after.UpdatedAt, by, "profile.urls", subject(partnerID), before.urls(), after.urls())
+	}
+	if n.connection.on(before) != before {
+		audit.Record(tx, after.UpdatedAt, by, "profile.connection", subject(partnerID), before.connection(), after.connection())
+	}
 	return after, nil
 }
 
@@ -253,7 +288,7 @@ func Worked(tx *sqldb.Tx, partnerID int64, webhookURL string, at time.Time) {
 
 func subject(partnerID int64) string { return "partner:" + strconv.FormatInt(partnerID, 10) }
 
-func (p Profile) facts() audit.Facts {
+func (p Profile) urls() audit.Facts {
 	return audit.Facts{
 		"webhook_url": p.WebhookURL, "webhook_valid": !p.WebhookValidAt.IsZero(),
 		"redirect_url": p.RedirectURL, "redirect_valid": !p.RedirectValidAt.IsZero(),

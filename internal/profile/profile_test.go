@@ -120,7 +120,7 @@ func TestEnrol(t *testing.T) {
 	}
 	want := profile.Profile{
 		PartnerID: p.ID, WebhookURL: "https://acme.example/hook", RedirectURL: "https://acme.example/cb?x=1",
-		RedirectEpoch: 1, CreatedAt: noon, UpdatedAt: noon,
+		RedirectEpoch: 1, CreatedAt: noon, UpdatedAt: noon, IDTokenAlg: profile.RS256,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("enrolled (-want +got):\n%s", diff)
