@@ -15,8 +15,11 @@ import (
 // Settling it is not its business.
 type command func(t *turn, s *state) error
 
-// change runs a command on one license in one transaction.
-func (r *Registry) change(ctx context.Context, by audit.Actor, found License, action string, reason event.Reason, do command) (License, error) {
+// change runs a command on one license in one transaction, and then what follows
+// from it.
+func (r *Registry) change(ctx context.Context, by audit.Actor, found License, action string, reason event.Reason, do command,
+	then ...func(*sqldb.Tx, License) error,
+) (License, error) {
 	var after License
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		turn := ask(tx, found.PartnerID, 1)
@@ -35,6 +38,11 @@ func (r *Registry) change(ctx context.Context, by audit.Actor, found License, ac
 		t.settle(s, action, reason)
 		t.ledger.Save(tx)
 		after = s.License
+		for _, f := range then {
+			if err := f(tx, after); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if err != nil {
@@ -63,19 +71,26 @@ func take(ctx context.Context, now *sqldb.Answer[License], chain *sqldb.Answer[l
 
 func errRefunded() error {
 	return fault.New(fault.Conflict, "license_refunded",
-		"The license was refunded. Reverse the refund, or buy a new license.")
+		"The license was refunded. It works again if the refund is reversed; otherwise buy a new license.")
 }
 
 // Redeem connects the license to its buyer. The first who redeems an unclaimed
-// one owns it. Somebody else's is refused before anything of it is told.
-func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID string, userID int64) (License, error) {
+// one owns it. Somebody else's is refused before anything of it is told. What
+// follows from it is done in the same transaction, with the license as it is now.
+func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID string, userID int64, then ...func(*sqldb.Tx, License) error) (License, error) {
 	l, err := r.ByRedemption(ctx, redemptionID)
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.redeem", event.Redeemed, func(_ *turn, s *state) error {
+	return r.change(ctx, by, l, "license.redeem", event.Redeemed, func(t *turn, s *state) error {
+		if s.OwnerID == 0 && !s.Erased {
+			// Who asked may have been erased since, and would own it for ever.
+			if err := account.Present(ctx, t.tx, userID); err != nil {
+				return err
+			}
+		}
 		return redeem(s, userID)
-	})
+	}, then...)
 }
 
 func redeem(s *state, userID int64) error {
@@ -155,14 +170,31 @@ func (r *Registry) Release(ctx context.Context, by audit.Actor, key string) (Lic
 	if err != nil {
 		return License{}, err
 	}
+	return r.change(ctx, by, l, "license.release", event.Released, func(_ *turn, s *state) error { return s.disconnect() })
+}
+
+// Disconnect is Release by the owner. Somebody else's license is as unknown as
+// one that does not exist.
+func (r *Registry) Disconnect(ctx context.Context, by audit.Actor, redemptionID string, userID int64) (License, error) {
+	l, err := r.ByRedemption(ctx, redemptionID)
+	if err != nil {
+		return License{}, err
+	}
 	return r.change(ctx, by, l, "license.release", event.Released, func(_ *turn, s *state) error {
-		if s.Status != event.Active {
-			return fault.New(fault.Conflict, "license_not_active",
-				"Only an active license can be released; this one is %s.", s.Status)
+		if s.OwnerID != userID || s.Erased {
+			return errUnknown()
 		}
-		s.release()
-		return nil
+		return s.disconnect()
 	})
+}
+
+func (s *state) disconnect() error {
+	if s.Status != event.Active {
+		return fault.New(fault.Conflict, "license_not_active",
+			"Only an active license can be released; this one is %s.", s.Status)
+	}
+	s.release()
+	return nil
 }
 
 // release voids the connection.

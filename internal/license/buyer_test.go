@@ -1,0 +1,159 @@
+package license_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/sqldb"
+)
+
+// TestRedeemable: what can be redeemed is what Redeem takes, of this owner and
+// this partner alone.
+func TestRedeemable(t *testing.T) {
+	h := build(t)
+	p, other := h.partner(), h.partner()
+	ann, bob := person("ann"), person("bob")
+	var mine []license.License
+	for range 6 {
+		mine = append(mine, h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})...)
+	}
+	h.buy(license.Purchase{PartnerID: other, Tier: 1, Buyer: &ann})
+	h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &bob})
+	h.buy(license.Purchase{PartnerID: p, Tier: 1})
+	user := h.user("ann")
+
+	if _, err := h.licenses.Redeem(t.Context(), tester, mine[1].RedemptionID, user.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.licenses.Redeem(t.Context(), tester, mine[2].RedemptionID, user.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.licenses.Disconnect(t.Context(), tester, mine[2].RedemptionID, user.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.licenses.Hold(t.Context(), tester, mine[3].Key, license.HoldOther); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: mine[4].Key}, func(license.Refund) []byte { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.licenses.Redeemable(t.Context(), user.ID, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{mine[5].Key, mine[2].Key, mine[1].Key, mine[0].Key} // newest first
+	if diff := cmp.Diff(want, keys(got)); diff != "" {
+		t.Errorf("redeemable (-want +got):\n%s", diff)
+	}
+	for _, l := range got {
+		if _, err := h.licenses.Redeem(t.Context(), tester, l.RedemptionID, user.ID); err != nil {
+			t.Errorf("it is called redeemable, but: %v", err)
+		}
+	}
+	owned, err := h.licenses.Owned(t.Context(), user.ID)
+	if err != nil || len(owned) != 7 {
+		t.Errorf("%d owned, %v; want 7", len(owned), err)
+	}
+	if nobody, err := h.licenses.Owned(t.Context(), 0); err != nil || len(nobody) != 0 {
+		t.Errorf("nobody owns %d, %v", len(nobody), err)
+	}
+	h.verify()
+}
+
+// TestRedeemThen: what follows from redeeming happens with it or not at all.
+func TestRedeemThen(t *testing.T) {
+	h := build(t)
+	p := h.partner()
+	l := h.buy(license.Purchase{PartnerID: p, Tier: 1})[0]
+	user := h.user("ann")
+	refusal := errors.New("no")
+	_, err := h.licenses.Redeem(t.Context(), tester, l.RedemptionID, user.ID, func(*sqldb.Tx, license.License) error { return refusal })
+	if !errors.Is(err, refusal) {
+		t.Errorf("got %v", err)
+	}
+	if now := h.license(l.Key); now != l {
+		t.Errorf("a redemption that did not come to its end left %+v", now)
+	}
+	var seen license.License
+	after, err := h.licenses.Redeem(t.Context(), tester, l.RedemptionID, user.ID, func(tx *sqldb.Tx, l license.License) error {
+		seen = l
+		_, err := license.Get(t.Context(), tx, l.ID)
+		return err
+	})
+	if err != nil || seen != after || seen.Status != event.Active || seen.OwnerID != user.ID {
+		t.Errorf("it saw %+v; redeemed is %+v, %v", seen, after, err)
+	}
+}
+
+// TestDisconnect: only the owner may, and nobody else learns that it exists.
+func TestDisconnect(t *testing.T) {
+	h := build(t)
+	ann := person("ann")
+	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]
+	user, stranger := h.user("ann"), h.user("eve")
+	if _, err := h.licenses.Redeem(t.Context(), tester, l.RedemptionID, user.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.licenses.Disconnect(t.Context(), tester, l.RedemptionID, stranger.ID); code(err) != "unknown_license" {
+		t.Errorf("a stranger: %v", err)
+	}
+	if _, err := h.licenses.Disconnect(t.Context(), tester, l.RedemptionID, user.ID); err != nil {
+		t.Errorf("the owner: %v", err)
+	}
+	if _, err := h.licenses.Disconnect(t.Context(), tester, l.RedemptionID, user.ID); code(err) != "license_not_active" {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// TestReceipts: each purchase of the chain, with what became of it.
+func TestReceipts(t *testing.T) {
+	h := build(t)
+	ann := person("ann")
+	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann, Quantity: 2, AmountCents: 11800, Currency: "USD", ExternalID: "order-1"})[0]
+	_, err := h.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 3, AmountCents: 5000, Currency: "USD", ExternalID: "order-2"},
+		func(license.License) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{PartnerID: l.PartnerID, PurchaseExternalID: "order-2"}, func(license.Refund) []byte { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.licenses.Receipts(t.Context(), l.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if got[i].At.IsZero() {
+			t.Errorf("receipt %d has no time", i)
+		}
+		got[i].At = l.CreatedAt
+	}
+	want := []license.Receipt{
+		{At: l.CreatedAt, Kind: license.NewLicense, Tier: 1, AmountCents: 11800, Currency: "USD", Quantity: 2, ExternalID: "order-1"},
+		{At: l.CreatedAt, Kind: license.PlanUpgrade, Tier: 3, AmountCents: 5000, Currency: "USD", Quantity: 1, ExternalID: "order-2", Refunded: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestErasedUserClaimsNothing: a request of somebody who is erased meanwhile must
+// not leave a license with an owner who is gone.
+func TestErasedUserClaimsNothing(t *testing.T) {
+	h := build(t)
+	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]
+	user := h.user("ann")
+	if _, err := h.licenses.EraseUser(t.Context(), tester, user.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.licenses.Redeem(t.Context(), tester, l.RedemptionID, user.ID); code(err) != "user_erased" {
+		t.Errorf("got %v", err)
+	}
+	if now := h.license(l.Key); now != l {
+		t.Errorf("the license is %+v", now)
+	}
+}

@@ -1,0 +1,19 @@
+package partner
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"claviger/internal/sqldb"
+)
+
+// ByClientID returns the partner with that client id, which proves nothing: it
+// stands in every authorization request.
+func (r *Registry) ByClientID(ctx context.Context, clientID string) (Partner, error) {
+	if !utf8.ValidString(clientID) || strings.Contains(clientID, "\x00") {
+		return Partner{}, Unknown() // PostgreSQL stores no such text, and so refuses the question
+	}
+	p, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM partners WHERE client_id = $1`, clientID)
+	return found(p, err, "get a partner by its client id")
+}

@@ -1,0 +1,38 @@
+package partner
+
+import (
+	"context"
+	"fmt"
+
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// Offer is a partner whose product is on sale, with its cheapest plan.
+type Offer struct {
+	Partner
+	From Plan
+}
+
+func scanOffer(r *sqldb.Row, o *Offer) error {
+	p, f := &o.Partner, &o.From
+	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt,
+		&f.Tier, &f.Name, &f.PriceCents, &f.Currency, &f.CheckoutURL, &f.ExternalRef, &f.CreatedAt, &f.UpdatedAt)
+}
+
+// Offers returns one page of the partners that have a plan, by name, and whether
+// more follow.
+func (r *Registry) Offers(ctx context.Context, p page.Page) (list []Offer, more bool, err error) {
+	list, err = sqldb.All(ctx, r.DB, scanOffer, `SELECT `+columns+`, plans.tier, plans.name, plans.price_cents, plans.currency,
+			plans.checkout_url, plans.external_ref, plans.created_at, plans.updated_at
+		FROM partners JOIN plans ON plans.partner_id = partners.id AND plans.tier = (
+			SELECT c.tier FROM plans AS c WHERE c.partner_id = partners.id ORDER BY c.price_cents, c.tier LIMIT 1)
+		ORDER BY partners.name, partners.id LIMIT $1 OFFSET $2`, p.Limit+1, p.Offset())
+	if err != nil {
+		return nil, false, fmt.Errorf("list what is on sale: %w", err)
+	}
+	if int64(len(list)) > p.Limit {
+		return list[:p.Limit], true, nil
+	}
+	return list, false, nil
+}

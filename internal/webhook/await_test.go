@@ -1,0 +1,60 @@
+package webhook_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
+)
+
+// TestAwaitAttempt: the wait ends with the first attempt, also one that failed,
+// and does not begin when nothing is open.
+func TestAwaitAttempt(t *testing.T) {
+	r := newRig(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	r.partner(1, func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	r.license(1, 10)
+	out, stop := r.running(settings{schedule: webhook.Schedule{time.Hour}})
+	defer stop()
+	out.AwaitAttempt(t.Context(), 10, time.Hour) // there is no event yet
+
+	r.event(out, 10)
+	<-asked
+	waited := make(chan struct{})
+	go func() {
+		out.AwaitAttempt(t.Context(), 10, time.Hour)
+		close(waited)
+	}()
+	select {
+	case <-waited:
+		t.Error("the wait was over before the attempt was")
+	default:
+	}
+	close(answer)
+	<-waited
+}
+
+// TestAwaitAttemptInVain: it does not wait longer than it is told to.
+func TestAwaitAttemptInVain(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("sockets do not work under a fake clock")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.partner(1, nil)
+		r.license(1, 10)
+		r.event(r.out, 10)
+		begun := time.Now()
+		r.out.AwaitAttempt(t.Context(), 10, time.Second)
+		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
+			t.Errorf("it waited %v", took)
+		}
+	})
+}
