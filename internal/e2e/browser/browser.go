@@ -1,0 +1,91 @@
+// Package browser lets tests see pages as people do: it starts Chromium, walks
+// through pages, and looks at them in light and dark, on a desk and on a small
+// phone. It fails the test for what nobody should meet: an error on the console,
+// a page that scrolls sideways, a breach of WCAG 2.2 AA that axe finds.
+//
+// It is for tests only and knows no page. Chromium is not part of the house:
+// script/chromium installs it, and where it is missing the tests skip.
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Screenshots is the environment variable that names the folder where Look puts
+// what it sees. Unset, nothing is kept.
+const Screenshots = "CLAVIGER_SCREENSHOTS"
+
+// axe finds breaches of accessibility rules; see testdata/axe.LICENSE.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// patience is how long a single step may take before the test fails. It is far
+// beyond what any step needs, so that a busy machine changes nothing.
+const patience = time.Minute
+
+// Browser is a running Chromium.
+type Browser struct{ ctx context.Context }
+
+// Start starts Chromium for a test and ends it with the test. Without Chromium
+// the test is skipped.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	program := find()
+	if program == "" {
+		t.Skip("there is no Chromium; script/chromium installs it")
+	}
+	dir, err := os.MkdirTemp("", "claviger-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alloc, end := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(program), chromedp.UserDataDir(dir),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("hide-scrollbars", true),
+	)
+	ctx, cancel := chromedp.NewContext(alloc)
+	t.Cleanup(func() {
+		limited, stop := context.WithTimeout(ctx, patience)
+		_ = chromedp.Cancel(limited)
+		stop()
+		cancel()
+		end()
+		// Helpers of Chromium may still write for a moment, and the folder is
+		// not worth a failed test.
+		_ = os.RemoveAll(dir)
+	})
+	// The first step starts the browser, which lives as long as its context: it
+	// must have no deadline.
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	return &Browser{ctx: ctx}
+}
+
+// find returns the path of Chromium, "" when there is none.
+func find() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	for _, path := range []string{"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}

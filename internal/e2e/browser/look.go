@@ -1,0 +1,89 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// Widths of the screens that pages are looked at on, in CSS pixels. The small one
+// is what WCAG asks for: nothing may scroll sideways there.
+const (
+	Desk  = 1280
+	Phone = 320
+)
+
+// Look looks at the page in light and dark, at the desk and on the phone. It fails
+// the test when axe finds a breach or the page scrolls sideways, and keeps a picture
+// of each under the name if Screenshots asks for it.
+func (tab *Tab) Look(name string) {
+	tab.t.Helper()
+	run(tab, "load axe", chromedp.Evaluate[chromedp.Void](axe))
+	for _, width := range []int64{Desk, Phone} {
+		for _, scheme := range []string{"light", "dark"} {
+			tab.paint(scheme, width)
+			what := fmt.Sprintf("%s-%d-%s", name, width, scheme)
+			for _, text := range Eval[[]string](tab, breaches) {
+				tab.t.Errorf("%s: %s", what, text)
+			}
+			if wide := Eval[[]string](tab, overflow); len(wide) > 0 {
+				tab.t.Errorf("%s: the page scrolls sideways: %s", what, strings.Join(wide, ", "))
+			}
+			tab.keep(what)
+		}
+	}
+	tab.paint("light", Desk)
+	tab.Quiet()
+}
+
+// breaches lists what axe finds, a line for each element.
+const breaches = `axe.run(document, {
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+  resultTypes: ['violations'],
+  rules: {'color-contrast-enhanced': {enabled: true}},
+}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) =>
+  v.id + ' (' + v.impact + ') at ' + n.target.join(' ') + ': ' + n.failureSummary.replace(/\s+/g, ' '))))`
+
+// overflow lists the elements that stick out, when the page is wider than its window.
+const overflow = `(() => {
+  const room = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= room) return [];
+  const out = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > room + .5);
+  return [document.documentElement.scrollWidth + ' px wide', ...out.slice(0, 8).map((e) =>
+    e.tagName.toLowerCase() + (e.id ? '#' + e.id : '') + [...e.classList].map((c) => '.' + c).join(''))];
+})()`
+
+// paint shows the page in a colour scheme on a screen of a width. Nothing moves, so
+// that what is seen does not depend on when.
+func (tab *Tab) paint(scheme string, width int64) {
+	tab.t.Helper()
+	run(tab, "set the colours", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+		return err
+	}))
+	run(tab, "set the width", chromedp.EmulateViewport(width, 800))
+}
+
+// keep takes a picture of the whole page where the environment asks for it.
+func (tab *Tab) keep(name string) {
+	tab.t.Helper()
+	dir := os.Getenv(Screenshots)
+	if dir == "" {
+		return
+	}
+	png := run(tab, "take a picture", chromedp.FullScreenshot(100))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		tab.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		tab.t.Fatal(err)
+	}
+}

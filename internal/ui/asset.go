@@ -1,0 +1,140 @@
+package ui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"claviger/internal/fault"
+	"claviger/internal/wire"
+)
+
+//go:embed assets
+var assetFiles embed.FS
+
+// asset is one file of the look, ready to be sent.
+type asset struct {
+	kind  string
+	etag  string
+	plain []byte
+	zip   []byte
+}
+
+// assets by name, and the version that stands in their addresses: a new build with
+// other files has other addresses, so that browsers may keep them for good.
+var assets, version = loadAssets()
+
+// kinds are the content types of assets, by ending.
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// loadAssets reads and compresses the files. They are part of the program, so what
+// fails here is a mistake in it.
+func loadAssets() (map[string]asset, string) {
+	files, err := fs.ReadDir(assetFiles, "assets")
+	if err != nil {
+		panic(err)
+	}
+	list, all := make(map[string]asset), sha256.New()
+	for _, f := range files {
+		text, err := assetFiles.ReadFile("assets/" + f.Name())
+		if err != nil {
+			panic(err)
+		}
+		all.Write([]byte(f.Name() + "\x00")) // a hash takes everything
+		all.Write(text)
+		sum := sha256.Sum256(text)
+		list[f.Name()] = asset{
+			kind:  kinds[path.Ext(f.Name())],
+			etag:  hex.EncodeToString(sum[:8]),
+			plain: text,
+			zip:   compress(text),
+		}
+	}
+	return list, hex.EncodeToString(all.Sum(nil)[:8])
+}
+
+func compress(text []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level exists
+	_, err := z.Write(text)
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return b.Bytes()
+}
+
+// assetURL is the address of an asset. A name that does not exist is an error of
+// the template.
+func assetURL(name string) (string, error) {
+	if _, ok := assets[name]; !ok {
+		return "", fmt.Errorf("there is no asset %s", name)
+	}
+	return "/assets/" + version + "/" + name, nil
+}
+
+// Assets are the routes of the look: style, script, logo and icon.
+func Assets() []wire.Route {
+	return []wire.Route{wire.Public(http.MethodGet, "/assets/{version}/{name}", serveAsset)}
+}
+
+// serveAsset sends one. While nodes of two versions run side by side, a page of
+// one may ask the other for its style: it gets what there is, and does not keep it.
+func serveAsset(w http.ResponseWriter, r *http.Request) error {
+	a, ok := assets[r.PathValue("name")]
+	if !ok {
+		return fault.New(fault.Missing, "not_found", "There is no such file.")
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	if r.PathValue("version") != version {
+		h.Set("Cache-Control", "no-cache")
+	}
+	h.Set("Content-Type", a.kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Add("Vary", "Accept-Encoding")
+	body, etag := a.plain, `"`+a.etag+`"`
+	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		body, etag = a.zip, `"`+a.etag+`-gzip"`
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("ETag", etag)
+	if match := r.Header.Get("If-None-Match"); match == "*" || strings.Contains(match, etag) {
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if _, err := w.Write(body); err != nil {
+		wire.NoteOf(r.Context()).Gone = true
+		return fmt.Errorf("send the asset: %w", err)
+	}
+	return nil
+}
+
+// acceptsGzip reads an Accept-Encoding header.
+func acceptsGzip(header string) bool {
+	return slices.ContainsFunc(strings.Split(header, ","), func(part string) bool {
+		name, weight, _ := strings.Cut(part, ";")
+		if strings.TrimSpace(name) != "gzip" {
+			return false
+		}
+		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+		return err != nil || q > 0
+	})
+}

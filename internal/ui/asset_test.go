@@ -1,0 +1,78 @@
+package ui_test
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+// addresses are those of the assets that a page names.
+func addresses(t *testing.T) []string {
+	t.Helper()
+	_, body := shown(t, sample(t), "text", ui.View{Data: "Hello"})
+	found := regexp.MustCompile(`/assets/[0-9a-f]{16}/[a-z]+\.[a-z]+`).FindAllString(body, -1)
+	if len(found) != 4 {
+		t.Fatalf("the page names %q, want style, script, logo and icon", found)
+	}
+	return found
+}
+
+func TestAssets(t *testing.T) {
+	mux := wire.NewMux(ui.Assets()...)
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	for _, path := range addresses(t) {
+		t.Run(path[len("/assets/0123456789abcdef/"):], func(t *testing.T) {
+			plain := get(t, mux, path)
+			text := read(t, plain)
+			for name, want := range map[string]string{
+				"Content-Type":           kinds[path[strings.LastIndex(path, "."):]],
+				"Cache-Control":          "public, max-age=31536000, immutable",
+				"X-Content-Type-Options": "nosniff",
+				"Vary":                   "Accept-Encoding",
+				"Content-Encoding":       "",
+			} {
+				if got := plain.Header.Get(name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			zipped := get(t, mux, path, "Accept-Encoding", "br, gzip;q=0.8")
+			z, err := gzip.NewReader(zipped.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unzipped, err := io.ReadAll(z)
+			if err != nil || string(unzipped) != text || zipped.Header.Get("Content-Encoding") != "gzip" {
+				t.Errorf("the compressed file differs: %v, %v", err, zipped.Header)
+			}
+			if plain.Header.Get("ETag") == zipped.Header.Get("ETag") {
+				t.Error("two representations have one ETag")
+			}
+			again := get(t, mux, path, "Accept-Encoding", "gzip", "If-None-Match", `"x", `+zipped.Header.Get("ETag"))
+			if body := read(t, again); again.StatusCode != http.StatusNotModified || body != "" {
+				t.Errorf("asked again: %d, %d bytes", again.StatusCode, len(body))
+			}
+			if refused := get(t, mux, path, "Accept-Encoding", "gzip;q=0"); refused.Header.Get("Content-Encoding") != "" {
+				t.Error("gzip was sent to who refused it")
+			}
+		})
+	}
+}
+
+// TestAssetOfAnotherVersion: a page of another node's version is not left bare, and
+// what it gets is not kept under that version's address.
+func TestAssetOfAnotherVersion(t *testing.T) {
+	mux := wire.NewMux(ui.Assets()...)
+	got := get(t, mux, "/assets/0000000000000000/app.css")
+	if cache := got.Header.Get("Cache-Control"); got.StatusCode != http.StatusOK || cache != "no-cache" {
+		t.Errorf("status %d, Cache-Control %q", got.StatusCode, cache)
+	}
+	if got := get(t, mux, "/assets/0000000000000000/secret.css"); got.StatusCode != http.StatusNotFound {
+		t.Errorf("a file that does not exist: %d", got.StatusCode)
+	}
+}

@@ -1,0 +1,52 @@
+// Comforts on top of pages that work without them: a form says that it is being
+// sent and is not sent twice, and a key is copied by one press.
+'use strict';
+
+const sending = new WeakMap(); // form → how to make it ready again
+
+document.addEventListener('submit', (event) => {
+  const form = event.target;
+  const button = event.submitter ?? form.querySelector('button[type=submit]');
+  const busy = button?.dataset.busy ?? form.dataset.busy;
+  if (sending.has(form)) {
+    event.preventDefault();
+    return;
+  }
+  if (!button || !busy) return;
+  const label = button.textContent;
+  button.style.minWidth = `${button.offsetWidth}px`; // its neighbours stay where they are
+  button.textContent = busy;
+  // Not "disabled": its name and value belong to what is sent.
+  button.setAttribute('aria-disabled', 'true');
+  const ready = () => {
+    button.textContent = label;
+    button.removeAttribute('aria-disabled');
+    sending.delete(form);
+  };
+  sending.set(form, ready);
+  setTimeout(ready, 15000); // nothing came: let the person try again
+  // Coming back to this page by the browser's history finds it as it was left.
+  addEventListener('pageshow', ready, { once: true });
+});
+
+document.addEventListener('click', async (event) => {
+  const button = event.target.closest('[data-copy]');
+  if (!button) return;
+  const label = button.firstChild;
+  const status = button.parentElement.querySelector('[role=status]');
+  const before = label.textContent;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    label.textContent = 'Copied';
+  } catch {
+    // Only https pages may write to the clipboard: select the text instead.
+    const text = button.parentElement.querySelector('code');
+    if (text) getSelection().selectAllChildren(text);
+    label.textContent = 'Selected';
+  }
+  if (status) status.textContent = label.textContent;
+  setTimeout(() => {
+    label.textContent = before;
+    if (status) status.textContent = '';
+  }, 2000);
+});

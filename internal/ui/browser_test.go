@@ -1,0 +1,98 @@
+package ui_test
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/e2e/browser"
+)
+
+// TestInABrowser starts Chromium once for all that is to be seen there.
+func TestInABrowser(t *testing.T) {
+	b := browser.Start(t)
+	server := httptest.NewServer(site(t))
+	t.Cleanup(server.Close)
+	t.Run("pages", func(t *testing.T) { pagesLookRight(t, b, server.URL) })
+	t.Run("summary", func(t *testing.T) { summaryHasTheFocus(t, b.Tab(t), server.URL) })
+	t.Run("busy", func(t *testing.T) { busyFormIsSentOnce(t, b.Tab(t), server.URL) })
+	t.Run("copy", func(t *testing.T) { keyIsCopied(t, b.Tab(t), server.URL) })
+}
+
+// pagesLookRight looks at pages that use every part: nothing on the console, nothing
+// that axe or a narrow screen minds.
+func pagesLookRight(t *testing.T, b *browser.Browser, url string) {
+	for _, c := range []struct{ path, status string }{
+		{"all", ""}, {"wide", ""}, {"form", ""}, {"down", "500"}, {"nowhere", "404"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			tab := b.Tab(t)
+			if c.status != "" {
+				tab.Expect("status of " + c.status)
+			}
+			tab.Open(url + "/" + c.path)
+			tab.Look(c.path)
+			small := browser.Eval[[]string](tab, `[...document.querySelectorAll('.button, .menu a, .field input, .brand')]
+				.filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.textContent)`)
+			if diff := cmp.Diff([]string{}, small); diff != "" {
+				t.Errorf("less than 44 px high (-none +these):\n%s", diff)
+			}
+		})
+	}
+}
+
+func summaryHasTheFocus(t *testing.T, tab *browser.Tab, url string) {
+	tab.Open(url + "/form")
+	const focus = `document.activeElement.className || document.activeElement.id`
+	if got := browser.Eval[string](tab, focus); got != "summary" {
+		t.Errorf("the focus is at %q, not at the summary of errors", got)
+	}
+	tab.Click(".summary a")
+	if got := browser.Eval[string](tab, focus); got != "email" {
+		t.Errorf("following the first error leads to %q, not to its field", got)
+	}
+}
+
+func busyFormIsSentOnce(t *testing.T, tab *browser.Tab, url string) {
+	tab.Open(url + "/all")
+	got := browser.Eval[[]string](tab, `(() => {
+		const form = document.querySelector('form.card'), button = form.querySelector('button');
+		const seen = [];
+		addEventListener('submit', (e) => { seen.push(String(e.defaultPrevented), button.textContent, button.ariaDisabled); e.preventDefault(); });
+		form.requestSubmit(button);
+		form.requestSubmit(button);
+		return seen;
+	})()`)
+	want := []string{"false", "Connecting…", "true", "true", "Connecting…", "true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("two presses (prevented, label, disabled; -want +got):\n%s", diff)
+	}
+	tab.Open(url + "/all")
+	tab.Press("form.card button")
+	if got := tab.Text("h1"); got != "Sent 1" {
+		t.Errorf("the form arrived as %q", got)
+	}
+}
+
+// keyIsCopied presses a copy button: it says so, to people who do not see it too.
+func keyIsCopied(t *testing.T, tab *browser.Tab, url string) {
+	tab.Open(url + "/all")
+	tab.Click(".key .copy")
+	got := browser.Eval[[]string](tab, `new Promise((done) => {
+		const key = document.querySelector('.key');
+		const look = () => {
+			const said = key.querySelector('[role=status]').textContent;
+			if (said) done([said, key.querySelector('.copy').textContent]);
+		};
+		new MutationObserver(look).observe(key, { subtree: true, childList: true, characterData: true });
+		look();
+	})`)
+	// A browser without a window may not write to the clipboard, so the text is selected.
+	for _, want := range []string{"Copied", "Selected"} {
+		if cmp.Equal([]string{want, want + " license key"}, got) {
+			return
+		}
+	}
+	t.Errorf("pressing Copy says %q", got)
+}

@@ -1,0 +1,127 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/wire"
+)
+
+// failure is what the page of an error says.
+type failure struct {
+	Status    int
+	Title     string
+	Text      string
+	RequestID string // only where we have to find out what happened
+	Again     bool   // asking for the same page again may help
+}
+
+// Fail shows err as a page and records it in the request's note, as wire.Fail
+// does for programs. A fault is shown in its own words; of any other error only
+// the request id is.
+func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	note := wire.NoteOf(r.Context())
+	note.Err = err
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		note.Gone = true
+	}
+	if sent, ok := w.(interface{ Written() bool }); ok && sent.Written() {
+		return
+	}
+	if note.Gone {
+		w.WriteHeader(wire.StatusGone)
+		return
+	}
+	if errors.Is(r.Context().Err(), context.DeadlineExceeded) && fault.Of(err) == nil {
+		// Whatever a room made of it, the time was up.
+		err = context.DeadlineExceeded
+	}
+	f := failureOf(w.Header(), err)
+	if f.Status >= http.StatusInternalServerError {
+		f.RequestID = note.ID
+	}
+	f.Again = f.Again && r.Method == http.MethodGet
+	// The page is the package's own and holds nothing that cannot be shown.
+	_ = p.Render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Data: f})
+}
+
+// titles are the headings of faults; a kind that has none "did not work".
+var titles = map[fault.Kind]string{
+	fault.Unknown:     "Please sign in",
+	fault.Forbidden:   "This is not open to you",
+	fault.Missing:     "We could not find that",
+	fault.TooLarge:    "That was too much at once",
+	fault.Unsupported: "We could not read that",
+	fault.Throttled:   "Please wait a moment",
+}
+
+// failureOf chooses status, headers and words of an error.
+func failureOf(h http.Header, err error) failure {
+	if f := fault.Of(err); f != nil {
+		out := failure{Status: wire.Status(f.Kind), Title: or(titles[f.Kind], "That did not work"), Text: f.Text}
+		if f.Code == notFound {
+			out.Title = "Page not found"
+		}
+		if f.Kind == fault.Throttled {
+			wait := max(f.After, time.Second)
+			h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+			out.Again = true
+		}
+		return out
+	}
+	away, ok := errors.AsType[interface {
+		error
+		Unavailable() bool
+	}](err)
+	if ok && away.Unavailable() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		h.Set("Retry-After", "2")
+		return failure{
+			Status: http.StatusServiceUnavailable,
+			Title:  "We are not reachable right now",
+			Text:   "We could not answer in time. Nothing is lost: please try again in a moment.",
+			Again:  true,
+		}
+	}
+	return failure{
+		Status: http.StatusInternalServerError,
+		Title:  "Something went wrong on our side",
+		Text:   "Please try again. If it happens again, tell us the number below and we can find out why.",
+		Again:  true,
+	}
+}
+
+// notFound is the code of an address where nothing is, as in package wire.
+const notFound = "not_found"
+
+// NotFound is the page of an address where nothing is.
+func (p *Pages) NotFound() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.Fail(w, r, fault.New(fault.Missing, notFound, "There is nothing at this address. It may have moved, or the link may be incomplete."))
+	})
+}
+
+// SameOrigin refuses forms that another site posts to us, by http.CrossOriginProtection:
+// browsers say where a request comes from. Paths in exempt take posts from anywhere,
+// each in every method and with or without its trailing slash. Programs, which say
+// nothing of an origin, pass.
+func (p *Pages) SameOrigin(next http.Handler, exempt ...string) http.Handler {
+	guard := http.NewCrossOriginProtection()
+	if o := p.origin(); o != "" {
+		// Behind a proxy the Host header may not be what the browser asked for. An
+		// origin of the wrong form is refused at start by whoever reads the setting.
+		_ = guard.AddTrustedOrigin(o)
+	}
+	for _, path := range exempt {
+		guard.AddInsecureBypassPattern(path)
+		guard.AddInsecureBypassPattern(path + "/{$}")
+	}
+	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.Fail(w, r, fault.New(fault.Forbidden, "cross_origin",
+			"This form was sent from another website, so nothing was done. To do it here, open the page on %s and send its form again.", or(p.Brand, "our site")))
+	}))
+	return guard.Handler(next)
+}

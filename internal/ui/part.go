@@ -1,0 +1,206 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"claviger/internal/fault"
+)
+
+// plain are pages without a door, for errors where none is at hand.
+var plain = func() *Pages {
+	p, err := New(nil, nil)
+	if err != nil {
+		panic(err) // the shell is part of the program
+	}
+	return p
+}()
+
+// Field is one input of a form, for the part "field".
+type Field struct {
+	Name         string
+	Label        string
+	Type         string // of the input: text, email, password, …; "" is text
+	Value        string // never shown again for a password
+	Hint         string
+	Error        string
+	Autocomplete string // such as username, current-password, new-password
+	Required     bool
+	Autofocus    bool
+}
+
+// Form is a form's fields and what is wrong with them, for the part "summary".
+type Form struct {
+	Problem string // what is wrong and belongs to no field
+	Fields  []Field
+}
+
+// Field returns the field of a name. A name that does not exist is an error of
+// the template.
+func (f Form) Field(name string) (Field, error) {
+	for _, field := range f.Fields {
+		if field.Name == name {
+			return field, nil
+		}
+	}
+	return Field{}, fmt.Errorf("the form has no field %s", name)
+}
+
+// Failed reports whether something is wrong with the form.
+func (f Form) Failed() bool {
+	for _, field := range f.Fields {
+		if field.Error != "" {
+			return true
+		}
+	}
+	return f.Problem != ""
+}
+
+// Refuse writes a fault at the field that it names, or above the form, and reports
+// whether err was one: any other error is not the person's to mend.
+func (f *Form) Refuse(err error) bool {
+	e := fault.Of(err)
+	if e == nil {
+		return false
+	}
+	for i, field := range f.Fields {
+		if e.Field != "" && field.Name == e.Field {
+			f.Fields[i].Error = e.Text
+			// Faults name the member of a request; people know its label.
+			if rest, ok := strings.CutPrefix(e.Text, e.Field+" "); ok {
+				f.Fields[i].Error = field.Label + " " + rest
+			}
+			return true
+		}
+	}
+	f.Problem = e.Text
+	return true
+}
+
+// Button is a form's button, for the part "button".
+type Button struct {
+	Label string
+	Busy  string // what it says while the form is sent; "" leaves the label
+	Kind  string // primary, secondary, danger or quiet; "" is primary
+	Name  string // what it sends, when the form has several
+	Value string
+}
+
+// Empty says that there is nothing to list, and what to do about it, for the part
+// "empty".
+type Empty struct {
+	Title  string
+	Text   string
+	URL    string
+	Action string // label of the link to URL, "" when there is none
+}
+
+// Key is a text that people copy, for the part "key".
+type Key struct {
+	Label string // what it is, such as "license key"
+	Value string
+}
+
+// Receipt lists what was paid, for the part "receipt".
+type Receipt struct {
+	Caption string
+	Rows    []ReceiptRow
+}
+
+// ReceiptRow is one payment.
+type ReceiptRow struct {
+	At        time.Time
+	What      string
+	Reference string // the number of the purchase
+	Status    string // such as paid or refunded, shown as a badge
+	Cents     int64
+	Currency  string
+}
+
+// helpers are the functions that templates may call.
+var helpers = template.FuncMap{
+	"asset": assetURL,
+	"money": money,
+	"time":  moment,
+	"day":   day,
+	"label": label,
+	"tone":  tone,
+	"button": func(label string, busyKind ...string) Button {
+		b := Button{Label: label}
+		if len(busyKind) > 0 {
+			b.Busy = busyKind[0]
+		}
+		if len(busyKind) > 1 {
+			b.Kind = busyKind[1]
+		}
+		return b
+	},
+	"empty": func(title, text string, link ...string) Empty {
+		e := Empty{Title: title, Text: text}
+		if len(link) == 2 {
+			e.URL, e.Action = link[0], link[1]
+		}
+		return e
+	},
+	"key": func(label, value string) Key { return Key{label, value} },
+}
+
+// money writes an amount: $59.00 for dollars, 59.00 EUR for what is not.
+func money(cents int64, currency string) string {
+	sign, n := "", uint64(cents)
+	if cents < 0 {
+		sign, n = "−", -n
+	}
+	amount := fmt.Sprintf("%s.%02d", thousands(n/100), n%100)
+	if currency == "USD" {
+		return sign + "$" + amount
+	}
+	return sign + amount + "\u00a0" + currency
+}
+
+// thousands writes n with commas.
+func thousands(n uint64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// moment writes a time to the minute; day writes its date. Both are empty for no
+// time at all.
+func moment(t time.Time) template.HTML { return timeTag(t, "2 Jan 2006, 15:04 UTC") }
+
+func day(t time.Time) template.HTML { return timeTag(t, "2 January 2006") }
+
+func timeTag(t time.Time, layout string) template.HTML {
+	if t.IsZero() {
+		return ""
+	}
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format(layout) + `</time>`)
+}
+
+// label makes a status readable: "refund_reversed" is "Refund reversed".
+func label(status any) string {
+	s := strings.NewReplacer("_", " ", "-", " ").Replace(fmt.Sprint(status))
+	first, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// tones say how a badge looks. A status that is not listed is neutral.
+var tones = map[string]string{
+	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
+	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
+	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
+	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
+}
+
+func tone(status any) string { return or(tones[fmt.Sprint(status)], "neutral") }

@@ -1,0 +1,232 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+)
+
+// How long a session lasts: at most lifetime, and idle without a visit. A visit
+// is written down once an hour and not each time, so idle may be that much short.
+const (
+	lifetime = 30 * 24 * time.Hour
+	idle     = 7 * 24 * time.Hour
+	touch    = time.Hour
+)
+
+// Names of the values of a session.
+const (
+	keyUser  = "user"
+	keyEpoch = "epoch"
+	keyAt    = "at"
+	keySeen  = "seen"
+	keyFlash = "flash"
+	keyKept  = "kept."
+)
+
+// Sessions know who sits at a browser, by a cookie. A visitor gets one when there
+// is something to remember, and not before.
+type Sessions struct {
+	// Fail shows the page of a store that cannot be asked. NewSessions sets one
+	// without a brand; Pages.Fail is better.
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
+
+	scs *scs.SessionManager
+}
+
+// Signed is who is signed in at a browser.
+type Signed struct {
+	UserID int64
+	Epoch  int64     // of the user's sessions; another one than the user's now means signed out
+	At     time.Time // when the person proved who they are
+}
+
+// NewSessions makes sessions that are kept in store. secure says that browsers
+// reach us by https only; the cookie is then never sent another way.
+func NewSessions(store scs.CtxStore, secure bool) *Sessions {
+	name := "claviger"
+	if secure {
+		// Browsers take a cookie of this name only from this very host, over https.
+		name = "__Host-claviger"
+	}
+	// Not scs.New: it starts a goroutine that never ends. The price is that the
+	// sessions of two stores cannot be wrapped around one another.
+	m := &scs.SessionManager{
+		Store:            idleStore{store},
+		Lifetime:         lifetime,
+		Codec:            scs.GobCodec{},
+		HashTokenInStore: true,
+		Cookie:           scs.SessionCookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Persist: true},
+	}
+	return &Sessions{Fail: plain.Fail, scs: m}
+}
+
+// idleStore ends a session that is not used for a while. scs could do so too, but
+// would then write on each request.
+type idleStore struct{ scs.CtxStore }
+
+// CommitCtx keeps the session for as long as it may be idle, if not shorter.
+func (s idleStore) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
+	if until := time.Now().Add(idle); until.Before(expiry) {
+		expiry = until
+	}
+	return s.CtxStore.CommitCtx(ctx, token, data, expiry)
+}
+
+// Wrap loads the session of a request, and saves it before the answer when it has
+// changed. When the store cannot be asked, a page says so: nobody is taken for
+// signed out because of it.
+func (s *Sessions) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Cookie")
+		var token string
+		if cookie, err := r.Cookie(s.scs.Cookie.Name); err == nil {
+			token = cookie.Value
+		}
+		ctx, err := s.scs.Load(r.Context(), token)
+		if err != nil {
+			s.Fail(w, r, fmt.Errorf("load the session: %w", away{err}))
+			return
+		}
+		r = r.WithContext(ctx)
+		if seen := s.scs.GetInt64(ctx, keySeen); seen != 0 && time.Since(time.Unix(0, seen)) > touch {
+			s.scs.Put(ctx, keySeen, time.Now().UnixNano())
+		}
+		sw := &sessionWriter{ResponseWriter: w, request: r, sessions: s}
+		next.ServeHTTP(sw, r)
+		sw.save()
+	})
+}
+
+// away is the error of a store that could not be asked.
+type away struct{ error }
+
+// Unwrap returns the error of the store.
+func (e away) Unwrap() error { return e.error }
+
+// Unavailable says that it is worth trying again.
+func (e away) Unavailable() bool { return true }
+
+// sessionWriter saves the session before the first byte of the answer is out.
+// That of scs goes on with the handler's answer when saving fails.
+type sessionWriter struct {
+	http.ResponseWriter
+	request  *http.Request
+	sessions *Sessions
+	saved    bool // saving was tried
+	lost     bool // it failed, and the answer is a page that says so
+	written  bool
+}
+
+// save writes the session and its cookie, once. It reports whether the handler's
+// answer may go out.
+func (w *sessionWriter) save() bool {
+	if w.saved {
+		return !w.lost
+	}
+	w.saved = true
+	s, ctx := w.sessions.scs, w.request.Context()
+	switch s.Status(ctx) {
+	case scs.Modified:
+		if s.GetInt64(ctx, keySeen) == 0 {
+			s.Put(ctx, keySeen, time.Now().UnixNano())
+		}
+		token, expiry, err := s.Commit(ctx)
+		if err != nil {
+			w.lost, w.written = true, true
+			w.Header().Del("Location")
+			w.Header().Del("Content-Disposition")
+			w.sessions.Fail(w.ResponseWriter, w.request, fmt.Errorf("save the session: %w", away{err}))
+			return false
+		}
+		s.WriteSessionCookie(ctx, w.ResponseWriter, token, expiry)
+	case scs.Destroyed:
+		s.WriteSessionCookie(ctx, w.ResponseWriter, "", time.Time{})
+	case scs.Unmodified:
+		return true
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return true
+}
+
+// WriteHeader saves the session and begins the answer.
+func (w *sessionWriter) WriteHeader(status int) {
+	if w.save() {
+		w.written = true
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write saves the session if need be and goes on with the answer.
+func (w *sessionWriter) Write(b []byte) (int, error) {
+	if !w.save() {
+		return len(b), nil // it was answered already, and why is noted
+	}
+	w.written = true
+	return w.ResponseWriter.Write(b)
+}
+
+// Written reports whether the answer has begun.
+func (w *sessionWriter) Written() bool { return w.written }
+
+// Unwrap gives http.ResponseController the writer below.
+func (w *sessionWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// SignIn makes this the session of a user. It gets a new token, so that nobody
+// who knew the old one is signed in with them.
+func (s *Sessions) SignIn(ctx context.Context, userID, epoch int64, at time.Time) error {
+	if err := s.scs.RenewToken(ctx); err != nil {
+		return fmt.Errorf("renew the session: %w", away{err})
+	}
+	s.scs.Put(ctx, keyUser, userID)
+	s.scs.Put(ctx, keyEpoch, epoch)
+	s.scs.Put(ctx, keyAt, at.UnixNano())
+	s.scs.Put(ctx, keySeen, time.Now().UnixNano())
+	return nil
+}
+
+// SignOut ends this session and everything in it.
+func (s *Sessions) SignOut(ctx context.Context) error {
+	if err := s.scs.Destroy(ctx); err != nil {
+		return fmt.Errorf("end the session: %w", away{err})
+	}
+	return nil
+}
+
+// Who says who is signed in at the browser of this request.
+func (s *Sessions) Who(ctx context.Context) (Signed, bool) {
+	id := s.scs.GetInt64(ctx, keyUser)
+	if id == 0 {
+		return Signed{}, false
+	}
+	return Signed{
+		UserID: id,
+		Epoch:  s.scs.GetInt64(ctx, keyEpoch),
+		At:     time.Unix(0, s.scs.GetInt64(ctx, keyAt)).UTC(),
+	}, true
+}
+
+// Flash keeps a text for the next page that this browser is shown.
+func (s *Sessions) Flash(ctx context.Context, text string) { s.scs.Put(ctx, keyFlash, text) }
+
+// TakeFlash returns that text and forgets it.
+func (s *Sessions) TakeFlash(ctx context.Context) string { return s.scs.PopString(ctx, keyFlash) }
+
+// Keep remembers a value of this browser's under a name, such as the secret that
+// ties a mailed link to it. Signing out forgets it.
+func (s *Sessions) Keep(ctx context.Context, name, value string) {
+	s.scs.Put(ctx, keyKept+name, value)
+}
+
+// Kept returns a value that was kept, "" when there is none.
+func (s *Sessions) Kept(ctx context.Context, name string) string {
+	return s.scs.GetString(ctx, keyKept+name)
+}
+
+// Take returns a value that was kept and forgets it.
+func (s *Sessions) Take(ctx context.Context, name string) string {
+	return s.scs.PopString(ctx, keyKept+name)
+}

@@ -1,0 +1,250 @@
+// Package ui is what every door of pages shares: the shell around a page, the
+// parts that pages are made of, their look, the headers that guard them, error
+// pages, sessions, and the refusal of forms that another site posts.
+//
+// It owns no page and no table and knows no room: what a page says is the door's
+// business, and sessions are kept by the store that is handed in. Requests in
+// JSON are package wire's.
+//
+// A door keeps its pages as html/template files. A file is what stands inside
+// <main>, with one <h1>; a file whose name begins with "_" holds parts that all
+// pages of the door share. Each sees a Page: View.Data is .Data.
+//
+//	//go:embed pages/*.html
+//	var files embed.FS
+//
+//	pages, err := ui.New(files, nil, "pages/*.html")
+//	pages.Brand, pages.PublicURL = brand, publicURL
+//
+//	return pages.Render(w, r, "sign-in", ui.View{Title: "Sign in", Data: data})
+//
+// The parts, each a template: field, summary, button, badge, empty, key, notice,
+// receipt. The functions beside them: money, time, day, label, asset, and button,
+// empty and key, which make what the part of the same name takes.
+package ui
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"claviger/internal/wire"
+)
+
+//go:embed shell/*.html
+var shell embed.FS
+
+// View is a page to be shown.
+type View struct {
+	Title   string   // of the window; the brand is added
+	Person  string   // who is signed in, "" when nobody is
+	Menu    []Item   // ways to other pages
+	Notice  string   // what was just done, shown once above the page
+	Problem string   // what could not be done, shown once above the page
+	FormTo  []string // origins besides our own where a form of this page may end, such as the partner's
+	Status  int      // 0 is 200
+	NoIndex bool     // search engines should leave the page alone
+	Wide    bool     // for lists and tables: the page takes more than a column of text
+	Data    any      // the page's own
+}
+
+// Item is one entry of the menu.
+type Item struct {
+	Label   string
+	URL     string
+	Current bool // it leads to where we are
+}
+
+// Page is what templates see.
+type Page struct {
+	View
+	Brand   string // what the marketplace is called
+	Home    string
+	SignOut string
+}
+
+// Pages are the pages of one door, in the shell. Set its fields before the first
+// page is shown.
+type Pages struct {
+	Brand     string // what the marketplace is called; "" is Claviger
+	PublicURL string // where browsers find us, such as https://market.example; https turns HSTS on
+	Home      string // where the logo and error pages lead; "" is /
+	SignOut   string // where the form of the sign-out button posts to; "" is /sign-out
+
+	pages map[string]*template.Template
+}
+
+// New reads a door's pages: those of files that match a pattern of fs.Glob, "*.html"
+// when none is given. A page is called like its file, without folder and ending.
+func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
+	if len(pattern) == 0 {
+		pattern = []string{"*.html"}
+	}
+	all := make(template.FuncMap)
+	maps.Copy(all, helpers)
+	maps.Copy(all, funcs)
+	base, err := template.New("shell").Funcs(all).ParseFS(shell, "shell/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("read the shell: %w", err)
+	}
+	names, err := glob(files, pattern)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{pages: make(map[string]*template.Template)}
+	for _, name := range names {
+		if strings.HasPrefix(path.Base(name), "_") {
+			if _, err := base.ParseFS(files, name); err != nil {
+				return nil, fmt.Errorf("read the parts %s: %w", name, err)
+			}
+		}
+	}
+	if err := p.add(base, shell, "shell/failure.html"); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(path.Base(name), "_") {
+			if err := p.add(base, files, name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// glob lists the files that match one of the patterns. A pattern without a file
+// is a mistake in the program.
+func glob(files fs.FS, patterns []string) ([]string, error) {
+	if files == nil {
+		return nil, nil
+	}
+	var names []string
+	for _, p := range patterns {
+		found, err := fs.Glob(files, p)
+		if err != nil {
+			return nil, fmt.Errorf("list pages %q: %w", p, err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("list pages: no file matches %q", p)
+		}
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// add makes one page: the shell with this file as its main part.
+func (p *Pages) add(base *template.Template, files fs.FS, file string) error {
+	name := strings.TrimSuffix(path.Base(file), path.Ext(file))
+	if _, ok := p.pages[name]; ok {
+		return fmt.Errorf("read page %s: there are two of that name", name)
+	}
+	text, err := fs.ReadFile(files, file)
+	if err != nil {
+		return fmt.Errorf("read page %s: %w", name, err)
+	}
+	t, err := base.Clone()
+	if err == nil {
+		_, err = t.New("main").Parse(string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("read page %s: %w", name, err)
+	}
+	p.pages[name] = t
+	return nil
+}
+
+// Names lists the pages, so that a test can show each of them.
+func (p *Pages) Names() []string { return slices.Sorted(maps.Keys(p.pages)) }
+
+// Render shows a page. It is made whole before anything is sent, so an error can
+// still be answered: return it to where Fail is called.
+func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v View) error {
+	t, ok := p.pages[name]
+	if !ok {
+		return fmt.Errorf("show page %s: there is none", name)
+	}
+	policy, err := contentPolicy(v.FormTo)
+	if err != nil {
+		return fmt.Errorf("show page %s: %w", name, err)
+	}
+	var b bytes.Buffer
+	page := Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out")}
+	if err := t.ExecuteTemplate(&b, "layout", page); err != nil {
+		return fmt.Errorf("show page %s: %w", name, err)
+	}
+	p.guard(w.Header(), policy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(max(v.Status, http.StatusOK))
+	if _, err := w.Write(b.Bytes()); err != nil {
+		wire.NoteOf(r.Context()).Gone = true // its reader has left
+		return fmt.Errorf("send page %s: %w", name, err)
+	}
+	return nil
+}
+
+// Headers sets the headers that every answer of a door of pages has, for those
+// that are no page, such as redirects and downloads. Render sets its own.
+func (p *Pages) Headers(h http.Header) {
+	policy, _ := contentPolicy(nil) // which fails only for origins
+	p.guard(h, policy)
+}
+
+// guard sets the headers that keep a page from being framed, cached, sniffed, or
+// made to run what is not ours.
+func (p *Pages) guard(h http.Header, policy string) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if strings.HasPrefix(p.PublicURL, "https://") {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// origin is what may stand in form-action: a scheme, or a scheme and a host. It
+// has nothing that would begin another source or directive.
+var origin = regexp.MustCompile(`^[a-z][a-z0-9+.-]*:(//[A-Za-z0-9.\-_\[\]:]+)?$`)
+
+// contentPolicy is the Content-Security-Policy of a page. Browsers hold redirects
+// after a form to form-action too, which is why a page names where its form may end.
+func contentPolicy(formTo []string) (string, error) {
+	var extra strings.Builder
+	for _, o := range formTo {
+		if !origin.MatchString(o) {
+			return "", fmt.Errorf("%q is no origin", o)
+		}
+		extra.WriteString(" " + o)
+	}
+	return "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+		"form-action 'self'" + extra.String() + "; frame-ancestors 'none'; base-uri 'none'", nil
+}
+
+// origin of the public URL, "" when it has none.
+func (p *Pages) origin() string {
+	u, err := url.Parse(p.PublicURL)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// or is s, or what stands for an empty one.
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
