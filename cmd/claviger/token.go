@@ -92,7 +92,7 @@ func tokenAddCommand() *cobra.Command {
 			wanted = append(wanted, account.Scope(strings.TrimSpace(s)))
 		}
 		return withAccounts(cmd.Context(), g, app.OpenMigrated, func(b *account.Book) error {
-			t, secret, err := b.AddToken(cmd.Context(), terminal(), name, wanted, until, "")
+			t, secret, err := b.AddToken(cmd.Context(), terminal("claviger token"), name, wanted, until, "")
 			if err != nil {
 				return err
 			}
@@ -159,7 +159,7 @@ func tokenRevokeCommand() *cobra.Command {
 			return usage("%q is not the id of a token; claviger token list shows them", args[0])
 		}
 		return withAccounts(cmd.Context(), g, app.OpenExisting, func(b *account.Book) error {
-			if _, err := b.RevokeToken(cmd.Context(), terminal(), id); err != nil {
+			if _, err := b.RevokeToken(cmd.Context(), terminal("claviger token"), id); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "token %d is revoked\n", id)
@@ -186,8 +186,8 @@ func withAccounts(ctx context.Context, g *given, open app.Opener, fn func(*accou
 
 // terminal is the actor of a command typed by somebody with access to the
 // database.
-func terminal() audit.Actor {
-	name := "claviger token"
+func terminal(command string) audit.Actor {
+	name := command
 	if u, err := user.Current(); err == nil {
 		name += " by " + u.Username
 	}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+	"claviger/internal/oauth"
+)
+
+func keysCommand() *cobra.Command {
+	cmd := group("keys", "List and rotate the keys that sign identity tokens",
+		"An identity token tells a partner's application who signed in. It is signed by the active key of its algorithm; the next key is published beside it "+
+			"and takes over when the keys are rotated. A replaced key stays published until all that it signed is dead.")
+	cmd.AddCommand(keysListCommand(), keysRotateCommand())
+	return cmd
+}
+
+// keyLine is a key as --json prints it.
+type keyLine struct {
+	ID          string `json:"kid"`
+	Alg         string `json:"alg"`
+	State       string `json:"state"`
+	CreatedAt   string `json:"created_at"`
+	SignsFrom   string `json:"signs_from,omitempty"`
+	ServedUntil string `json:"served_until,omitempty"`
+}
+
+func printKeys(w io.Writer, list []oauth.Key, asJSON bool) error {
+	lines, rows := []keyLine{}, [][]string{}
+	for _, k := range list {
+		l := keyLine{k.ID, string(k.Alg), string(k.State), stamp(k.CreatedAt), stamp(k.ActivatesAt), stamp(k.ServedUntil)}
+		lines = append(lines, l)
+		rows = append(rows, []string{l.ID, l.Alg, l.State, l.CreatedAt, l.SignsFrom, l.ServedUntil})
+	}
+	if asJSON {
+		return printJSON(w, lines)
+	}
+	return printTable(w, []string{"kid", "alg", "state", "created", "signs from", "served until"}, rows)
+}
+
+func keysListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the keys that are published",
+		Long: "Lists the keys, oldest first: previous, active and next of each algorithm. There are none before the first start of claviger serve.",
+		Args: exactly(),
+	}
+	g := settingFlags(cmd, app.Serve, "db")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		db, err := app.OpenExisting(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer db.Close() //nolint:errcheck // Nothing was written.
+		list, err := (&oauth.Keys{DB: db, Now: app.Now}).List(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return printKeys(cmd.OutOrStdout(), list, asJSON)
+	}
+	return cmd
+}
+
+// rotated is the algorithms that --alg can name; the zero one stands for each.
+var rotated = map[string]oauth.Alg{"RS256": oauth.RS256, "ES256": oauth.ES256, "all": ""}
+
+func keysRotateCommand() *cobra.Command {
+	var alg string
+	var now, asJSON bool
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "Let the next key sign, and make a new next one",
+		Long: "Makes the next key the active one as soon as it has been published for a day, so that every application has it by then, and makes a new next key at once. " +
+			"With --now it signs at once: for when the active key may be known to somebody else. Applications that keep the published keys may then refuse sign-ins for up to an hour. " +
+			"Services that are running notice within a minute.",
+		Example: "claviger keys rotate\nclaviger keys rotate --alg RS256 --now",
+		Args:    exactly(),
+	}
+	g := settingFlags(cmd, app.Serve, "db", "secret-key")
+	cmd.Flags().StringVar(&alg, "alg", "all", "Which keys: RS256, ES256 or all")
+	cmd.Flags().BoolVar(&now, "now", false, "Do not wait until the next key has been published for a day")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		which, ok := rotated[alg]
+		if !ok {
+			return usage("--alg %q is not RS256, ES256 or all", alg)
+		}
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		db, err := app.OpenExisting(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer db.Close() //nolint:errcheck // All that was to be written is written.
+		box, err := app.Box(cmd.Context(), db, cfg)
+		if err != nil {
+			return err
+		}
+		list, err := (&oauth.Keys{DB: db, Box: box, Now: app.Now}).Rotate(cmd.Context(), terminal("claviger keys"), which, now)
+		if err != nil {
+			return err
+		}
+		if err := tellRotation(cmd.ErrOrStderr(), list, which); err != nil {
+			return err
+		}
+		return printKeys(cmd.OutOrStdout(), list, asJSON)
+	}
+	return cmd
+}
+
+// tellRotation says which key of each rotated algorithm signs, and from when on.
+func tellRotation(w io.Writer, list []oauth.Key, which oauth.Alg) error {
+	for i, k := range list {
+		newest := i+1 < len(list) && list[i+1].Alg == k.Alg && list[i+1].ActivatesAt.IsZero()
+		if !newest || which != "" && k.Alg != which {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s signs from %s on\n", k.Alg, k.ID, stamp(k.ActivatesAt)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package oauth
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+)
+
+// The scopes. The first is always granted, the second when it is asked for.
+const (
+	scopeLicense = "read_license"
+	scopeOpenID  = "openid"
+)
+
+// The bounds of what comes back to the partner as it was sent, in bytes.
+const (
+	maxState = 2000
+	maxNonce = 500
+)
+
+// Request is an authorization request that has passed all checks, or that failed
+// one but can be answered to its partner.
+type Request struct {
+	Partner     partner.Partner
+	Profile     profile.Profile
+	RedirectURL string // the saved one, which is the only place a buyer is sent to
+	State       string
+	Nonce       string
+	Challenge   string // of PKCE, method S256; "": none
+	Scope       string // what is granted
+	Prompt      []string
+	MaxAge      int  // seconds since the sign-in; -1: not asked
+	ByPartner   bool // the partner started the flow, not the marketplace
+}
+
+// Denial is an OAuth error that goes back to the partner by a redirect. Its text
+// keeps to the characters that OAuth allows there: no quotation mark, no
+// backslash, ASCII.
+type Denial struct{ Code, Text string }
+
+func (d *Denial) Error() string { return d.Code + ": " + d.Text }
+
+func deny(code, text string) *Denial { return &Denial{Code: code, Text: text} }
+
+// parameters is what an authorization request may say; each once at most. Others
+// are ignored, as OAuth demands.
+var parameters = []string{
+	"response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge", "code_challenge_method",
+	"prompt", "max_age", "request", "request_uri", "registration", "claims", "display", "ui_locales", "claims_locales", "acr_values",
+	"id_token_hint", "login_hint",
+}
+
+// Begin reads an authorization request that a partner sent a buyer with. An
+// error is a fault when the client or its redirect URI is not right: it is shown
+// here and nobody is redirected. It is a *Denial when anything else is wrong; the
+// Request then serves for Refused.
+func (s *Server) Begin(ctx context.Context, q url.Values) (Request, error) {
+	r, err := s.client(ctx, q)
+	if err != nil {
+		return Request{}, err
+	}
+	r.ByPartner = true
+	if state := q.Get("state"); len(q["state"]) == 1 && len(state) <= maxState && isText(state) {
+		r.State = state
+	}
+	if d := r.read(q); d != nil {
+		return r, d
+	}
+	return r, nil
+}
+
+// Market is the request of a flow that the buyer starts at the marketplace.
+func (s *Server) Market(ctx context.Context, partnerID int64) (Request, error) {
+	p, err := s.Partners.Get(ctx, partnerID)
+	if err != nil {
+		return Request{}, err
+	}
+	return s.connected(ctx, p)
+}
+
+// client finds out whose request it is and where its answer may go.
+func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if len(q[name]) > 1 {
+			return Request{}, fault.New(fault.Invalid, "invalid_request", "%s is there %d times; send it once.", name, len(q[name])).On(name)
+		}
+	}
+	id := q.Get("client_id")
+	if id == "" {
+		return Request{}, fault.New(fault.Invalid, "invalid_request", "client_id is missing; send the client id of your application.").On("client_id")
+	}
+	p, err := s.Partners.ByClientID(ctx, id)
+	if fault.Is(err, "unknown_partner") {
+		return Request{}, fault.New(fault.Invalid, "unknown_client",
+			`There is no application with the client_id "%s". Copy it from your credentials; it is neither the API key nor the name.`, shown(id)).On("client_id")
+	}
+	if err != nil {
+		return Request{}, err
+	}
+	r, err := s.connected(ctx, p)
+	if err != nil {
+		return Request{}, err
+	}
+	if sent := q.Get("redirect_uri"); sent != "" && sent != r.RedirectURL {
+		return Request{}, fault.New(fault.Invalid, "redirect_mismatch",
+			`The redirect_uri "%s" is not the saved redirect URL "%s". %s They must be equal, character for character.`,
+			shown(sent), shown(r.RedirectURL), difference(sent, r.RedirectURL)).On("redirect_uri")
+	}
+	return r, nil
+}
+
+// connected is a request without anything asked, of a partner that has said where
+// buyers are sent to.
+func (s *Server) connected(ctx context.Context, p partner.Partner) (Request, error) {
+	how, err := s.Profiles.Read(ctx, s.DB, p.ID)
+	if err != nil {
+		return Request{}, err
+	}
+	if how.RedirectURL == "" {
+		return Request{}, fault.New(fault.Conflict, "not_connected",
+			"%s has not saved a redirect URL yet, so nobody can be sent there. Its developers save one in the partner profile.", p.Name)
+	}
+	return Request{Partner: p, Profile: how, RedirectURL: how.RedirectURL, Scope: scopeLicense, MaxAge: -1}, nil
+}
+
+// read takes the rest of the parameters; what is empty counts as not sent.
+func (r *Request) read(q url.Values) *Denial {
+	for _, name := range parameters {
+		if len(q[name]) > 1 {
+			return deny("invalid_request", name+" is there more than once")
+		}
+	}
+	switch {
+	case q.Get("state") != r.State:
+		return deny("invalid_request", "state has more than "+strconv.Itoa(maxState)+" bytes or a control character")
+	case q.Get("request") != "":
+		return deny("request_not_supported", "send the parameters themselves instead of request")
+	case q.Get("request_uri") != "":
+		return deny("request_uri_not_supported", "send the parameters themselves instead of request_uri")
+	case q.Get("registration") != "":
+		return deny("registration_not_supported", "applications are registered by the marketplace")
+	case q.Get("response_type") == "":
+		return deny("invalid_request", "response_type is missing; send response_type=code")
+	case q.Get("response_type") != "code":
+		return deny("unsupported_response_type", "response_type must be code")
+	case q.Get("response_mode") != "" && q.Get("response_mode") != "query":
+		return deny("invalid_request", "response_mode must be query")
+	}
+	if slices.Contains(strings.Fields(q.Get("scope")), scopeOpenID) {
+		r.Scope = scopeOpenID + " " + scopeLicense
+	}
+	if r.Nonce = q.Get("nonce"); len(r.Nonce) > maxNonce || !isText(r.Nonce) {
+		return deny("invalid_request", "nonce has more than "+strconv.Itoa(maxNonce)+" bytes or a control character")
+	}
+	if d := r.readChallenge(q.Get("code_challenge"), q.Get("code_challenge_method")); d != nil {
+		return d
+	}
+	return r.readSignIn(q.Get("prompt"), q.Get("max_age"))
+}
+
+// readChallenge takes PKCE, by S256 or not at all: plain protects nobody, and a
+// challenge without a method is plain.
+func (r *Request) readChallenge(challenge, method string) *Denial {
+	switch {
+	case challenge == "" && method == "":
+		return nil
+	case challenge == "":
+		return deny("invalid_request", "code_challenge is missing, while code_challenge_method is there")
+	case method == "":
+		return deny("invalid_request", "code_challenge_method is missing; send code_challenge_method=S256")
+	case method != "S256":
+		return deny("invalid_request", "code_challenge_method must be S256")
+	case len(challenge) != 43 || strings.ContainsFunc(challenge, notBase64URL):
+		return deny("invalid_request", "code_challenge must be the 43 characters of base64url(SHA-256(code_verifier)), without padding")
+	}
+	r.Challenge = challenge
+	return nil
+}
+
+func notBase64URL(c rune) bool {
+	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) && c != '-' && c != '_'
+}
+
+// readSignIn takes how fresh a sign-in the partner wants.
+func (r *Request) readSignIn(prompt, maxAge string) *Denial {
+	r.Prompt = strings.Fields(prompt)
+	for _, p := range r.Prompt {
+		if !slices.Contains(promptsSupported, p) {
+			return deny("invalid_request", "prompt must be of none, login, consent, select_account")
+		}
+	}
+	if slices.Contains(r.Prompt, "none") && len(r.Prompt) > 1 {
+		return deny("invalid_request", "prompt=none goes with no other prompt")
+	}
+	if maxAge == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(maxAge, 10, 31)
+	if err != nil {
+		return deny("invalid_request", "max_age must be a number of seconds")
+	}
+	r.MaxAge = int(n)
+	return nil
+}
+
+// promptsSupported is what prompt may ask for.
+var promptsSupported = []string{"none", "login", "consent", "select_account"}
+
+// isText reports whether s can be stored and sent back: UTF-8 without control
+// characters.
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}

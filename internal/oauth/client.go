@@ -1,0 +1,156 @@
+package oauth
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/wire"
+)
+
+// bodyLimit is the size of the largest body that is read here.
+const bodyLimit = 16 << 10
+
+// credentials are how a client proves itself in a body.
+type credentials struct {
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+}
+
+// enter reads the request of a client into in, of which given is a part, and finds
+// out who it is. No endpoint for clients is served but through here.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials) (partner.Partner, error) {
+	if err := read(w, r, in); err != nil {
+		return partner.Partner{}, err
+	}
+	who, err := s.authenticate(w, r, *given)
+	if err != nil {
+		return partner.Partner{}, err
+	}
+	wire.NoteOf(r.Context()).Who = nameOf(who)
+	return who, nil
+}
+
+// read reads the body into in. Parameters are never taken from the query, where
+// secrets end up in logs; one that stands there is refused, so that a client that
+// leaks them learns of it.
+func read(w http.ResponseWriter, r *http.Request, in any) error {
+	if r.URL.RawQuery != "" {
+		q, err := wire.Query(r)
+		if err != nil {
+			return asRequest(err)
+		}
+		for _, name := range []string{"client_secret", "client_id", "code", "code_verifier", "refresh_token", "token", "access_token", "grant_type"} {
+			if q.Has(name) {
+				return badRequest("The parameter %s stands in the query, where it ends up in logs. Send it in the body, and replace the secret if it was one.", name)
+			}
+		}
+	}
+	_, err := wire.Decoder{Limit: bodyLimit}.Decode(w, r, in)
+	return asRequest(err)
+}
+
+// authenticate returns the client that the request proves to be from.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, body credentials) (partner.Partner, error) {
+	given, basic, err := choose(r, body)
+	if err != nil {
+		return partner.Partner{}, err
+	}
+	who, err := s.known(r, given)
+	if f := fault.Of(err); f != nil && f.Kind == fault.Unknown && (basic || given == (credentials{})) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="token", charset="UTF-8"`)
+	}
+	return who, err
+}
+
+// choose returns the credentials of the request and whether they came by HTTP
+// Basic. A client_id beside Basic only names the client, and some libraries always
+// send it; a secret in both places is two authentications, which RFC 6749 forbids.
+func choose(r *http.Request, body credentials) (credentials, bool, error) {
+	headers := r.Header["Authorization"]
+	if len(headers) > 1 {
+		return credentials{}, false, badRequest("The header Authorization is there more than once. Send it once.")
+	}
+	if len(headers) == 0 {
+		return body, false, nil
+	}
+	scheme, text, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return body, false, nil
+	}
+	given, err := basicOf(text)
+	if err != nil {
+		return credentials{}, true, badRequest("The header Authorization cannot be read. It must be Basic and the base64 of client_id:client_secret, each percent-encoded.")
+	}
+	if body.ClientSecret != "" || body.ClientID != "" && body.ClientID != given.ClientID {
+		return credentials{}, true, badRequest("There are client credentials in the body and in the header Authorization. Send them in one place.")
+	}
+	return given, true, nil
+}
+
+var errBasic = errors.New("not the credentials of HTTP Basic")
+
+// basicOf reads HTTP Basic as RFC 6749 section 2.3.1 has it: both halves are
+// form-encoded before they are joined.
+func basicOf(text string) (credentials, error) {
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil {
+		return credentials{}, errBasic
+	}
+	id, word, ok := strings.Cut(string(raw), ":")
+	if !ok {
+		return credentials{}, errBasic
+	}
+	var c credentials
+	if c.ClientID, err = url.QueryUnescape(id); err != nil {
+		return credentials{}, errBasic
+	}
+	if c.ClientSecret, err = url.QueryUnescape(word); err != nil {
+		return credentials{}, errBasic
+	}
+	return c, nil
+}
+
+// known looks the client up. Wrong credentials are counted under the address and
+// under the client id, and answered by 429 when there were too many; right ones
+// are not held up by them.
+func (s *Server) known(r *http.Request, c credentials) (partner.Partner, error) {
+	if c.ClientID == "" || c.ClientSecret == "" {
+		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
+			"The request lacks client credentials. Send client_id and client_secret in the body, or both as HTTP Basic.")
+	}
+	err := error(fault.New(fault.Unknown, invalidClient, "The client id is not text."))
+	if isText(c.ClientID) {
+		var who partner.Partner
+		if who, err = s.Partners.ByClient(r.Context(), c.ClientID, c.ClientSecret); err == nil {
+			return who, nil
+		}
+	}
+	if !fault.Is(err, invalidClient) {
+		return partner.Partner{}, err
+	}
+	for _, key := range []string{wire.Client(r), "client " + secret.Hash(c.ClientID)} {
+		if q := s.Guard.Take(key); !q.OK {
+			f := fault.New(fault.Throttled, tooOften,
+				"The client id or the client secret is not valid, and was not too often. Wait as long as Retry-After says, then send the right ones.")
+			f.After = q.After
+			return partner.Partner{}, f
+		}
+	}
+	return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
+		"The client id or the client secret is not valid. Compare both with those of your application; a replaced secret ends when its overlap does.")
+}
+
+// nameOf is a client as the request line names it.
+func nameOf(p partner.Partner) string { return "partner:" + strconv.FormatInt(p.ID, 10) }
+
+func actor(p partner.Partner) audit.Actor {
+	return audit.Actor{Kind: audit.ByPartner, ID: p.ID, Name: p.Name}
+}

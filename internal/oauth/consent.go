@@ -1,0 +1,121 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// Sign is who is signed in, and since when.
+type Sign struct {
+	UserID int64
+	At     time.Time
+}
+
+// Consented reports whether the buyer has let the application know this license
+// before. It was forgotten when the license was released, or changed hands.
+func (s *Server) Consented(ctx context.Context, userID int64, l license.License) (bool, error) {
+	_, err := sqldb.One(ctx, s.DB, sqldb.Value[int64],
+		`SELECT user_id FROM oauth_consents WHERE license_id = $1 AND user_id = $2 AND epoch = $3`, l.ID, userID, l.Epoch)
+	if errors.Is(err, sqldb.ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up a consent: %w", err)
+	}
+	return true, nil
+}
+
+// Accept is the buyer's yes: in one transaction the license is redeemed, the
+// consent remembered and a code made. to is where the buyer is sent with it. A
+// request that was made under another redirect URL than the one saved by now is
+// refused.
+func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Sign, redemptionID string) (to string, l license.License, err error) {
+	// The partner of a license never changes, so this need not be asked in the
+	// transaction.
+	if l, err = s.Licenses.ByRedemption(ctx, redemptionID); err != nil {
+		return "", license.License{}, err
+	}
+	if l.PartnerID != r.Partner.ID {
+		return "", license.License{}, fault.New(fault.Missing, "unknown_license", "There is no such license of %s.", r.Partner.Name)
+	}
+	code := secret.Make("")
+	l, err = s.Licenses.Redeem(ctx, by, redemptionID, who.UserID, func(tx *sqldb.Tx, l license.License) error {
+		how, err := s.Profiles.Read(ctx, tx, r.Partner.ID)
+		if err != nil {
+			return err
+		}
+		if how.RedirectURL != r.RedirectURL || how.RedirectEpoch != r.Profile.RedirectEpoch {
+			return fault.New(fault.Conflict, "redirect_changed",
+				"%s has just changed where its users are sent to. Begin again.", r.Partner.Name)
+		}
+		s.accept(tx, by, r, who, l, code)
+		return nil
+	})
+	if err != nil {
+		return "", license.License{}, err
+	}
+	params := r.back(s.Issuer)
+	params.Set("code", code)
+	return r.answer(params), l, nil
+}
+
+// accept queues what a yes writes. A consent that stands keeps its age.
+func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Sign, l license.License, code string) {
+	now := s.Now()
+	tx.Queue(`INSERT INTO oauth_consents (license_id, user_id, epoch, created_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (license_id) DO UPDATE SET user_id = excluded.user_id, epoch = excluded.epoch, created_at = excluded.created_at
+		WHERE oauth_consents.user_id <> excluded.user_id OR oauth_consents.epoch <> excluded.epoch`,
+		l.ID, who.UserID, l.Epoch, now)
+	tx.Queue(`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url, redirect_epoch,
+			challenge, nonce, scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, '', 0)`,
+		secret.Hash(code), l.PartnerID, l.ID, who.UserID, l.Epoch, r.RedirectURL, r.Profile.RedirectEpoch,
+		r.Challenge, r.Nonce, r.Scope, who.At, now, now.Add(s.Life.Code))
+	audit.Record(tx, now, by, "oauth.accept", "license:"+l.Key, nil, audit.Facts{
+		"partner_id": l.PartnerID, "scope": r.Scope, "by_partner": r.ByPartner, "pkce": r.Challenge != "",
+	})
+}
+
+// Connection is a license that its owner has let its application know.
+type Connection struct {
+	License license.License
+	Since   time.Time
+}
+
+// Consents returns the connections of a user that stand, the newest license
+// first.
+func (s *Server) Consents(ctx context.Context, userID int64) ([]Connection, error) {
+	type consent struct {
+		licenseID, epoch int64
+		since            time.Time
+	}
+	given, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, c *consent) error {
+		return r.Scan(&c.licenseID, &c.epoch, &c.since)
+	}, `SELECT license_id, epoch, created_at FROM oauth_consents WHERE user_id = $1`, userID)
+	if err != nil {
+		return nil, fmt.Errorf("list the consents of a user: %w", err)
+	}
+	byLicense := make(map[int64]consent, len(given))
+	for _, c := range given {
+		byLicense[c.licenseID] = c
+	}
+	owned, err := s.Licenses.Owned(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	var list []Connection
+	for _, l := range owned {
+		if c, ok := byLicense[l.ID]; ok && c.epoch == l.Epoch {
+			list = append(list, Connection{License: l, Since: c.since})
+		}
+	}
+	return list, nil
+}

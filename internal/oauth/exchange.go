@@ -1,0 +1,162 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// reloadTime is how long after its use a code presented again is a callback that
+// was loaded twice. Later it is a stolen one, and what it gave is revoked.
+const reloadTime = 10 * time.Second
+
+// What burns a code.
+const (
+	byRedirect = "redirect_uri"
+	byVerifier = "code_verifier"
+)
+
+// exchange gives tokens for a code.
+func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequest, member bool) ([]byte, error) {
+	switch "" {
+	case in.Code:
+		return nil, missing("code")
+	case in.RedirectURI:
+		return nil, missing("redirect_uri")
+	}
+	g, err := s.byCode(ctx, in.Code)
+	if errors.Is(err, sqldb.ErrNone) {
+		return nil, badGrant("The code is not known. Send the code of the redirect as it came, or let the user connect again.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if g.partnerID != who.ID {
+		return nil, s.foreign(ctx, who, g, "code")
+	}
+	p, err := s.Profiles.Read(ctx, s.DB, who.ID)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	if err := s.open(ctx, who, g, p, now); err != nil {
+		return nil, err
+	}
+	l, stands, err := standing(ctx, s.DB, g)
+	if err != nil {
+		return nil, err
+	}
+	if !stands {
+		return nil, errEnded("code")
+	}
+	if err := s.matches(ctx, g, in, now); err != nil {
+		return nil, err
+	}
+	tokens, answer, err := s.prepare(ctx, claims{
+		partner: who, alg: Alg(p.IDTokenAlg), userID: g.userID, license: l, nonce: g.nonce, authTime: g.authTime, now: now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.spend(ctx, g, tokens, now); err != nil {
+		return nil, err
+	}
+	if member && !p.NoErrorMember {
+		answer = append(answer[:len(answer)-1], `,"error":""}`...)
+	}
+	return answer, nil
+}
+
+func errUsed() error {
+	return badGrant("The code was used already. Each code serves once; let the user connect again for a new one.")
+}
+
+// open reports why a code is open no more, or nil. A code that is used again late
+// ends the tokens that its first use gave.
+func (s *Server) open(ctx context.Context, who partner.Partner, g grant, p profile.Profile, now time.Time) error {
+	switch {
+	case g.burned != "":
+		return badGrant("The code was used up by an exchange that failed, because its %s was wrong. Let the user connect again for a new one.", g.burned)
+	case !g.usedAt.IsZero():
+		if now.Sub(g.usedAt) > reloadTime {
+			if err := s.revokeFamily(ctx, who, g, "code used again"); err != nil {
+				return err
+			}
+		}
+		return errUsed()
+	case !now.Before(g.expiresAt):
+		return badGrant("The code has expired. Exchange a code at once when it arrives; let the user connect again for a new one.")
+	case g.redirectEpoch != p.RedirectEpoch:
+		return badGrant("The code is void: the redirect URL of the application was changed since. Let the user connect again.")
+	}
+	return nil
+}
+
+// matches compares the request with the grant. What the right client gets wrong
+// uses the code up; what it leaves out does not.
+func (s *Server) matches(ctx context.Context, g grant, in tokenRequest, now time.Time) error {
+	sum := sha256.Sum256([]byte(in.CodeVerifier))
+	var burned string
+	var err error
+	switch {
+	case in.RedirectURI != g.redirectURL:
+		burned = byRedirect
+		err = badGrant("redirect_uri is not the redirect URL that the code was sent to. %s Send exactly %s and let the user connect again; this code is used up.",
+			difference(in.RedirectURI, g.redirectURL), g.redirectURL)
+	case g.challenge != "" && in.CodeVerifier == "":
+		return badGrant("The parameter code_verifier is missing: the code was asked for with a code_challenge. Send the verifier that belongs to it.")
+	case g.challenge == "" && in.CodeVerifier != "":
+		burned = byVerifier
+		err = badGrant("There is a code_verifier, but the code was asked for without a code_challenge. Send the challenge with the authorization request; this code is used up.")
+	case g.challenge != "" && !secret.Equal(base64.RawURLEncoding.EncodeToString(sum[:]), g.challenge):
+		burned = byVerifier
+		err = badGrant("code_verifier does not fit the code_challenge (S256) that the code was asked for with. Let the user connect again; this code is used up.")
+	default:
+		return nil
+	}
+	if failed := s.burn(ctx, g, burned, now); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// burn uses a code up without giving anything for it.
+func (s *Server) burn(ctx context.Context, g grant, by string, now time.Time) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE oauth_grants SET used_at = $2, burned = $3 WHERE id = $1 AND used_at = 0`, g.id, now, by)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("burn a code: %w", err)
+	}
+	return nil
+}
+
+// spend uses a code up and stores the tokens that it gives. The one conditional
+// update is what lets a code serve once, however many present it at once and on
+// however many nodes; only who it succeeds for stores tokens.
+func (s *Server) spend(ctx context.Context, g grant, tokens pair, now time.Time) error {
+	var won bool
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(ctx, `UPDATE oauth_grants SET used_at = $2 WHERE id = $1 AND used_at = 0`, g.id, now)
+		if won = n > 0; won {
+			s.keep(tx, tokens, g.id, now)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("exchange a code: %w", err)
+	}
+	if !won {
+		return errUsed()
+	}
+	return nil
+}

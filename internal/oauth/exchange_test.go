@@ -1,0 +1,342 @@
+package oauth_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/profile"
+)
+
+// asJSON is a form as the JSON object of the same members.
+func asJSON(t testing.TB, v url.Values) string {
+	t.Helper()
+	object := map[string]string{}
+	for name := range v {
+		object[name] = v.Get(name)
+	}
+	b, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestExchange(t *testing.T) {
+	h := build(t)
+	const jsonType = "Content-Type: application/json"
+	for name, tt := range map[string]struct {
+		path   string
+		json   bool
+		header []string
+		member bool // the answer has the member error
+	}{
+		"a form":                         {"/openid/token/", false, nil, true},
+		"without the slash":              {"/openid/token", false, nil, true},
+		"JSON":                           {"/openid/token/", true, []string{jsonType}, true},
+		"JSON that is said to be form":   {"/openid/token/", true, nil, true},
+		"a form that is said to be JSON": {"/openid/token/", false, []string{jsonType}, true},
+		"the twin":                       {"/openid/oauth2/token", false, nil, false},
+		"the twin with a slash, JSON":    {"/openid/oauth2/token/", true, []string{jsonType}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := h.on(t)
+			v := h.exchangeOf(h.code(h.buy(h.ours)))
+			body := v.Encode()
+			if tt.json {
+				body = asJSON(t, v)
+			}
+			a := h.ask("POST", tt.path, body, tt.header...)
+			got := h.tokens(a)
+			opaque := regexp.MustCompile(`^[0-9a-f]{76}$`)
+			if !opaque.MatchString(got.Access) || !opaque.MatchString(got.Refresh) || got.Access == got.Refresh ||
+				got.Type != "bearer" || got.Expires != 3600 || strings.Count(got.ID, ".") != 2 {
+				t.Errorf("answered %s", a.body)
+			}
+			if (got.Error != nil) != tt.member || tt.member && *got.Error != "" {
+				t.Errorf("the member error in %s; want it: %v", a.body, tt.member)
+			}
+			if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" || a.header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("headers %v", a.header)
+			}
+			if !h.opens(got.Access) {
+				t.Error("the access token does not serve")
+			}
+		})
+	}
+	t.Run("a partner without the member", func(t *testing.T) {
+		h := h.on(t)
+		_, _, err := h.Profiles.Connect(t.Context(), theOperator, h.ours.ID, profile.Connection{NoErrorMember: new(true)})
+		h.must(err)
+		if _, got := h.connect(); got.Error != nil {
+			t.Error("the answer has the member error")
+		}
+	})
+}
+
+// TestExchangeRefused: what goes wrong is said, and only what the right client
+// gets wrong uses the code up.
+func TestExchangeRefused(t *testing.T) {
+	h := build(t)
+	for name, tt := range map[string]struct {
+		change []string // see changed
+		status int
+		code   string
+		words  string
+		burns  bool
+	}{
+		"no grant_type":         {[]string{"grant_type", "-"}, 400, "invalid_request", "grant_type", false},
+		"empty grant_type":      {[]string{"grant_type", ""}, 400, "invalid_request", "grant_type", false},
+		"another grant_type":    {[]string{"grant_type", "password"}, 400, "unsupported_grant_type", "authorization_code", false},
+		"no code":               {[]string{"code", "-"}, 400, "invalid_request", "code", false},
+		"no redirect_uri":       {[]string{"redirect_uri", "-"}, 400, "invalid_request", "redirect_uri", false},
+		"unknown code":          {[]string{"code", strings.Repeat("0", 64)}, 400, "invalid_grant", "not known", false},
+		"wrong secret":          {[]string{"client_secret", "cs_wrong"}, 401, "invalid_client", "not valid", false},
+		"wrong client":          {[]string{"client_id", "nobody"}, 401, "invalid_client", "not valid", false},
+		"client with NUL":       {[]string{"client_id", "a\x00b"}, 400, "invalid_request", "client_id", false},
+		"no secret":             {[]string{"client_secret", "-"}, 401, "invalid_client", "client_secret", false},
+		"no client":             {[]string{"client_id", "-"}, 401, "invalid_client", "client_id", false},
+		"another client":        {[]string{"client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret}, 400, "invalid_grant", "another client_id", false},
+		"slash at the end":      {[]string{"redirect_uri", redirectURL + "/"}, 400, "invalid_grant", "slash", true},
+		"another scheme":        {[]string{"redirect_uri", strings.Replace(redirectURL, "https", "http", 1)}, 400, "invalid_grant", "scheme", true},
+		"another host":          {[]string{"redirect_uri", strings.Replace(redirectURL, "partner.", "evil.", 1)}, 400, "invalid_grant", "host", true},
+		"capital letters":       {[]string{"redirect_uri", strings.Replace(redirectURL, "callback", "Callback", 1)}, 400, "invalid_grant", "case", true},
+		"escaped otherwise":     {[]string{"redirect_uri", strings.Replace(redirectURL, "callback", "%63allback", 1)}, 400, "invalid_grant", "percent", true},
+		"without its query":     {[]string{"redirect_uri", "https://partner.example.com/callback"}, 400, "invalid_grant", "query", true},
+		"verifier without PKCE": {[]string{"code_verifier", strings.Repeat("v", 43)}, 400, "invalid_grant", "without a code_challenge", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := h.on(t)
+			right := h.exchangeOf(h.code(h.buy(h.ours)))
+			h.refused(h.post(changed(right, tt.change...)), tt.status, tt.code, tt.words)
+			again := h.post(right)
+			if tt.burns {
+				h.refused(again, 400, "invalid_grant", "used up", tt.change[0])
+			} else {
+				h.tokens(again)
+			}
+		})
+	}
+	if n := h.audited("oauth.foreign"); n != 1 {
+		t.Errorf("there are %d audit entries of a code presented by another client, want 1", n)
+	}
+}
+
+func TestPKCE(t *testing.T) {
+	h := build(t)
+	verifier := strings.Repeat("verifier-", 6)
+	sum := sha256.Sum256([]byte(verifier))
+	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
+	for name, tt := range map[string]struct {
+		verifier string
+		words    string // "" when it is right
+		burns    bool
+	}{
+		"right":     {verifier, "", false},
+		"wrong":     {verifier + "x", "does not fit", true},
+		"challenge": {challenge, "does not fit", true}, // plain
+		"missing":   {"-", "code_verifier is missing", false},
+		"empty":     {"", "code_verifier is missing", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := h.on(t)
+			code := h.asked(h.buy(h.ours), url.Values{"code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+			right := changed(h.exchangeOf(code), "code_verifier", verifier)
+			a := h.post(changed(right, "code_verifier", tt.verifier))
+			if tt.words == "" {
+				h.tokens(a)
+				return
+			}
+			h.refused(a, 400, "invalid_grant", tt.words)
+			if again := h.post(right); tt.burns {
+				h.refused(again, 400, "invalid_grant", "used up", "code_verifier")
+			} else {
+				h.tokens(again)
+			}
+		})
+	}
+}
+
+// events are what can happen to a license or its partner between two uses.
+var events = map[string]struct {
+	happen    func(h *house, l license.License) error
+	code      string // what is said of an open code; "" when it serves
+	connected bool   // tokens serve on
+}{
+	"released": {func(h *house, l license.License) error {
+		_, err := h.Licenses.Release(h.Context(), theOperator, l.Key)
+		return err
+	}, "released", false},
+	"transferred": {func(h *house, l license.License) error {
+		_, err := h.Licenses.Transfer(h.Context(), theOperator, l.Key, account.Person{Email: "bob@example.com"})
+		return err
+	}, "transferred", false},
+	"its owner erased": {func(h *house, _ license.License) error {
+		_, err := h.Licenses.EraseUser(h.Context(), theOperator, h.ann.ID)
+		return err
+	}, "owner", false},
+	"held": {func(h *house, l license.License) error {
+		_, err := h.Licenses.Hold(h.Context(), theOperator, l.Key, license.HoldChargeback)
+		return err
+	}, "", true},
+	"refunded": {func(h *house, l license.License) error {
+		_, err := h.Licenses.Refund(h.Context(), theOperator, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil })
+		return err
+	}, "", true},
+	"redirect URL changed": {func(h *house, _ license.License) error {
+		h.move(h.ours, "https://partner.example.com/elsewhere")
+		return nil
+	}, "redirect URL", true},
+	"redirect URL changed and back": {func(h *house, _ license.License) error {
+		h.move(h.ours, "https://partner.example.com/elsewhere")
+		h.move(h.ours, redirectURL)
+		return nil
+	}, "redirect URL", true},
+}
+
+// TestWhatEndsAConnection: codes and tokens end with what ends the connection, and
+// with nothing else.
+func TestWhatEndsAConnection(t *testing.T) {
+	shared := build(t)
+	for name, tt := range events {
+		t.Run(name, func(t *testing.T) {
+			h := shared.on(t)
+			h.ann = h.user(strings.ReplaceAll(name, " ", "-"))
+			h.move(h.ours, redirectURL)
+			l, held := h.connect()
+			code := h.code(l)
+			h.must(tt.happen(h, l))
+
+			if a := h.post(h.exchangeOf(code)); tt.code == "" {
+				h.tokens(a)
+			} else {
+				h.refused(a, 400, "invalid_grant", tt.code)
+			}
+			if h.opens(held.Access) != tt.connected {
+				t.Errorf("the access token serves: %v, want %v", !tt.connected, tt.connected)
+			}
+			if a := h.post(h.refreshOf(held.Refresh)); tt.connected {
+				h.tokens(a)
+			} else {
+				h.refused(a, 400, "invalid_grant", "void")
+			}
+		})
+	}
+}
+
+func TestCodeExpires(t *testing.T) {
+	h := build(t)
+	l := h.buy(h.ours)
+	early, late := h.code(l), h.code(l)
+	h.clock.pass(10*time.Minute - time.Second)
+	h.tokens(h.post(h.exchangeOf(early)))
+	h.clock.pass(time.Second)
+	h.refused(h.post(h.exchangeOf(late)), 400, "invalid_grant", "expired")
+}
+
+// TestCodeUsedAgain: soon after its use a code is a page loaded twice, and later
+// a stolen one.
+func TestCodeUsedAgain(t *testing.T) {
+	shared := build(t)
+	for name, tt := range map[string]struct {
+		after   time.Duration
+		revokes bool
+	}{
+		"at once":          {0, false},
+		"ten seconds":      {10 * time.Second, false},
+		"later":            {10*time.Second + time.Millisecond, true},
+		"after its expiry": {time.Hour - time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := shared.on(t)
+			revoked := h.audited("oauth.revoke")
+			right := h.exchangeOf(h.code(h.buy(h.ours)))
+			held := h.tokens(h.post(right))
+			h.clock.pass(tt.after)
+			h.refused(h.post(right), 400, "invalid_grant", "used already")
+			if h.opens(held.Access) == tt.revokes {
+				t.Errorf("revoked: %v, want %v", !tt.revokes, tt.revokes)
+			}
+			if a := h.post(h.refreshOf(held.Refresh)); tt.revokes {
+				h.refused(a, 400, "invalid_grant", "revoked")
+			} else {
+				h.tokens(a)
+			}
+			if n := h.audited("oauth.revoke") - revoked; (n == 1) != tt.revokes {
+				t.Errorf("there are %d audit entries of the revocation", n)
+			}
+		})
+	}
+}
+
+// TestForeignReplayRevokesNothing: another client cannot end a connection with a
+// code that it got hold of.
+func TestForeignReplayRevokesNothing(t *testing.T) {
+	h := build(t)
+	right := h.exchangeOf(h.code(h.buy(h.ours)))
+	held := h.tokens(h.post(right))
+	h.clock.pass(time.Minute)
+	h.refused(h.post(changed(right, "client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret)), 400, "invalid_grant", "another")
+	if !h.opens(held.Access) {
+		t.Error("the tokens of the right client were revoked")
+	}
+}
+
+// TestTokenRequestForm: what is no proper request is refused, and nothing of it
+// is used.
+func TestTokenRequestForm(t *testing.T) {
+	h := build(t)
+	right := func(h *house) url.Values { return h.exchangeOf(h.code(h.buy(h.ours))) }
+	basic := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(h.keys.ClientID+":"+h.keys.ClientSecret))
+	for name, tt := range map[string]struct {
+		send   func(h *house, v url.Values) answer
+		status int
+	}{
+		"a repeated parameter": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token", v.Encode()+"&code=x") }, 400},
+		"a repeated JSON key": {func(h *house, v url.Values) answer {
+			return h.ask("POST", "/openid/token", strings.Replace(asJSON(t, v), "{", `{"code":"x",`, 1), "Content-Type: application/json")
+		}, 400},
+		"a number": {func(h *house, v url.Values) answer {
+			return h.ask("POST", "/openid/token", strings.Replace(asJSON(t, changed(v, "code", "-")), "{", `{"code":5,`, 1), "Content-Type: application/json")
+		}, 400},
+		"no object": {func(h *house, _ url.Values) answer {
+			return h.ask("POST", "/openid/token", `[]`, "Content-Type: application/json")
+		}, 400},
+		"everything in the query": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token?"+v.Encode(), "") }, 400},
+		"the secret in the query": {func(h *house, v url.Values) answer {
+			return h.ask("POST", "/openid/token?client_secret="+h.keys.ClientSecret, changed(v, "client_secret", "-").Encode())
+		}, 400},
+		"a broken query": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token?a=%zz", v.Encode()) }, 400},
+		"body and Basic": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token", v.Encode(), basic) }, 400},
+		"two client ids": {func(h *house, v url.Values) answer {
+			return h.ask("POST", "/openid/token", changed(v, "client_secret", "-", "client_id", "other").Encode(), basic)
+		}, 400},
+		"too large": {func(h *house, v url.Values) answer {
+			return h.ask("POST", "/openid/token", changed(v, "x", strings.Repeat("x", 16<<10)).Encode())
+		}, 413},
+		"another type": {func(h *house, v url.Values) answer {
+			return h.ask("POST", "/openid/token", v.Encode(), "Content-Type: text/plain")
+		}, 415},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := h.on(t)
+			v := right(h)
+			h.refused(tt.send(h, v), tt.status, "invalid_request")
+			h.tokens(h.post(v))
+		})
+	}
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		a := h.ask(method, "/openid/token/?"+right(h).Encode(), "")
+		if a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "POST" {
+			t.Errorf("%s answered %d, Allow %q", method, a.status, a.header.Get("Allow"))
+		}
+	}
+}

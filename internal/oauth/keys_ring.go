@@ -1,0 +1,201 @@
+package oauth
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// ring is the keys as they were read at a time, ready to sign. It is never
+// changed: a newer one takes its place.
+type ring struct {
+	rows   []row // see stored
+	opened map[string]opened
+	at     time.Time
+}
+
+// opened is a key that can sign.
+type opened struct {
+	signer jose.Signer
+	public jose.JSONWebKey
+}
+
+// itself is the actor of what nobody asked for.
+var itself = audit.System("service")
+
+// current is the ring, with keys of these algorithms in it. While one caller
+// renews it the others use the one they have.
+func (k *Keys) current(ctx context.Context, which ...Alg) (*ring, error) {
+	r := k.ring.Load()
+	if r != nil && r.has(which) {
+		if k.Now().Sub(r.at) < reloadEvery || !k.loading.TryLock() {
+			return r, nil
+		}
+	} else {
+		k.loading.Lock()
+	}
+	defer k.loading.Unlock()
+	// Somebody may have made what is missing while we waited.
+	if newer := k.ring.Load(); newer != r && newer.has(which) {
+		return newer, nil
+	}
+	r, err := k.reload(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, alg := range which {
+		if r.has([]Alg{alg}) {
+			continue
+		}
+		if err := k.first(ctx, alg); err != nil {
+			return nil, err
+		}
+		if r, err = k.reload(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// has reports whether the ring has a key of each of these algorithms that is
+// next, and with it one that signs: they are made together.
+func (r *ring) has(which []Alg) bool {
+	for _, alg := range which {
+		if !slices.ContainsFunc(r.rows, func(k row) bool { return k.alg == alg && k.activatesAt.IsZero() }) {
+			return false
+		}
+	}
+	return true
+}
+
+// reload reads the keys and opens those that are new. The caller holds loading.
+func (k *Keys) reload(ctx context.Context) (*ring, error) {
+	now := k.Now()
+	rows, err := stored(ctx, k.DB)
+	if err != nil {
+		return nil, err
+	}
+	next := &ring{rows: rows, opened: make(map[string]opened, len(rows)), at: now}
+	old := k.ring.Load()
+	for _, r := range rows {
+		if old != nil {
+			if o, ok := old.opened[r.kid]; ok {
+				next.opened[r.kid] = o
+				continue
+			}
+		}
+		if next.opened[r.kid], err = k.open(r); err != nil {
+			return nil, fmt.Errorf("open the signing key %s: %w", r.kid, err)
+		}
+	}
+	k.ring.Store(next)
+	return next, nil
+}
+
+// label ties a sealed key to its row.
+func label(kid string) string { return "signing key " + kid }
+
+// open unseals a key. Reading an RSA key computes beforehand what signing needs.
+func (k *Keys) open(r row) (opened, error) {
+	text, err := k.Box.Open(label(r.kid), r.sealed)
+	if err != nil {
+		return opened{}, err
+	}
+	private, err := x509.ParsePKCS8PrivateKey([]byte(text))
+	if err != nil {
+		return opened{}, err
+	}
+	full := jose.JSONWebKey{Key: private, KeyID: r.kid, Algorithm: string(r.alg), Use: "sig"}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(r.alg), Key: full},
+		(&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return opened{}, err
+	}
+	return opened{signer: signer, public: full.Public()}, nil
+}
+
+// errFirst says that another node was first to make the first keys.
+var errFirst = errors.New("another made the first keys")
+
+// first makes the first two keys of an algorithm, one that signs from now on and
+// the next one. When two nodes do so at once the index of next keys lets one of
+// them pass; the other finds that one's keys.
+func (k *Keys) first(ctx context.Context, alg Alg) error {
+	made, err := k.makeKeys([]Alg{alg, alg})
+	if err != nil {
+		return err
+	}
+	err = k.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := k.Now()
+		active, next := made[0], made[1]
+		active.createdAt, active.activatesAt, next.createdAt = now, now, now
+		for _, r := range []row{active, next} {
+			if err := insert(ctx, tx, r); errors.Is(err, sqldb.ErrNone) {
+				return errFirst
+			} else if err != nil {
+				return err
+			}
+			audit.Record(tx, now, itself, "key.create", subjectOf(r.kid), nil, r.facts())
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errFirst) {
+		return fmt.Errorf("make the first keys of %s: %w", alg, err)
+	}
+	return nil
+}
+
+// insert writes a key. ErrNone means that there is a next one already.
+func insert(ctx context.Context, tx *sqldb.Tx, r row) error {
+	_, err := sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO oauth_keys (kid, alg, sealed, created_at, activates_at)
+		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id`, r.kid, r.alg, r.sealed, r.createdAt, r.activatesAt)
+	return err
+}
+
+// makeKeys makes a key of each of these algorithms. It takes a while and so is
+// done before the transaction that stores them.
+func (k *Keys) makeKeys(which []Alg) ([]row, error) {
+	made := make([]row, len(which))
+	for i, alg := range which {
+		private, err := generate(alg)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := x509.MarshalPKCS8PrivateKey(private)
+		if err != nil {
+			return nil, fmt.Errorf("encode a signing key: %w", err)
+		}
+		sum, err := (&jose.JSONWebKey{Key: private.Public()}).Thumbprint(crypto.SHA256)
+		if err != nil {
+			return nil, fmt.Errorf("name a signing key: %w", err)
+		}
+		kid := base64.RawURLEncoding.EncodeToString(sum)
+		made[i] = row{kid: kid, alg: alg, sealed: k.Box.Seal(label(kid), string(raw))}
+	}
+	return made, nil
+}
+
+func generate(alg Alg) (crypto.Signer, error) {
+	switch alg {
+	case RS256:
+		return rsa.GenerateKey(rand.Reader, 2048)
+	case ES256:
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	}
+	return nil, fault.Field("alg", "must be RS256 or ES256.")
+}

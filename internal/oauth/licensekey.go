@@ -1,0 +1,72 @@
+package oauth
+
+import (
+	"net/http"
+	"strings"
+
+	"claviger/internal/fault"
+	"claviger/internal/wire"
+)
+
+// licenseAnswer is a user's license (specification 2.2), with the tier, without
+// which several clients take every license for one of tier 1.
+type licenseAnswer struct {
+	LicenseKey string   `json:"license_key"`
+	Status     string   `json:"status"`
+	Scopes     []string `json:"scopes"`
+	Tier       int      `json:"tier"`
+}
+
+// licenseKey answers the license that an access token opens. It alone takes the
+// token from the query, as the specification has it.
+func (s *Server) licenseKey(w http.ResponseWriter, r *http.Request) error {
+	q, err := wire.Query(r, "access_token")
+	if err != nil {
+		return asRequest(err)
+	}
+	u, err := s.bearer(w, r, q.Get("access_token"), "as the query parameter access_token or in the header Authorization: Bearer <token>")
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, licenseAnswer{
+		LicenseKey: u.license.Key, Status: u.license.Status.String(), Scopes: []string{scopeLicense}, Tier: u.license.Tier,
+	})
+}
+
+// bearer returns what the access token of a request opens. The token is that of
+// the header, or other, which came elsewhere; in both places it is refused. where
+// says how to send one.
+func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where string) (use, error) {
+	var inHeader string
+	headers := r.Header["Authorization"]
+	if len(headers) > 0 {
+		scheme, value, _ := strings.Cut(headers[0], " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			inHeader = strings.TrimSpace(value)
+		}
+	}
+	if len(headers) > 1 || inHeader != "" && other != "" {
+		challenge(w, invalidRequest)
+		return use{}, badRequest("The request carries an access token in more than one place. Send it once, %s.", where)
+	}
+	value := inHeader + other
+	if value == "" {
+		// RFC 6750: who sent nothing is told how, and not that something was wrong.
+		challenge(w, "")
+		return use{}, fault.New(fault.Unknown, invalidToken, "The request carries no access token. Send it %s.", where)
+	}
+	u, err := s.serving(r.Context(), value)
+	if fault.Of(err) != nil {
+		challenge(w, invalidToken)
+	}
+	return u, err
+}
+
+// challenge sets the header that goes with a refused access token.
+func challenge(w http.ResponseWriter, code string) {
+	text := "Bearer"
+	if code != "" {
+		text += ` error="` + code + `"`
+	}
+	w.Header().Set("WWW-Authenticate", text)
+}

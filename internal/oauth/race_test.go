@@ -1,0 +1,90 @@
+package oauth_test
+
+import (
+	"sync"
+	"testing"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/wire"
+	"claviger/internal/wire/wiretest"
+)
+
+// atOnce sends the same form this many times at once, half to each of two nodes.
+const atOnce = 50
+
+// nodes are two servers over two handles of one database.
+func (h *house) nodes() []*house {
+	h.Helper()
+	second := *h
+	second.world = &world{TB: h.TB, clock: h.clock, Server: h.node(sqldbtest.OpenWith(h.TB, h.at, sqldb.Options{}))}
+	second.url = wiretest.Serve(h.TB, wire.NewMux(second.Routes()...))
+	return []*house{h, &second}
+}
+
+func race(nodes []*house, send func(h *house) answer) []answer {
+	answers := make([]answer, atOnce)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			<-start
+			answers[i] = send(nodes[i%len(nodes)])
+		})
+	}
+	close(start)
+	all.Wait()
+	return answers
+}
+
+// TestOneCodeServesOnce however many exchange it at once, and what it gives serves
+// on.
+func TestOneCodeServesOnce(t *testing.T) {
+	h := build(t)
+	nodes := h.nodes()
+	for range 4 {
+		request := h.exchangeOf(h.code(h.buy(h.ours)))
+		var won []answer
+		for _, a := range race(nodes, func(h *house) answer { return h.post(request) }) {
+			if a.status == 200 {
+				won = append(won, a)
+			} else {
+				h.refused(a, 400, "invalid_grant", "used already")
+			}
+		}
+		if len(won) != 1 {
+			t.Fatalf("%d exchanges of one code succeeded", len(won))
+		}
+		held := h.tokens(won[0])
+		for _, n := range nodes {
+			if !n.opens(held.Access) {
+				t.Error("the access token does not serve")
+			}
+		}
+		h.tokens(nodes[1].post(h.refreshOf(held.Refresh)))
+	}
+	if n := h.count(`SELECT count(*) FROM oauth_tokens`); n != 4*4 {
+		t.Errorf("there are %d tokens, want 4 for each code", n)
+	}
+}
+
+// TestOneRefreshForAll: who refresh at once with one token all get the same answer,
+// byte for byte.
+func TestOneRefreshForAll(t *testing.T) {
+	h := build(t)
+	nodes := h.nodes()
+	for range 4 {
+		_, held := h.connect()
+		answers := race(nodes, func(h *house) answer { return h.post(h.refreshOf(held.Refresh)) })
+		for _, a := range answers {
+			if a.status != 200 || a.body != answers[0].body {
+				t.Fatalf("answered %d %s, another %s", a.status, a.body, answers[0].body)
+			}
+		}
+		next := h.tokens(answers[0])
+		if !h.opens(next.Access) {
+			t.Error("the access token does not serve")
+		}
+		h.tokens(nodes[1].post(h.refreshOf(next.Refresh)))
+	}
+}

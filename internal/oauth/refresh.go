@@ -1,0 +1,106 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// repeatTime is how long a used refresh token repeats its answer: the first may
+// have been lost on the way, and the client would be locked out. Later its use
+// means that two parties hold it, and ends the family.
+const repeatTime = 30 * time.Second
+
+// refresh gives new tokens for a refresh token.
+func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenRequest) ([]byte, error) {
+	if in.RefreshToken == "" {
+		return nil, missing("refresh_token")
+	}
+	t, err := s.byToken(ctx, in.RefreshToken)
+	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != refreshKind {
+		return nil, badGrant("The refresh token is not known. Send the refresh_token of the last answer, or let the user connect again.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.grant.partnerID != who.ID {
+		return nil, s.foreign(ctx, who, t.grant, "refresh token")
+	}
+	if !t.grant.revokedAt.IsZero() {
+		return nil, badGrant("The refresh token was revoked. Let the user connect again.")
+	}
+	l, stands, err := standing(ctx, s.DB, t.grant)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	switch {
+	case !stands:
+		return nil, errEnded("refresh token")
+	case !t.usedAt.IsZero():
+		return s.repeat(ctx, who, t, now)
+	case !now.Before(t.expiresAt):
+		return nil, badGrant("The refresh token has expired. Let the user connect again.")
+	}
+	p, err := s.Profiles.Read(ctx, s.DB, who.ID)
+	if err != nil {
+		return nil, err
+	}
+	// OpenID wants no nonce here: it belongs to the answer that the browser waits for.
+	tokens, answer, err := s.prepare(ctx, claims{
+		partner: who, alg: Alg(p.IDTokenAlg), userID: t.grant.userID, license: l, authTime: t.grant.authTime, now: now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	won, err := s.rotate(ctx, t, tokens, answer, now)
+	if err != nil || won {
+		return answer, err
+	}
+	// Somebody else used it in the meantime: theirs is the answer for all.
+	if t, err = s.byToken(ctx, in.RefreshToken); err != nil {
+		return nil, err
+	}
+	return s.repeat(ctx, who, t, now)
+}
+
+// rotate uses a refresh token up, keeps the answer to its use sealed, and stores
+// the new tokens; or does nothing when another use came first.
+func (s *Server) rotate(ctx context.Context, t token, tokens pair, answer []byte, now time.Time) (won bool, err error) {
+	sealed := s.Box.Seal(sealLabel(t), string(answer))
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(ctx, `UPDATE oauth_tokens SET used_at = $2, answer = $3 WHERE hash = $1 AND used_at = 0`, t.hash, now, sealed)
+		if won = n > 0; won {
+			s.keep(tx, tokens, t.grant.id, now)
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("rotate a refresh token: %w", err)
+	}
+	return won, nil
+}
+
+// repeat answers the use of a used refresh token.
+func (s *Server) repeat(ctx context.Context, who partner.Partner, t token, now time.Time) ([]byte, error) {
+	if now.Sub(t.usedAt) < repeatTime && t.answer != "" {
+		answer, err := s.Box.Open(sealLabel(t), t.answer)
+		if err != nil {
+			return nil, fmt.Errorf("open a kept answer: %w", err)
+		}
+		return []byte(answer), nil
+	}
+	if err := s.revokeFamily(ctx, who, t.grant, "refresh token used again"); err != nil {
+		return nil, err
+	}
+	return nil, badGrant("The refresh token was used already, so somebody else may hold it, and all tokens of this connection are revoked. " +
+		"Keep the newest refresh_token only; let the user connect again.")
+}
+
+// sealLabel ties a kept answer to its refresh token: it does not open in another's
+// row.
+func sealLabel(t token) string { return "answer of refresh token " + t.hash }

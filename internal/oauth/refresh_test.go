@@ -1,0 +1,159 @@
+package oauth_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+func TestRefresh(t *testing.T) {
+	h := build(t)
+	l := h.buy(h.ours)
+	first := h.tokens(h.post(h.exchangeOf(h.asked(l, form("nonce", "n-1", "scope", "openid")))))
+	old := claimsOf(t, first.ID)
+	h.clock.pass(2 * time.Hour)
+	if h.opens(first.Access) {
+		t.Fatal("the access token serves after two hours")
+	}
+	for _, path := range []string{"/openid/token/", "/openid/token", "/openid/oauth2/token"} {
+		a := h.ask("POST", path, h.refreshOf(first.Refresh).Encode())
+		second := h.tokens(a)
+		if second.Access == first.Access || second.Refresh == first.Refresh || second.Type != "bearer" || second.Expires != 3600 {
+			t.Errorf("%s answered %s", path, a.body)
+		}
+		if second.Error != nil {
+			t.Errorf("%s: a refresh has the member error", path)
+		}
+		if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" {
+			t.Errorf("%s: headers %v", path, a.header)
+		}
+		if !h.opens(second.Access) {
+			t.Errorf("%s: the new access token does not serve", path)
+		}
+		renewed := claimsOf(t, second.ID)
+		if old["nonce"] != "n-1" || renewed["nonce"] != nil {
+			t.Errorf("nonces %v and %v; only the first answer has one", old["nonce"], renewed["nonce"])
+		}
+		for _, name := range []string{"iss", "sub", "aud", "auth_time", "license_key"} {
+			if old[name] == nil || old[name] != renewed[name] {
+				t.Errorf("%s was %v and is %v", name, old[name], renewed[name])
+			}
+		}
+		if old["iat"] == renewed["iat"] || old["at_hash"] == renewed["at_hash"] {
+			t.Error("the identity token of a refresh is the old one")
+		}
+		first = second
+	}
+}
+
+// claimsOf reads an identity token without verifying it.
+func claimsOf(t testing.TB, id string) map[string]any {
+	t.Helper()
+	token, err := jwt.ParseSigned(id, []jose.SignatureAlgorithm{jose.ES256, jose.RS256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := map[string]any{}
+	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// TestRefreshRepeated: a used refresh token repeats its answer while that may have
+// been lost, and later ends the family; another client can do neither.
+func TestRefreshRepeated(t *testing.T) {
+	shared := build(t)
+	for name, tt := range map[string]struct {
+		after   time.Duration
+		repeats bool
+	}{
+		"at once":       {0, true},
+		"in 29 seconds": {29 * time.Second, true},
+		"in 30 seconds": {30 * time.Second, false},
+		"in a week":     {7 * 24 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := shared.on(t)
+			_, held := h.connect()
+			first := h.post(h.refreshOf(held.Refresh))
+			got := h.tokens(first)
+			h.clock.pass(tt.after)
+			h.refused(h.post(changed(h.refreshOf(held.Refresh), "client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret)),
+				400, "invalid_grant", "another client_id")
+			again := h.post(h.refreshOf(held.Refresh))
+			if !tt.repeats {
+				h.refused(again, 400, "invalid_grant", "revoked")
+				h.refused(h.post(h.refreshOf(got.Refresh)), 400, "invalid_grant", "revoked")
+				if h.opens(got.Access) {
+					t.Error("an access token of the family serves on")
+				}
+				return
+			}
+			if again.body != first.body {
+				t.Errorf("repeated as %s, was %s", again.body, first.body)
+			}
+			if !h.opens(got.Access) {
+				t.Error("the access token does not serve")
+			}
+			h.tokens(h.post(h.refreshOf(got.Refresh)))
+		})
+	}
+}
+
+// TestRefreshKeepsTheOldAccessToken: requests under way with it go on.
+func TestRefreshKeepsTheOldAccessToken(t *testing.T) {
+	h := build(t)
+	_, held := h.connect()
+	h.tokens(h.post(h.refreshOf(held.Refresh)))
+	if !h.opens(held.Access) {
+		t.Error("a refresh ended the access token before its time")
+	}
+}
+
+func TestRefreshRefused(t *testing.T) {
+	h := build(t)
+	_, held := h.connect()
+	for name, tt := range map[string]struct {
+		change []string
+		status int
+		code   string
+		words  string
+	}{
+		"no token":        {[]string{"refresh_token", "-"}, 400, "invalid_request", "refresh_token"},
+		"unknown":         {[]string{"refresh_token", strings.Repeat("0", len(held.Refresh))}, 400, "invalid_grant", "not known"},
+		"no token at all": {[]string{"refresh_token", "x\u00e9"}, 400, "invalid_grant", "not known"},
+		"an access token": {[]string{"refresh_token", held.Access}, 400, "invalid_grant", "not known"},
+		"capital letters": {[]string{"refresh_token", strings.ToUpper(held.Refresh)}, 400, "invalid_grant", "not known"},
+		"wrong secret":    {[]string{"client_secret", "cs_wrong"}, 401, "invalid_client", "not valid"},
+		"another client":  {[]string{"client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret}, 400, "invalid_grant", "another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.on(t).refused(h.on(t).post(changed(h.refreshOf(held.Refresh), tt.change...)), tt.status, tt.code, tt.words)
+		})
+	}
+	if n := h.audited("oauth.foreign"); n != 1 {
+		t.Errorf("there are %d audit entries of a token presented by another client, want 1", n)
+	}
+	held = h.tokens(h.post(h.refreshOf(held.Refresh)))
+	h.clock.pass(30 * 24 * time.Hour)
+	h.refused(h.post(h.refreshOf(held.Refresh)), 400, "invalid_grant", "expired")
+}
+
+// TestNothingIsKeptInTheClear: the database holds neither codes nor tokens nor the
+// kept answer.
+func TestNothingIsKeptInTheClear(t *testing.T) {
+	h := build(t)
+	code := h.code(h.buy(h.ours))
+	held := h.tokens(h.post(h.exchangeOf(code)))
+	next := h.tokens(h.post(h.refreshOf(held.Refresh)))
+	for _, value := range []string{code, held.Access, held.Refresh, next.Access, next.Refresh, next.ID} {
+		if n := h.count(`SELECT count(*) FROM oauth_grants WHERE code_hash = $1`, value) +
+			h.count(`SELECT count(*) FROM oauth_tokens WHERE hash = $1 OR answer LIKE $2`, value, "%"+value+"%"); n > 0 {
+			t.Errorf("%q is in the database", value)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package oauth
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/wire"
+)
+
+// The error codes of RFC 6749, 6750 and 7009 that these endpoints answer. A fault
+// of this package has one of them as its code.
+const (
+	invalidRequest   = "invalid_request"
+	invalidClient    = "invalid_client"
+	invalidGrant     = "invalid_grant"
+	invalidToken     = "invalid_token"
+	unsupportedGrant = "unsupported_grant_type"
+	tooOften         = "temporarily_unavailable"
+)
+
+// refusal is the error body of OAuth.
+type refusal struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+// shaped answers the faults of a handler in the form of OAuth. What is nobody's
+// fault is left to the doors' common answer: RFC 6749 has no word for it.
+func shaped(h func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		// Of RFC 6749 section 5.1, for caches older than Cache-Control.
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Pragma", "no-cache")
+		err := h(w, r)
+		f := fault.Of(err)
+		if f == nil {
+			return err
+		}
+		wire.NoteOf(r.Context()).Err = err
+		if f.Kind == fault.Throttled {
+			wait := max(f.After, time.Second)
+			w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+		}
+		return wire.JSON(w, wire.Status(f.Kind), refusal{f.Code, speakable(f.Text)})
+	}
+}
+
+// speakable is text in the characters that RFC 6749 allows in a description:
+// ASCII without the quote and the backslash.
+func speakable(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '"', c == '\\':
+			return '\''
+		case c < ' ', c > '~':
+			return '?'
+		}
+		return c
+	}, text)
+}
+
+// badRequest is the fault of a request that cannot be understood.
+func badRequest(text string, args ...any) error {
+	return fault.New(fault.Invalid, invalidRequest, text, args...)
+}
+
+// badGrant is the fault of a code or a refresh token that does not serve.
+func badGrant(text string, args ...any) error {
+	return fault.New(fault.Invalid, invalidGrant, text, args...)
+}
+
+// missing is the fault of a parameter that must be there.
+func missing(name string) error {
+	return badRequest("The parameter %s is missing. Send it in the body.", name)
+}
+
+// asRequest gives a fault of reading the request its OAuth code.
+func asRequest(err error) error {
+	f := fault.Of(err)
+	if f == nil {
+		return err
+	}
+	kind := f.Kind
+	if kind == fault.Unprocessable {
+		kind = fault.Invalid
+	}
+	return fault.New(kind, invalidRequest, "%s", f.Text)
+}

@@ -1,0 +1,51 @@
+package oauth
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/wire"
+)
+
+// presented is the body of a request about a token. Its token_type_hint is not
+// read: one look finds tokens of every type.
+type presented struct {
+	credentials
+	Token string `json:"token"`
+}
+
+// revoke ends a token as RFC 7009 has it: a refresh token with all of its family,
+// an access token alone. What is not known, or is another client's, is answered as
+// what is revoked: there is nothing that the client could do about it.
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
+	var in presented
+	who, err := s.enter(w, r, &in, &in.credentials)
+	if err != nil {
+		return err
+	}
+	if in.Token == "" {
+		return missing("token")
+	}
+	ctx := r.Context()
+	t, err := s.byToken(ctx, in.Token)
+	switch {
+	case err != nil && !errors.Is(err, sqldb.ErrNone):
+		return err
+	case err != nil || t.grant.partnerID != who.ID:
+	case t.kind == refreshKind:
+		if err := s.revokeFamily(ctx, who, t.grant, "asked for by the partner"); err != nil {
+			return err
+		}
+	default:
+		err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+			_, err := tx.Exec(ctx, `DELETE FROM oauth_tokens WHERE hash = $1`, t.hash)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("revoke an access token: %w", err)
+		}
+	}
+	return wire.Raw(w, http.StatusOK, []byte("{}"))
+}

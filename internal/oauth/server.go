@@ -1,0 +1,80 @@
+// Package oauth connects a partner's application to a buyer's license: it decides
+// about authorization requests and consent, and serves the OAuth 2.0 and OpenID
+// Connect endpoints (token, license_key, userinfo, revoke, introspect, keys,
+// discovery) with their description, openapi.yaml. It owns the tables oauth_keys,
+// oauth_grants, oauth_tokens and oauth_consents.
+//
+// One authorization is a grant: its code, and the family of all tokens given for
+// it. Codes and tokens are opaque and stored hashed. A grant is never told that
+// its license was released, transferred or lost its owner: every use compares the
+// epoch of the license with the one that the grant was made under.
+//
+// The pages of the flow are package shop's; what a license is, package license's;
+// how a client proves itself, package partner's.
+package oauth
+
+import (
+	_ "embed"
+	"net/http"
+	"time"
+
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/wire"
+)
+
+// Server is the authorization server. All but Guard must be set.
+type Server struct {
+	DB       *sqldb.DB
+	Box      *secret.Box
+	Now      func() time.Time
+	Partners *partner.Registry
+	Profiles *profile.Book
+	Licenses *license.Registry
+	Keys     *Keys
+
+	Issuer string // the public URL, without a slash at its end
+	Life   Lifetimes
+
+	// Guard is how often wrong client credentials are answered as such, per client
+	// address and per client id, before their sender is told to wait. Right ones
+	// always pass: nobody can lock a partner out by guessing under its client id,
+	// and nobody guesses 256 bits. Nil: no guard.
+	Guard *wire.Limiter
+}
+
+// Lifetimes are how long what the server gives out serves.
+type Lifetimes struct{ Code, Access, Refresh time.Duration }
+
+// description is openapi.yaml as JSON; a test keeps it so.
+//
+//go:embed openapi.json
+var description []byte
+
+// Routes is the table of the endpoints. Its paths are those of openapi.yaml,
+// which a test compares.
+func (s *Server) Routes() []wire.Route {
+	return []wire.Route{
+		wire.Public("POST", "/openid/token", s.token(true)),
+		wire.Public("POST", "/openid/oauth2/token", s.token(false)),
+		wire.Public("GET", "/openid/license_key", shaped(s.licenseKey)),
+		wire.Public("GET", "/openid/userinfo", shaped(s.userinfo)),
+		wire.Public("POST", "/openid/userinfo", shaped(s.userinfo)),
+		wire.Public("POST", "/openid/revoke", shaped(s.revoke)),
+		wire.Public("POST", "/openid/introspect", shaped(s.introspect)),
+		wire.Public("GET", "/openid/jwks", s.jwks),
+		wire.Public("GET", "/openid/.well-known/openid-configuration", s.discovery),
+		wire.Public("GET", "/.well-known/openid-configuration", s.discovery),
+		wire.Public("GET", "/.well-known/oauth-authorization-server", s.discovery),
+		wire.Public("GET", "/openid/openapi.json", s.describe),
+	}
+}
+
+// describe answers the description of these endpoints.
+func (s *Server) describe(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	return wire.Raw(w, http.StatusOK, description)
+}

@@ -1,0 +1,53 @@
+package oauth
+
+import (
+	"net/http"
+
+	"claviger/internal/fault"
+	"claviger/internal/wire"
+)
+
+// The grant types.
+const (
+	codeGrant    = "authorization_code"
+	refreshGrant = "refresh_token"
+)
+
+// tokenRequest is the body of a token request, of either grant type.
+type tokenRequest struct {
+	credentials
+	GrantType    string `json:"grant_type"`
+	Code         string `json:"code"`
+	RedirectURI  string `json:"redirect_uri"`
+	CodeVerifier string `json:"code_verifier"`
+	RefreshToken string `json:"refresh_token"`
+}
+
+// token serves a token endpoint. With member, the answer to a code exchange has
+// the empty error member of the specification, unless the partner switched it off;
+// its twin never has it, because some strict clients take any error member for an
+// error.
+func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) error {
+	return shaped(func(w http.ResponseWriter, r *http.Request) error {
+		var in tokenRequest
+		who, err := s.enter(w, r, &in, &in.credentials)
+		if err != nil {
+			return err
+		}
+		var answer []byte
+		switch in.GrantType {
+		case codeGrant:
+			answer, err = s.exchange(r.Context(), who, in, member)
+		case refreshGrant:
+			answer, err = s.refresh(r.Context(), who, in)
+		case "":
+			err = missing("grant_type")
+		default:
+			err = fault.New(fault.Invalid, unsupportedGrant, "This grant_type is not served. Send %s or %s.", codeGrant, refreshGrant)
+		}
+		if err != nil {
+			return err
+		}
+		return wire.Raw(w, http.StatusOK, answer)
+	})
+}

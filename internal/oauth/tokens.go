@@ -1,0 +1,226 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// grant is one authorization as it is stored.
+type grant struct {
+	id            int64
+	partnerID     int64
+	licenseID     int64
+	userID        int64
+	licenseEpoch  int64
+	redirectURL   string
+	redirectEpoch int64
+	challenge     string // "": without PKCE
+	nonce         string
+	scope         string
+	authTime      time.Time
+	expiresAt     time.Time // of the code
+	usedAt        time.Time // of the code; zero: open
+	burned        string    // the parameter by which an exchange failed and used the code up
+	revokedAt     time.Time // of all its tokens; zero: they serve
+}
+
+const grantColumns = `g.id, g.partner_id, g.license_id, g.user_id, g.license_epoch, g.redirect_url, g.redirect_epoch, g.challenge,
+	g.nonce, g.scope, g.auth_time, g.expires_at, g.used_at, g.burned, g.revoked_at`
+
+// columns are where the columns of a grant are scanned to.
+func (g *grant) columns() []any {
+	return []any{
+		&g.id, &g.partnerID, &g.licenseID, &g.userID, &g.licenseEpoch, &g.redirectURL, &g.redirectEpoch, &g.challenge,
+		&g.nonce, &g.scope, &g.authTime, &g.expiresAt, &g.usedAt, &g.burned, &g.revokedAt,
+	}
+}
+
+func scanGrant(r *sqldb.Row, g *grant) error { return r.Scan(g.columns()...) }
+
+// byCode returns the grant with that code, or sqldb.ErrNone.
+func (s *Server) byCode(ctx context.Context, code string) (grant, error) {
+	g, err := sqldb.One(ctx, s.DB, scanGrant, `SELECT `+grantColumns+` FROM oauth_grants g WHERE g.code_hash = $1`, secret.Hash(code))
+	if err != nil {
+		return grant{}, fmt.Errorf("look up a code: %w", err)
+	}
+	return g, nil
+}
+
+// kind says what a token is good for.
+type kind int
+
+const (
+	accessKind  kind = 1
+	refreshKind kind = 2
+)
+
+// token is a token as it is stored, with its grant.
+type token struct {
+	hash      string
+	kind      kind
+	createdAt time.Time
+	expiresAt time.Time
+	usedAt    time.Time // of a refresh token; zero: not yet
+	answer    string    // sealed: what its use was answered
+	grant     grant
+}
+
+func scanToken(r *sqldb.Row, t *token) error {
+	return r.Scan(append([]any{&t.hash, (*int)(&t.kind), &t.createdAt, &t.expiresAt, &t.usedAt, &t.answer}, t.grant.columns()...)...)
+}
+
+// A token is the time of its making, which is no secret, and 256 random bits, all
+// in lower-case hex.
+const (
+	stampLen = 12
+	tokenLen = stampLen + 64
+)
+
+// newToken makes a token.
+func newToken(now time.Time) string {
+	return secret.Make(fmt.Sprintf("%0*x", stampLen, now.UnixMilli()))
+}
+
+// keyOf is what a token is stored and found under: its time and its hash. The time
+// stands first so that new rows stand together: under the hash alone each would
+// change another page of the table, and a refresh cost a quarter more.
+func keyOf(value string) string { return value[:stampLen] + secret.Hash(value) }
+
+// byToken returns the token that was given out under this value, or sqldb.ErrNone.
+// It is looked up by its hash, so the time it takes tells nothing of others.
+func (s *Server) byToken(ctx context.Context, value string) (token, error) {
+	if len(value) != tokenLen || strings.Trim(value, "0123456789abcdef") != "" {
+		return token{}, sqldb.ErrNone
+	}
+	t, err := sqldb.One(ctx, s.DB, scanToken, `SELECT t.hash, t.kind, t.created_at, t.expires_at, t.used_at, t.answer, `+grantColumns+`
+		FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE t.hash = $1`, keyOf(value))
+	if err != nil {
+		return token{}, fmt.Errorf("look up a token: %w", err)
+	}
+	return t, nil
+}
+
+// pair is an access token and a refresh token on their way to the client; they
+// are stored hashed.
+type pair struct{ access, refresh string }
+
+// keep queues the rows of a new pair.
+func (s *Server) keep(tx *sqldb.Tx, p pair, grantID int64, now time.Time) {
+	tx.Queue(`INSERT INTO oauth_tokens (hash, grant_id, kind, created_at, expires_at, used_at, answer)
+		VALUES ($1, $2, 1, $3, $4, 0, ''), ($5, $2, 2, $3, $6, 0, '')`,
+		keyOf(p.access), grantID, now, now.Add(s.Life.Access), keyOf(p.refresh), now.Add(s.Life.Refresh))
+}
+
+// prepare makes a new pair and the whole answer that tells it. It signs, which is
+// the dear part, and is called before and outside the transaction that stores the
+// pair: signing inside would hold up everybody else's writes, and signing after
+// it could lose a token that is rotated already.
+func (s *Server) prepare(ctx context.Context, c claims) (pair, []byte, error) {
+	p := pair{access: newToken(c.now), refresh: newToken(c.now)}
+	c.accessToken = p.access
+	id, err := s.sign(ctx, c)
+	if err != nil {
+		return pair{}, nil, fmt.Errorf("sign an identity token: %w", err)
+	}
+	b := make([]byte, 0, 320+len(id))
+	b = append(b, `{"access_token":"`...)
+	b = append(b, p.access...)
+	b = append(b, `","token_type":"bearer","expires_in":`...)
+	b = strconv.AppendInt(b, int64(s.Life.Access/time.Second), 10)
+	b = append(b, `,"refresh_token":"`...)
+	b = append(b, p.refresh...)
+	b = append(b, `","id_token":"`...)
+	b = append(b, id...)
+	return p, append(b, `"}`...), nil
+}
+
+// errEnded is the fault of a connection that ended with what happened to its
+// license.
+func errEnded(what string) error {
+	return badGrant("The %s is void: the license was released, transferred or lost its owner since. Let the user connect again.", what)
+}
+
+// standing returns the license of a grant, and whether the grant still stands for
+// it. Hold and refund leave it standing: the license is told as deactivated.
+func standing(ctx context.Context, r sqldb.Reader, g grant) (license.License, bool, error) {
+	l, err := license.Get(ctx, r, g.licenseID)
+	if err != nil {
+		return license.License{}, false, fmt.Errorf("read the license of a grant: %w", err)
+	}
+	return l, l.Epoch == g.licenseEpoch, nil
+}
+
+// revokeFamily ends all tokens of a grant, present and future, in a transaction of
+// its own: it stands although the request that led to it is refused.
+func (s *Server) revokeFamily(ctx context.Context, who partner.Partner, g grant, why string) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := s.Now()
+		n, err := tx.Exec(ctx, `UPDATE oauth_grants SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, g.id, now)
+		if n > 0 {
+			audit.Record(tx, now, actor(who), "oauth.revoke", g.name(), nil, audit.Facts{"why": why, "partner_id": g.partnerID})
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("revoke the tokens of a grant: %w", err)
+	}
+	return nil
+}
+
+// foreign audits that a client presented what belongs to another one. Nothing else
+// happens: a stolen code or token must not let its thief cut the owner off.
+func (s *Server) foreign(ctx context.Context, who partner.Partner, g grant, what string) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		audit.Record(tx, s.Now(), actor(who), "oauth.foreign", g.name(), nil, audit.Facts{"what": what, "partner_id": g.partnerID})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("audit a foreign %s: %w", what, err)
+	}
+	return badGrant("The %s was issued to another client_id. Exchange it with the credentials of the application that it was sent to.", what)
+}
+
+// name is a grant as the audit names it.
+func (g grant) name() string { return "grant:" + strconv.FormatInt(g.id, 10) }
+
+// use is an access token that serves, with what it opens.
+type use struct {
+	token
+	license license.License
+}
+
+// serving returns what an access token opens, or the fault of one that does not
+// serve.
+func (s *Server) serving(ctx context.Context, value string) (use, error) {
+	t, err := s.byToken(ctx, value)
+	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != accessKind {
+		return use{}, badToken("The access token is not known. It may have been revoked; get a new one by a refresh.")
+	}
+	if err != nil {
+		return use{}, err
+	}
+	switch {
+	case !t.grant.revokedAt.IsZero():
+		return use{}, badToken("The access token was revoked. Let the user connect again.")
+	case !s.Now().Before(t.expiresAt):
+		return use{}, badToken("The access token has expired. Get a new one by a refresh.")
+	}
+	l, stands, err := standing(ctx, s.DB, t.grant)
+	if err == nil && !stands {
+		err = badToken("The access token is void: the license was released, transferred or lost its owner since. Let the user connect again.")
+	}
+	return use{t, l}, err
+}
+
+func badToken(text string) error { return fault.New(fault.Unknown, invalidToken, "%s", text) }
