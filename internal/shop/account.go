@@ -1,0 +1,200 @@
+package shop
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/ui"
+)
+
+// accountView is the page about oneself.
+type accountView struct {
+	account.Data
+}
+
+func (s *Shop) account(w http.ResponseWriter, r *http.Request, v *visit) error {
+	d, err := s.Accounts.Data(r.Context(), v.user.ID)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, "account", ui.View{Title: "Your account", Data: accountView{d}})
+}
+
+// keptRight is what a session remembers of a link that lets its user choose a
+// password without the current one, and rightLife how long that counts.
+const (
+	keptRight = "may-choose-password"
+	rightLife = 30 * time.Minute
+)
+
+// allowPassword lets a user choose a password in this browser. The account's own
+// record of the link would let every browser of theirs.
+func (s *Shop) allowPassword(r *http.Request, u account.User) {
+	s.Sessions.Keep(r.Context(), keptRight, strconv.FormatInt(u.ID, 10)+" "+s.Now().Format(time.RFC3339))
+}
+
+// mayChoose reports whether the visitor came here by such a link.
+func (s *Shop) mayChoose(r *http.Request, v *visit) bool {
+	id, at, _ := strings.Cut(s.Sessions.Kept(r.Context(), keptRight), " ")
+	t, err := time.Parse(time.RFC3339, at)
+	return err == nil && id == strconv.FormatInt(v.user.ID, 10) && s.Now().Sub(t) < rightLife
+}
+
+// passwordView is the page that changes a password, or chooses the first one.
+type passwordView struct {
+	form
+	Email string // for password managers
+	By    bool   // the visitor came here by a link and may skip this
+	First bool   // there is no password yet
+}
+
+func (s *Shop) passwordView(r *http.Request, v *visit) (passwordView, error) {
+	d, err := s.Accounts.Data(r.Context(), v.user.ID)
+	if err != nil {
+		return passwordView{}, err
+	}
+	view := passwordView{form: form{Next: next(r)}, Email: v.user.Email, By: s.mayChoose(r, v), First: !d.HasPassword}
+	if !view.By && !view.First {
+		view.Fields = append(view.Fields, ui.Field{
+			Name: "current_password", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true,
+		})
+	}
+	view.Fields = append(view.Fields, newPasswordField("New password"))
+	return view, nil
+}
+
+func (s *Shop) showPassword(w http.ResponseWriter, r *http.Request, v *visit, status int, view passwordView) error {
+	title := "Change your password"
+	if view.By || view.First {
+		title = "Choose a password"
+	}
+	return s.show(w, r, v, "password", ui.View{Title: title, Status: status, Data: view})
+}
+
+func (s *Shop) passwordPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	view, err := s.passwordView(r, v)
+	if err != nil {
+		return err
+	}
+	return s.showPassword(w, r, v, http.StatusOK, view)
+}
+
+// password gives the visitor a new password, which ends all sessions but this.
+func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	view, err := s.passwordView(r, v)
+	if err != nil {
+		return err
+	}
+	at := v.signed.At
+	var u account.User
+	if view.By {
+		u, err = s.Accounts.ResetPassword(r.Context(), v.actor(), v.user.ID, r.PostFormValue("password"))
+	} else {
+		if wait := s.Throttle.try(r, "user:"+strconv.FormatInt(v.user.ID, 10)); wait > 0 {
+			view.Problem = "There were too many tries. Wait " + retryAfter(w.Header(), wait) + "."
+			return s.showPassword(w, r, v, http.StatusTooManyRequests, view)
+		}
+		u, err = s.Accounts.ChangePassword(r.Context(), v.actor(), v.user.ID, r.PostFormValue("current_password"), r.PostFormValue("password"))
+		at = s.Now()
+	}
+	switch f, ok := view.refused(err); {
+	case fault.Is(err, "reset_over"):
+		s.Sessions.Take(r.Context(), keptRight)
+		seeOther(w, r, passwordPath)
+		return nil
+	case ok:
+		view.form = f
+		return s.showPassword(w, r, v, http.StatusUnprocessableEntity, view)
+	case err != nil:
+		return err
+	}
+	s.Sessions.Take(r.Context(), keptRight)
+	return s.stay(w, r, u, at, "Your new password is set. Other browsers are signed out.", view.Next)
+}
+
+// stay keeps this browser signed in after all sessions of its user were ended.
+func (s *Shop) stay(w http.ResponseWriter, r *http.Request, u account.User, at time.Time, done, next string) error {
+	if err := s.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, at); err != nil {
+		return err
+	}
+	s.Sessions.Flash(r.Context(), done)
+	if next = account.LocalPath(next); next == "" {
+		next = accountPath
+	}
+	seeOther(w, r, next)
+	return nil
+}
+
+// signOutEverywhere ends the visitor's sessions in all other browsers.
+func (s *Shop) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visit) error {
+	u, err := s.Accounts.SignOutEverywhere(r.Context(), v.actor(), v.user.ID)
+	if err != nil {
+		return err
+	}
+	return s.stay(w, r, u, v.signed.At, "You are signed out everywhere but here.", accountPath)
+}
+
+// deleteView is the page that erases the visitor.
+type deleteView struct {
+	form
+	Confirm  string // what is to be typed
+	Licenses int
+	Operator bool // who has to ask another operator
+}
+
+func (s *Shop) deleteView(r *http.Request, v *visit) (deleteView, error) {
+	owned, err := s.Licenses.Owned(r.Context(), v.user.ID)
+	if err != nil {
+		return deleteView{}, err
+	}
+	view := deleteView{Confirm: v.user.Email, Licenses: len(owned), Operator: v.user.Operator}
+	if view.Confirm == "" {
+		view.Confirm = "delete" // Whom the operator's own systems know need not have an address.
+	}
+	view.Fields = []ui.Field{{
+		Name: "confirm", Label: "Type " + view.Confirm + " to confirm", Value: typed(r, "confirm"), Autocomplete: "off", Required: true,
+	}}
+	return view, nil
+}
+
+func (s *Shop) deletePage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	view, err := s.deleteView(r, v)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Data: view})
+}
+
+// delete erases the visitor. Operators do not erase themselves, so that the
+// marketplace is never left without one: another one does it.
+func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	view, err := s.deleteView(r, v)
+	if err != nil {
+		return err
+	}
+	if view.Operator {
+		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
+	}
+	if field.EmailKey(typed(r, "confirm")) != field.EmailKey(view.Confirm) {
+		view.form = view.wrong("confirm", "This is not what it says above. Nothing was deleted.")
+		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
+	}
+	if _, err := s.Licenses.EraseUser(r.Context(), v.actor(), v.user.ID); err != nil {
+		return err
+	}
+	if err := s.Sessions.SignOut(r.Context()); err != nil {
+		return err
+	}
+	return s.show(w, r, &visit{}, "goodbye", ui.View{Title: "Goodbye", NoIndex: true})
+}

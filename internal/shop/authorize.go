@@ -1,0 +1,224 @@
+package shop
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"claviger/internal/license"
+	"claviger/internal/oauth"
+	"claviger/internal/secret"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+// connectingRoutes are the pages between a license and its application.
+func (s *Shop) connectingRoutes() []wire.Route {
+	free := func(h http.Handler) http.Handler { return h }
+	return []wire.Route{
+		s.own(http.MethodGet, "/licensing/{id}/redeem", s.redeemPage),
+		s.own(http.MethodPost, "/licensing/{id}/redeem", s.activate),
+		s.own(http.MethodGet, "/licensing/{id}/consent", s.consentPage),
+		s.own(http.MethodPost, "/licensing/{id}/consent", s.consent),
+		s.open(http.MethodGet, "/openid/authorize", s.authorize),
+		// OpenID lets an application send its request as a form, which comes from
+		// another site by its nature. It changes nothing here.
+		s.route(http.MethodPost, "/openid/authorize", free, s.authorizeByForm),
+		s.open(http.MethodPost, "/openid/authorize/decide", s.decide),
+	}
+}
+
+// parameters are the members of a request that steps hand on.
+var parameters = []string{
+	"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce",
+	"code_challenge", "code_challenge_method", "prompt", "max_age",
+}
+
+// authorizeByForm turns a request that came as a form into the same as a link: a
+// form from another site brings no cookie, a link does.
+func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	seeOther(w, r, "/openid/authorize?"+r.PostForm.Encode())
+	return nil
+}
+
+// authorize serves a connection that an application began.
+func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error {
+	// What cannot be read of it must not count as not sent: a lost code_challenge
+	// would be a request without PKCE.
+	q, err := wire.Query(r)
+	if err != nil {
+		return err
+	}
+	req, err := s.OAuth.Begin(r.Context(), q)
+	if err != nil {
+		return s.deny(w, r, req, err)
+	}
+	if !v.in() || s.stale(r, v, req) {
+		if slices.Contains(req.Prompt, "none") {
+			return s.deny(w, r, req, &oauth.Denial{Code: "login_required", Text: "Nobody is signed in, and prompt=none forbids asking."})
+		}
+		if req.MaxAge >= 0 || wantsSignIn(req) {
+			// Whoever comes back from there has signed in after this moment.
+			s.Sessions.Keep(r.Context(), askedAt, s.Now().Format(time.RFC3339Nano)+" "+secret.Hash(r.URL.RequestURI()))
+		}
+		seeOther(w, r, "/sign-in?again=1&next="+url.QueryEscape(r.URL.RequestURI()))
+		return nil
+	}
+	list, err := s.candidates(r, v, req)
+	if err != nil {
+		return err
+	}
+	return s.choose(w, r, v, req, list)
+}
+
+// candidates are the licenses that the request may be about: the one whose button
+// the buyer pressed here before the application took over, or else all.
+func (s *Shop) candidates(r *http.Request, v *visit, req oauth.Request) ([]license.License, error) {
+	if id := s.remembered(r); id != "" {
+		l, err := s.Licenses.ByRedemption(r.Context(), id)
+		if err == nil && l.PartnerID == req.Partner.ID && (l.OwnerID == 0 || l.OwnerID == v.user.ID) && !l.Erased {
+			return []license.License{l}, nil
+		}
+	}
+	return s.Licenses.Redeemable(r.Context(), v.user.ID, req.Partner.ID)
+}
+
+// chosen is the license whose button was pressed, in the session, and chosenLife
+// how long that counts.
+const (
+	chosen     = "chosen-license"
+	chosenLife = 10 * time.Minute
+)
+
+// remember keeps which license the buyer means while the application begins the
+// connection.
+func (s *Shop) remember(r *http.Request, l license.License) {
+	s.Sessions.Keep(r.Context(), chosen, s.Now().Format(time.RFC3339)+" "+l.RedemptionID)
+}
+
+// remembered is the license that the buyer meant, once; "" for none.
+func (s *Shop) remembered(r *http.Request) string {
+	at, id, _ := strings.Cut(s.Sessions.Take(r.Context(), chosen), " ")
+	if t, err := time.Parse(time.RFC3339, at); err != nil || s.Now().Sub(t) > chosenLife {
+		return ""
+	}
+	return id
+}
+
+// askedAt is when somebody was last sent to sign in, and by which request (its
+// hash: sessions are small), and wayBack how long the way back from there may take
+// where the application wants a newer sign-in than that.
+const (
+	askedAt = "asked-to-sign-in"
+	wayBack = 30 * time.Second
+)
+
+// wantsSignIn reports whether the application wants a sign-in made because of its
+// request.
+func wantsSignIn(req oauth.Request) bool {
+	return slices.Contains(req.Prompt, "login") || slices.Contains(req.Prompt, "select_account")
+}
+
+// stale reports whether the application wants a newer sign-in than there is: one
+// made because of this very request, or one of a certain age.
+func (s *Shop) stale(r *http.Request, v *visit, req oauth.Request) bool {
+	at, request, _ := strings.Cut(s.Sessions.Take(r.Context(), askedAt), " ")
+	asked, err := time.Parse(time.RFC3339Nano, at)
+	obeyed := err == nil && request == secret.Hash(r.URL.RequestURI()) && !v.signed.At.Before(asked)
+	age := time.Duration(req.MaxAge)*time.Second + time.Second
+	if obeyed {
+		age = max(age, wayBack) // or who is slow would be asked for ever
+	}
+	return req.MaxAge >= 0 && s.Now().Sub(v.signed.At) > age || wantsSignIn(req) && !obeyed
+}
+
+// choose goes straight on for whoever consented before, and else asks, for which
+// license when there are several.
+func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, list []license.License) error {
+	if len(list) == 0 {
+		return s.deny(w, r, req, &oauth.Denial{Code: "access_denied", Text: "The buyer has no license for this application that could be used."})
+	}
+	known, err := s.known(r, v, list)
+	if err != nil {
+		return err
+	}
+	switch asks := slices.Contains(req.Prompt, "consent") || slices.Contains(req.Prompt, "select_account"); {
+	case len(known) == 1 && !asks:
+		return s.connect(w, r, v, req, known[0].RedemptionID)
+	case slices.Contains(req.Prompt, "none"):
+		return s.deny(w, r, req, &oauth.Denial{Code: "consent_required", Text: "The buyer has to consent, and prompt=none forbids asking."})
+	}
+	choices, err := s.owned(r, list)
+	if err != nil {
+		return err
+	}
+	view := consentView{Partner: req.Partner, Host: req.Host(), Action: "/openid/authorize/decide", Choices: choices}
+	q := r.URL.Query() // which could be read whole
+	for _, name := range parameters {
+		if q.Has(name) {
+			view.Hidden = append(view.Hidden, hidden{name, q.Get(name)})
+		}
+	}
+	return s.askConsent(w, r, v, req, view)
+}
+
+// known are the licenses that the application was let know before.
+func (s *Shop) known(r *http.Request, v *visit, list []license.License) ([]license.License, error) {
+	var known []license.License
+	for _, l := range list {
+		ok, err := s.OAuth.Consented(r.Context(), v.user.ID, l)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			known = append(known, l)
+		}
+	}
+	return known, nil
+}
+
+// decide takes the answer to a consent that an application asked for. The form
+// carries the request, which is looked at again as if it were new.
+func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	q := url.Values{}
+	for _, name := range parameters {
+		if r.PostForm.Has(name) {
+			q[name] = r.PostForm[name]
+		}
+	}
+	req, err := s.OAuth.Begin(r.Context(), q)
+	switch {
+	case err != nil:
+		return s.deny(w, r, req, err)
+	case !v.in():
+		seeOther(w, r, "/sign-in?next="+url.QueryEscape("/openid/authorize?"+q.Encode()))
+		return nil
+	case r.PostFormValue("decision") != "allow":
+		return s.deny(w, r, req, &oauth.Denial{Code: "access_denied", Text: "The buyer did not consent."})
+	}
+	return s.connect(w, r, v, req, r.PostFormValue("license"))
+}
+
+// deny takes a refusal back to the application, when it is known where that is,
+// or else shows it.
+func (s *Shop) deny(w http.ResponseWriter, r *http.Request, req oauth.Request, err error) error {
+	d, ok := errors.AsType[*oauth.Denial](err)
+	if !ok {
+		return err
+	}
+	to := req.Refused(s.OAuth.Issuer, *d)
+	w.Header().Set("Location", to)
+	return s.show(w, r, &visit{}, "connecting", ui.View{
+		Title: "Back to " + req.Partner.Name, Status: http.StatusSeeOther, FormTo: ends(req),
+		Data: connectingView{Partner: req.Partner, To: to},
+	})
+}

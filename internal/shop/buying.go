@@ -1,0 +1,181 @@
+package shop
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/license"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+// buyingRoutes are the pages of what is for sale.
+func (s *Shop) buyingRoutes() []wire.Route {
+	return []wire.Route{
+		s.open(http.MethodGet, "/", s.home),
+		s.open(http.MethodGet, "/products/{id}", s.product),
+		s.own(http.MethodPost, "/products/{id}/buy", s.buy),
+		s.own(http.MethodGet, "/licenses", s.licenses),
+		s.own(http.MethodGet, "/licenses/{id}", s.license),
+		s.own(http.MethodPost, "/licenses/{id}/release", s.release),
+		s.own(http.MethodGet, "/licensing/{id}/change_plan", s.plans),
+		s.own(http.MethodPost, "/licensing/{id}/change_plan", s.changePlan),
+	}
+}
+
+// shelf is how many products one page shows.
+const shelf = 48
+
+// shelfView is the front page.
+type shelfView struct {
+	Offers     []partner.Offer
+	Prev, Next string // addresses of the neighbouring pages; "" for none
+}
+
+func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visit) error {
+	p := page.Page{Number: 1, Limit: shelf}
+	if n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 32); err == nil && n > 1 {
+		p.Number = n
+	}
+	offers, more, err := s.Partners.Offers(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	view := shelfView{Offers: offers}
+	if p.Number > 1 {
+		view.Prev = "/?page=" + strconv.FormatInt(p.Number-1, 10)
+	}
+	if more {
+		view.Next = "/?page=" + strconv.FormatInt(p.Number+1, 10)
+	}
+	return s.show(w, r, v, "home", ui.View{Title: "Software licenses", Wide: true, Data: view})
+}
+
+// tierView is one plan on a page of plans.
+type tierView struct {
+	partner.Plan
+	Current  bool   // the license has it
+	Checkout string // where it is paid for; "": see Test
+	Test     bool   // it can be bought with play money
+}
+
+// tiers are the plans as they can be bought. With a license, the checkout learns
+// which one the plan is for.
+func (s *Shop) tiers(plans []partner.Plan, l *license.License) []tierView {
+	list := make([]tierView, len(plans))
+	for i, p := range plans {
+		list[i] = tierView{Plan: p, Checkout: p.CheckoutURL, Test: s.TestMoney && p.CheckoutURL == ""}
+		if l == nil {
+			continue
+		}
+		list[i].Current = l.Tier == p.Tier
+		if u, err := url.Parse(p.CheckoutURL); err == nil && p.CheckoutURL != "" {
+			q := u.Query()
+			q.Set("license_key", l.Key)
+			u.RawQuery = q.Encode()
+			list[i].Checkout = u.String()
+		}
+	}
+	return list
+}
+
+// productView is a product with its plans.
+type productView struct {
+	Partner partner.Partner
+	Tiers   []tierView
+	Order   string // tells a form sent twice from two orders
+}
+
+func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visit) error {
+	p, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	plans, err := s.Partners.Plans(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, "product", ui.View{
+		Title: p.Name, Wide: true,
+		Data: productView{Partner: p, Tiers: s.tiers(plans, nil), Order: secret.UUID()},
+	})
+}
+
+// named is the partner that the path names.
+func (s *Shop) named(r *http.Request) (partner.Partner, error) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return partner.Partner{}, errNoProduct()
+	}
+	p, err := s.Partners.Get(r.Context(), id)
+	if fault.Is(err, "unknown_partner") {
+		return partner.Partner{}, errNoProduct()
+	}
+	return p, err
+}
+
+func errNoProduct() error {
+	return fault.New(fault.Missing, "unknown_product", "There is no such product. The front page lists what is for sale.")
+}
+
+// maxOrder is how long what tells orders apart may be, in characters.
+const maxOrder = 100
+
+// order reads a form that buys a tier with play money.
+func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, error) {
+	if err := readForm(r); err != nil {
+		return partner.Plan{}, "", err
+	}
+	tier, err := strconv.Atoi(r.PostFormValue("tier"))
+	if err != nil {
+		return partner.Plan{}, "", errNoPlan()
+	}
+	plan, err := s.Partners.Plan(r.Context(), partnerID, tier)
+	switch {
+	case fault.Is(err, "unknown_plan"):
+		return partner.Plan{}, "", errNoPlan()
+	case err != nil:
+		return partner.Plan{}, "", err
+	case !s.TestMoney || plan.CheckoutURL != "":
+		return partner.Plan{}, "", fault.New(fault.Forbidden, "no_test_money", "This plan is paid for in the marketplace's checkout.")
+	}
+	order, err := field.Line("order", r.PostFormValue("order"), 0, maxOrder)
+	return plan, "test-" + cmp.Or(order, secret.UUID()), err
+}
+
+func errNoPlan() error {
+	return fault.New(fault.Missing, "unknown_plan", "This plan is not for sale any more. Go back and choose another.")
+}
+
+// buy sells a license for play money and goes on to redeeming it.
+func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visit) error {
+	p, err := s.named(r)
+	if err != nil {
+		return err
+	}
+	plan, order, err := s.order(r, p.ID)
+	if err != nil {
+		return err
+	}
+	buyer := account.Person{Email: v.user.Email, ExternalID: v.user.ExternalID}
+	id, err := s.Licenses.Purchase(r.Context(), v.actor(), license.Purchase{
+		PartnerID: p.ID, Tier: plan.Tier, Buyer: &buyer, Quantity: 1,
+		AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
+	}, func(sale license.Sale) []byte { return []byte(sale.Licenses[0].RedemptionID) })
+	if err != nil {
+		return err
+	}
+	seeOther(w, r, redeemPath(string(id)))
+	return nil
+}
+
+// redeemPath is the page that connects a license.
+func redeemPath(redemptionID string) string { return "/licensing/" + redemptionID + "/redeem/" }

@@ -1,0 +1,111 @@
+package shop_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/event"
+	"claviger/internal/partner"
+)
+
+func TestProducts(t *testing.T) {
+	h := build(t)
+	b := h.browser()
+	if home := b.get("/"); !strings.Contains(home.text(), "Tide Planner") || !strings.Contains(home.text(), "$49.00") {
+		t.Errorf("the front page says %s", home.text())
+	}
+	page := b.get("/products/1").want(http.StatusOK, "Tide Planner")
+	if page.Header.Get("Set-Cookie") != "" {
+		t.Error("somebody who only looks got a cookie")
+	}
+	b.get("/products/2").want(http.StatusNotFound, "We could not find that")
+	b.get("/products/x").want(http.StatusNotFound, "We could not find that")
+}
+
+// TestBuyWithTestMoney: one order makes one license, however often it is sent.
+func TestBuyWithTestMoney(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	page := b.get("/products/1")
+	first := b.press(page, "Pay with test money")
+	b.follow(first).want(http.StatusOK, "Your license for Tide Planner is ready")
+	if again := b.press(page, "Pay with test money"); again.Header.Get("Location") != first.Header.Get("Location") {
+		t.Errorf("the same form sent twice leads to %q and %q", first.Header.Get("Location"), again.Header.Get("Location"))
+	}
+	if other := b.press(b.get("/products/1"), "Pay with test money"); other.Header.Get("Location") == first.Header.Get("Location") {
+		t.Error("a second order made no second license")
+	}
+	if s := b.post("/products/1/buy", "tier", "9"); s.Status != http.StatusNotFound {
+		t.Errorf("a plan that is not sold: %d", s.Status)
+	}
+	for _, bad := range []string{"a\x00b", "a\xffb", strings.Repeat("x", 101)} {
+		if s := b.post("/products/1/buy", "tier", "1", "order", bad); s.Status != http.StatusUnprocessableEntity {
+			t.Errorf("the order %.10q: %d", bad, s.Status)
+		}
+	}
+	h.shop.TestMoney = false
+	if s := b.press(page, "Pay with test money"); s.Status != http.StatusForbidden {
+		t.Errorf("without test money: %d", s.Status)
+	}
+	if s := b.get("/products/1"); strings.Contains(s.text(), "test money") {
+		t.Errorf("without test money the page says %s", s.text())
+	}
+}
+
+// TestCheckout: a plan with a checkout is paid for there and nowhere else.
+func TestCheckout(t *testing.T) {
+	h, b, l := annAndLicense(t)
+	plan := partner.Plan{Tier: 2, Name: "Plan 2", PriceCents: 9800, Currency: "USD", CheckoutURL: "https://pay.example/p?sku=2"}
+	if _, _, err := h.shop.Partners.PutPlan(t.Context(), tester, h.partner.ID, plan); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.get("/products/1"); !strings.Contains(s.Body, `href="https://pay.example/p?sku=2"`) {
+		t.Errorf("the product does not lead to the checkout: %s", s.Body)
+	}
+	if s := b.get("/licensing/" + l.RedemptionID + "/change_plan"); !strings.Contains(s.Body, `href="https://pay.example/p?license_key=`+l.Key+`&amp;sku=2"`) {
+		t.Errorf("the change does not lead to the checkout with the license: %s", s.Body)
+	}
+	for _, path := range []string{"/products/1/buy", "/licensing/" + l.RedemptionID + "/change_plan"} {
+		if s := b.post(path, "tier", "2"); s.Status != http.StatusForbidden {
+			t.Errorf("%s: %d", path, s.Status)
+		}
+	}
+}
+
+// TestMyLicenses: from the list to a changed plan and a released license.
+func TestMyLicenses(t *testing.T) {
+	h, b, l := annAndLicense(t)
+	list := b.get("/licenses")
+	list.want(http.StatusOK, "My licenses")
+	for _, want := range []string{"Tide Planner", "Plan 1", "Inactive", "Activate"} {
+		if !strings.Contains(list.text(), want) {
+			t.Errorf("the list does not say %q: %s", want, list.text())
+		}
+	}
+	b.press(b.get(consentPage(l)), "Allow and continue").arrives(h.redirect)
+
+	plans := b.get("/licensing/" + l.RedemptionID + "/change_plan/")
+	if !strings.Contains(plans.text(), "This is your plan.") {
+		t.Errorf("the plans say %s", plans.text())
+	}
+	changed := b.follow(b.press(plans, "Pay with test money for Plan 3"))
+	changed.want(http.StatusOK, "Tide Planner")
+	if now := h.license(l); now.Tier != 3 || now.Key != l.Key {
+		t.Errorf("the license is %+v", now)
+	}
+	for _, want := range []string{"Your plan is now Plan 3.", l.Key, "Change to tier 3", "$147.00", "Paid"} {
+		if !strings.Contains(changed.text(), want) {
+			t.Errorf("the page does not say %q: %s", want, changed.text())
+		}
+	}
+	released := b.follow(b.press(changed, "Disconnect this license"))
+	released.want(http.StatusOK, "Tide Planner is disconnected")
+	if now := h.license(l); now.Status != event.Deactivated || !now.Released {
+		t.Errorf("the license is %+v", now)
+	}
+	// The consent is gone with it.
+	b.follow(b.press(released, "Activate again")).want(http.StatusOK, "Connect Tide Planner?")
+	if s := b.post("/licenses/" + l.RedemptionID + "/release"); s.Status != http.StatusConflict {
+		t.Errorf("releasing twice: %d", s.Status)
+	}
+}

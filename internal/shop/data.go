@@ -1,0 +1,137 @@
+package shop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"claviger/internal/wire"
+)
+
+// dataFile is what is kept about a person, as they download it. It has nothing in
+// it that would let its reader in somewhere.
+type dataFile struct {
+	MadeAt   wire.Time     `json:"made_at"`
+	Account  dataAccount   `json:"account"`
+	Licenses []dataLicense `json:"licenses"`
+}
+
+type dataAccount struct {
+	Email       string    `json:"email"`
+	Name        string    `json:"name"`
+	Reference   string    `json:"reference,omitempty"`
+	Operator    bool      `json:"operator,omitempty"`
+	HasPassword bool      `json:"has_password"`
+	ConfirmedAt wire.Time `json:"email_confirmed_at,omitzero"`
+	CreatedAt   wire.Time `json:"created_at"`
+	UpdatedAt   wire.Time `json:"updated_at"`
+}
+
+type dataLicense struct {
+	Application string        `json:"application"`
+	Plan        string        `json:"plan"`
+	Tier        int           `json:"tier"`
+	Key         string        `json:"license_key"`
+	Status      string        `json:"status"`
+	CreatedAt   wire.Time     `json:"created_at"`
+	UpdatedAt   wire.Time     `json:"updated_at"`
+	ConnectedAt wire.Time     `json:"application_may_read_it_since,omitzero"`
+	Receipts    []dataReceipt `json:"receipts"`
+}
+
+type dataReceipt struct {
+	At          wire.Time `json:"at"`
+	Kind        string    `json:"kind"`
+	Tier        int       `json:"tier"`
+	AmountCents int64     `json:"amount_cents"`
+	Currency    string    `json:"currency"`
+	Quantity    int       `json:"quantity"`
+	ExternalID  string    `json:"external_id"`
+	Refunded    bool      `json:"refunded"`
+}
+
+// data sends the visitor what is kept about them, as a file.
+func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visit) error {
+	account, err := s.accountData(r, v)
+	if err != nil {
+		return err
+	}
+	licenses, err := s.licenseData(r, v)
+	if err != nil {
+		return err
+	}
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(dataFile{MadeAt: wire.Time(s.Now()), Account: account, Licenses: licenses}); err != nil {
+		return fmt.Errorf("encode the data of a user: %w", err)
+	}
+	w.Header().Set("Content-Disposition", `attachment; filename="my-data.json"`)
+	return wire.Raw(w, http.StatusOK, body.Bytes())
+}
+
+func (s *Shop) accountData(r *http.Request, v *visit) (dataAccount, error) {
+	d, err := s.Accounts.Data(r.Context(), v.user.ID)
+	if err != nil {
+		return dataAccount{}, err
+	}
+	return dataAccount{
+		Email: d.Email, Name: d.Name, Reference: d.ExternalID, Operator: d.Operator, HasPassword: d.HasPassword,
+		ConfirmedAt: wire.Time(d.ProvenAt), CreatedAt: wire.Time(d.CreatedAt), UpdatedAt: wire.Time(d.UpdatedAt),
+	}, nil
+}
+
+// licenseData is the visitor's licenses with their receipts, which are read one
+// license at a time: few have many, and hardly anybody asks.
+func (s *Shop) licenseData(r *http.Request, v *visit) ([]dataLicense, error) {
+	owned, err := s.Licenses.Owned(r.Context(), v.user.ID)
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.owned(r, owned)
+	if err != nil {
+		return nil, err
+	}
+	since, err := s.connectedSince(r, v)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]dataLicense, len(views))
+	for i, o := range views {
+		l := o.License
+		list[i] = dataLicense{
+			Application: o.Partner.Name, Plan: planName(o.Plan), Tier: l.Tier, Key: l.Key, Status: o.Status,
+			CreatedAt: wire.Time(l.CreatedAt), UpdatedAt: wire.Time(l.UpdatedAt), ConnectedAt: since[l.ID],
+		}
+		receipts, err := s.Licenses.Receipts(r.Context(), l.ID)
+		if err != nil {
+			return nil, err
+		}
+		list[i].Receipts = make([]dataReceipt, len(receipts))
+		for k, c := range receipts {
+			list[i].Receipts[k] = dataReceipt{
+				At: wire.Time(c.At), Kind: c.Kind.String(), Tier: c.Tier, AmountCents: c.AmountCents, Currency: c.Currency,
+				Quantity: c.Quantity, ExternalID: c.ExternalID, Refunded: c.Refunded,
+			}
+		}
+	}
+	return list, nil
+}
+
+// connectedSince is since when which licenses may be read by their application.
+func (s *Shop) connectedSince(r *http.Request, v *visit) (map[int64]wire.Time, error) {
+	since := make(map[int64]wire.Time)
+	if s.OAuth == nil {
+		return since, nil
+	}
+	list, err := s.OAuth.Consents(r.Context(), v.user.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		since[c.License.ID] = wire.Time(c.Since)
+	}
+	return since, nil
+}

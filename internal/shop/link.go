@@ -1,0 +1,96 @@
+package shop
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+// linkView is the page that a mailed link opens. Mail programs and scanners open
+// links by themselves; only its button uses the link up.
+type linkView struct {
+	Token   string
+	Purpose account.Purpose
+	Masked  string // whom it signs in, enough of it to recognize oneself
+	Other   string // who is signed in here now, if that is somebody else
+}
+
+func (s *Shop) linkPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	token := r.URL.Query().Get("token")
+	opened, err := s.Accounts.PeekLink(r.Context(), token)
+	if err != nil {
+		return s.deadLink(w, r, v, err)
+	}
+	view := linkView{Token: token, Purpose: opened.Purpose, Masked: masked(opened.Email)}
+	if v.in() && v.user.Email != opened.Email {
+		view.Other = v.user.Email
+	}
+	return s.show(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, Data: view})
+}
+
+// masked is an address of which a stranger learns little: b•••@example.com.
+func masked(email string) string {
+	name, domain, ok := strings.Cut(email, "@")
+	if !ok || name == "" {
+		return ""
+	}
+	return string([]rune(name)[:1]) + "•••@" + domain
+}
+
+// useLink signs in by a mailed link. In the browser that signed up the password
+// typed there counts from now on; whoever has none yet, or asked for a new one,
+// chooses it next.
+func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	e, err := s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser))
+	if err != nil {
+		return s.deadLink(w, r, v, err)
+	}
+	if err := s.Sessions.SignIn(ctx, e.User.ID, e.User.SessionEpoch, s.Now()); err != nil {
+		return err
+	}
+	s.Sessions.Take(ctx, keptBrowser)
+	if e.NeedsPassword {
+		s.allowPassword(r, e.User)
+		seeOther(w, r, passwordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
+		return nil
+	}
+	if e.Purpose == account.ForSignUp {
+		s.Sessions.Flash(ctx, "Your e-mail address is confirmed. Welcome!")
+	}
+	goOn(w, r, e.Next)
+	return nil
+}
+
+// deadLinkView is the page of a link that does not work any more.
+type deadLinkView struct {
+	form
+	Title, Text string
+}
+
+// deadLink says why a link does not work and offers a new one.
+func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visit, err error) error {
+	view := deadLinkView{form: form{Form: ui.Form{Fields: []ui.Field{emailField(v.user.Email)}}}}
+	status := http.StatusGone
+	switch {
+	case fault.Is(err, "link_used"):
+		view.Title, view.Text = "This link was used already", "A sign-in link works only once."
+	case fault.Is(err, "link_expired"):
+		view.Title, view.Text = "This link no longer works", "Its time is over, or another link was used instead of it."
+	case fault.Is(err, "invalid_link"):
+		view.Title, view.Text = "This link is not valid", "Perhaps it was not copied whole: check it against the one in the mail."
+		status = http.StatusNotFound
+	default:
+		return err
+	}
+	wire.NoteOf(r.Context()).Err = err
+	return s.show(w, r, v, "dead-link", ui.View{Title: view.Title, Status: status, NoIndex: true, Data: view})
+}

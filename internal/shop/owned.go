@@ -1,0 +1,197 @@
+package shop
+
+import (
+	"net/http"
+	"strconv"
+
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/ui"
+)
+
+// ownedView is a license as its owner sees it.
+type ownedView struct {
+	License license.License
+	Partner partner.Partner
+	Plan    partner.Plan // with the tier alone when it is not sold any more
+	Status  string
+	Redeem  string // the page that connects it
+	Change  string // the page that changes its plan
+	Details string
+}
+
+// owned puts together what a license's owner sees. Plans and partners are asked
+// for once each.
+func (s *Shop) owned(r *http.Request, list []license.License) ([]ownedView, error) {
+	type shelf struct {
+		partner partner.Partner
+		plans   map[int]partner.Plan
+	}
+	seen := map[int64]shelf{}
+	views := make([]ownedView, len(list))
+	for i, l := range list {
+		of, ok := seen[l.PartnerID]
+		if !ok {
+			var err error
+			if of.partner, err = s.Partners.Get(r.Context(), l.PartnerID); err != nil {
+				return nil, err
+			}
+			plans, err := s.Partners.Plans(r.Context(), l.PartnerID)
+			if err != nil {
+				return nil, err
+			}
+			of.plans = map[int]partner.Plan{}
+			for _, p := range plans {
+				of.plans[p.Tier] = p
+			}
+			seen[l.PartnerID] = of
+		}
+		plan, ok := of.plans[l.Tier]
+		if !ok {
+			plan.Tier = l.Tier
+		}
+		views[i] = ownedView{
+			License: l, Partner: of.partner, Plan: plan, Status: l.Status.String(), Redeem: redeemPath(l.RedemptionID),
+			Change: "/licensing/" + l.RedemptionID + "/change_plan/", Details: "/licenses/" + l.RedemptionID,
+		}
+	}
+	return views, nil
+}
+
+func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visit) error {
+	list, err := s.Licenses.Owned(r.Context(), v.user.ID)
+	if err != nil {
+		return err
+	}
+	views, err := s.owned(r, list)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, "licenses", ui.View{Title: "My licenses", Data: views})
+}
+
+// mine is the license that the path names, when it is the visitor's. Somebody
+// else's is as unknown as one that does not exist.
+func (s *Shop) mine(r *http.Request, v *visit) (ownedView, error) {
+	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
+	if err == nil && (l.OwnerID != v.user.ID || l.Erased) || fault.Is(err, "unknown_license") {
+		return ownedView{}, fault.New(fault.Missing, "unknown_license",
+			"This is none of your licenses. If you bought it with another account, sign in with that one.")
+	}
+	if err != nil {
+		return ownedView{}, err
+	}
+	views, err := s.owned(r, []license.License{l})
+	if err != nil {
+		return ownedView{}, err
+	}
+	return views[0], nil
+}
+
+// licenseView is the page of one license.
+type licenseView struct {
+	ownedView
+	Standing license.Standing
+	Bill     ui.Receipt
+	Active   bool
+}
+
+// bill is the purchases of a license as receipts.
+func bill(list []license.Receipt) ui.Receipt {
+	b := ui.Receipt{Caption: "Receipts"}
+	for _, c := range list {
+		row := ui.ReceiptRow{At: c.At, What: "License, tier " + strconv.Itoa(c.Tier), Reference: c.ExternalID, Status: "paid", Cents: c.AmountCents, Currency: c.Currency}
+		if c.Kind == license.PlanUpgrade {
+			row.What = "Change to tier " + strconv.Itoa(c.Tier)
+		}
+		if c.Quantity > 1 {
+			row.What += ", one of " + strconv.Itoa(c.Quantity)
+		}
+		if c.Refunded {
+			row.Status = "refunded"
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	return b
+}
+
+func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visit) error {
+	o, err := s.mine(r, v)
+	if err != nil {
+		return err
+	}
+	view := licenseView{ownedView: o, Active: o.License.Status == event.Active}
+	if view.Standing, err = s.Licenses.Standing(r.Context(), o.License); err != nil {
+		return err
+	}
+	receipts, err := s.Licenses.Receipts(r.Context(), o.License.ID)
+	if err != nil {
+		return err
+	}
+	view.Bill = bill(receipts)
+	return s.show(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: view})
+}
+
+// release disconnects a license that was connected to the wrong account.
+func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visit) error {
+	o, err := s.mine(r, v)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Licenses.Disconnect(r.Context(), v.actor(), o.License.RedemptionID, v.user.ID); err != nil {
+		return err
+	}
+	s.Sessions.Flash(r.Context(), "The license is disconnected. Activate it again with the right account whenever you like.")
+	seeOther(w, r, o.Redeem)
+	return nil
+}
+
+// plansView is the page that changes a license's plan.
+type plansView struct {
+	ownedView
+	Tiers    []tierView
+	Refunded bool
+	Order    string
+}
+
+func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visit) error {
+	o, err := s.mine(r, v)
+	if err != nil {
+		return err
+	}
+	plans, err := s.Partners.Plans(r.Context(), o.Partner.ID)
+	if err != nil {
+		return err
+	}
+	standing, err := s.Licenses.Standing(r.Context(), o.License)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, Data: plansView{
+		ownedView: o, Tiers: s.tiers(plans, &o.License), Refunded: standing.Refunded, Order: secret.UUID(),
+	}})
+}
+
+// changePlan changes the plan for play money.
+func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visit) error {
+	o, err := s.mine(r, v)
+	if err != nil {
+		return err
+	}
+	plan, order, err := s.order(r, o.Partner.ID)
+	if err != nil {
+		return err
+	}
+	_, err = s.Licenses.ChangePlan(r.Context(), v.actor(), o.License.Key, license.PlanChange{
+		Tier: plan.Tier, AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
+	}, func(license.License) []byte { return nil })
+	if err != nil {
+		return err
+	}
+	s.Sessions.Flash(r.Context(), "Your plan is now "+planName(plan)+".")
+	seeOther(w, r, o.Details)
+	return nil
+}

@@ -1,0 +1,249 @@
+package shop
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/oauth"
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+)
+
+// patience is how long a buyer waits for the application to be told of the
+// license before going there.
+const patience = time.Second
+
+// redeemView is the page behind a redeem link: one sentence on where the license
+// stands, and the one next step.
+type redeemView struct {
+	ownedView
+	Stage stage
+	Host  string // where the buyer would go
+}
+
+// stage is where a license stands for the person who wants to redeem it.
+type stage string
+
+// The stages, each with its own words in the template.
+const (
+	ready     stage = "ready"     // bought and not activated
+	connected stage = "connected" // active
+	released  stage = "released"  // was disconnected
+	refunded  stage = "refunded"
+	held      stage = "held"
+	unready   stage = "unready" // the application cannot receive anybody yet
+)
+
+// can reports whether the license can be redeemed in this stage.
+func (s stage) can() bool { return s == ready || s == connected || s == released }
+
+// Can is for the template.
+func (v redeemView) Can() bool { return v.Stage.can() }
+
+// errNotYours tells nothing of the license but that it is somebody else's.
+func errNotYours() error {
+	return fault.New(fault.Forbidden, "license_not_yours",
+		"This license belongs to another account. Sign in with the account that it was bought with.")
+}
+
+// redeemable finds the license of a redeem link and where it stands. Whose it is
+// is looked at first, and nothing of somebody else's is told.
+func (s *Shop) redeemable(r *http.Request, v *visit) (redeemView, oauth.Request, error) {
+	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
+	switch {
+	case fault.Is(err, "unknown_license"):
+		return redeemView{}, oauth.Request{}, fault.New(fault.Missing, "unknown_license",
+			"This redeem link leads to no license. Check that it was copied whole, or open the license from My licenses.")
+	case err != nil:
+		return redeemView{}, oauth.Request{}, err
+	case l.Erased || l.OwnerID != 0 && l.OwnerID != v.user.ID:
+		return redeemView{}, oauth.Request{}, errNotYours()
+	}
+	views, err := s.owned(r, []license.License{l})
+	if err != nil {
+		return redeemView{}, oauth.Request{}, err
+	}
+	standing, err := s.Licenses.Standing(r.Context(), l)
+	if err != nil {
+		return redeemView{}, oauth.Request{}, err
+	}
+	view := redeemView{ownedView: views[0], Stage: stageOf(l, standing)}
+	req, err := s.OAuth.Market(r.Context(), l.PartnerID)
+	switch {
+	case fault.Is(err, "not_connected"):
+		if view.Stage.can() {
+			view.Stage = unready
+		}
+	case err != nil:
+		return redeemView{}, oauth.Request{}, err
+	default:
+		view.Host = req.Host()
+	}
+	return view, req, nil
+}
+
+func stageOf(l license.License, standing license.Standing) stage {
+	switch {
+	case standing.Refunded:
+		return refunded
+	case l.Held != 0:
+		return held
+	case l.Released:
+		return released
+	case l.Status == event.Active:
+		return connected
+	default:
+		return ready
+	}
+}
+
+// redeemPage shows where the license stands.
+func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	view, req, err := s.redeemable(r, v)
+	if fault.Is(err, "license_not_yours") {
+		return s.show(w, r, v, "not-yours", ui.View{Title: "Another account's license", Status: http.StatusForbidden, Data: r.URL.Path})
+	}
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: ends(req)})
+}
+
+// ends are where a form that connects may end. Browsers hold every redirect after
+// a form to this, those of the application too, which may go on to other hosts of
+// its own: so it names schemes and not the one origin that we know.
+func ends(req oauth.Request) []string {
+	if strings.HasPrefix(req.RedirectURL, "http://") {
+		return []string{"https:", "http:"}
+	}
+	return []string{"https:"}
+}
+
+// activate begins the connection: straight on for whoever consented before, by
+// way of the application when it wants to begin itself, else to the consent.
+func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error {
+	view, req, err := s.redeemable(r, v)
+	switch {
+	case err != nil:
+		return err
+	case !view.Can():
+		seeOther(w, r, view.Redeem) // which says why
+		return nil
+	}
+	if to := s.OAuth.Initiation(req); to != "" {
+		s.remember(r, view.License)
+		seeOther(w, r, to)
+		return nil
+	}
+	consented, err := s.OAuth.Consented(r.Context(), v.user.ID, view.License)
+	if err != nil {
+		return err
+	}
+	if consented {
+		return s.connect(w, r, v, req, view.License.RedemptionID)
+	}
+	seeOther(w, r, "/licensing/"+view.License.RedemptionID+"/consent")
+	return nil
+}
+
+// connect accepts the request for a license and sends the buyer to the
+// application, once it has heard of the license or a second is over.
+func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
+	to, l, err := s.OAuth.Accept(r.Context(), v.actor(), req, oauth.Sign{UserID: v.user.ID, At: v.signed.At}, redemptionID)
+	if err != nil {
+		return err
+	}
+	if req.Profile.WebhookURL != "" {
+		s.Webhooks.AwaitAttempt(r.Context(), l.ID, patience)
+	}
+	w.Header().Set("Location", to)
+	return s.show(w, r, v, "connecting", ui.View{
+		Title: "Connecting", Status: http.StatusSeeOther, FormTo: ends(req),
+		Data: connectingView{Partner: req.Partner, To: to},
+	})
+}
+
+// connectingView is what stands in the answer that sends the buyer on, for
+// whatever does not follow it.
+type connectingView struct {
+	Partner partner.Partner
+	To      string
+}
+
+// consentView is what an application asks for.
+type consentView struct {
+	Partner partner.Partner
+	Host    string
+	Action  string
+	Hidden  []hidden
+	Choices []ownedView // one, or several to choose from
+}
+
+// hidden is a member of the request that the form carries on.
+type hidden struct{ Name, Value string }
+
+// consentPage asks for the consent in the flow that began here.
+func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	view, req, err := s.redeemable(r, v)
+	switch {
+	case err != nil:
+		return err
+	case !view.Can():
+		seeOther(w, r, view.Redeem)
+		return nil
+	}
+	return s.askConsent(w, r, v, req, consentView{
+		Partner: req.Partner, Host: req.Host(), Action: r.URL.Path, Choices: []ownedView{view.ownedView},
+	})
+}
+
+func (s *Shop) askConsent(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, view consentView) error {
+	return s.show(w, r, v, "consent", ui.View{
+		Title: "Connect " + view.Partner.Name, FormTo: ends(req), Data: view,
+	})
+}
+
+// consent takes the answer.
+func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	view, req, err := s.redeemable(r, v)
+	switch {
+	case err != nil:
+		return err
+	case !view.Can():
+		seeOther(w, r, view.Redeem)
+		return nil
+	case r.PostFormValue("decision") != "allow":
+		s.Sessions.Flash(r.Context(), "Nothing was connected. The license waits for you here.")
+		seeOther(w, r, "/licenses")
+		return nil
+	}
+	return s.connect(w, r, v, req, view.License.RedemptionID)
+}
+
+// maxForm is how large a form may be.
+const maxForm = 64 << 10
+
+// readForm reads the form of a POST.
+func readForm(r *http.Request) error {
+	err := r.ParseForm()
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return fault.New(fault.TooLarge, "form_too_large", "What was sent is larger than any form here.")
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, "invalid_form", "The form could not be read. Go back and send it again.")
+	}
+	return nil
+}
+
+// planName is a plan in words.
+func planName(p partner.Plan) string { return cmp.Or(p.Name, "Tier "+strconv.Itoa(p.Tier)) }

@@ -1,0 +1,118 @@
+package shop
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+// signInPage asks who somebody is. Whoever is signed in goes on at once, unless
+// they are to say it again.
+func (s *Shop) signInPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if v.in() && r.FormValue("again") == "" {
+		goOn(w, r, next(r))
+		return nil
+	}
+	return s.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.user.Email))
+}
+
+// signInForm is the form with an address in it.
+func signInForm(r *http.Request, email string) form {
+	return form{Next: next(r), Form: ui.Form{Fields: []ui.Field{
+		emailField(email),
+		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
+	}}}
+}
+
+func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visit, status int, f form) error {
+	return s.showForm(w, r, v, "sign-in", "Sign in", status, f)
+}
+
+// signIn takes an address and its password. What is wrong with them it does not
+// tell: not whether anybody has the address.
+func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	email, password := typed(r, "email"), r.PostFormValue("password")
+	f := signInForm(r, email)
+	switch {
+	case email == "":
+		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.wrong("email", "Enter your e-mail address."))
+	case password == "":
+		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity,
+			f.wrong("password", "Enter your password, or have a sign-in link sent to you."))
+	}
+	if wait := s.Throttle.try(r, email); wait > 0 {
+		return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.problem("There were too many tries to sign in. Wait "+
+			retryAfter(w.Header(), wait)+", or have a sign-in link sent to you."))
+	}
+	u, err := s.Accounts.SignIn(r.Context(), email, password)
+	if fault.Is(err, "invalid_credentials") {
+		wire.NoteOf(r.Context()).Err = err
+		return s.showSignIn(w, r, v, http.StatusUnauthorized,
+			f.problem("The e-mail address or the password is not right. Try again, or have a sign-in link sent to you."))
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, s.Now()); err != nil {
+		return err
+	}
+	goOn(w, r, f.Next)
+	return nil
+}
+
+// sendLink mails a sign-in link to the address, if it is somebody's. Whether it
+// is, the answer does not tell.
+func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	email := typed(r, "email")
+	f := signInForm(r, email)
+	err := validEmail(email)
+	if err == nil {
+		if wait := s.Throttle.mail(r, email); wait > 0 {
+			return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.problem(tooManyMails(w, wait)))
+		}
+		err = s.Accounts.SendLink(r.Context(), email, f.Next)
+	}
+	if f, ok := f.refused(err); ok {
+		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f)
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkMail(w, r, v, mailSent{Email: email, Next: f.Next, Again: "/sign-in/send"})
+}
+
+// tooManyMails is what somebody reads who asked for too many mails.
+func tooManyMails(w http.ResponseWriter, wait time.Duration) string {
+	return "Several mails were asked for just now. Use the newest that came; if none did, wait " +
+		retryAfter(w.Header(), wait) + " and ask again."
+}
+
+// signOut ends the session of this browser. A form with a page to go on to is
+// that of somebody who wants to be there as somebody else.
+func (s *Shop) signOut(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	if err := s.Sessions.SignOut(r.Context()); err != nil {
+		return err
+	}
+	if next := next(r); next != "" {
+		seeOther(w, r, "/sign-in?next="+url.QueryEscape(next))
+		return nil
+	}
+	if v.in() { // or anybody could fill the table of sessions
+		s.Sessions.Flash(r.Context(), "You are signed out.")
+	}
+	seeOther(w, r, "/")
+	return nil
+}

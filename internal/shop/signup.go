@@ -1,0 +1,121 @@
+package shop
+
+import (
+	"net/http"
+
+	"claviger/internal/account"
+	"claviger/internal/field"
+	"claviger/internal/ui"
+)
+
+// keptBrowser is what a browser's session remembers of its sign-up: the secret
+// that tells this browser from another when the mailed link is used.
+const keptBrowser = "browser"
+
+func (s *Shop) signUpPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if v.in() {
+		goOn(w, r, next(r))
+		return nil
+	}
+	return s.showSignUp(w, r, v, http.StatusOK, signUpForm(r, "", ""))
+}
+
+// signUpForm is the form with an address and a name in it.
+func signUpForm(r *http.Request, email, name string) form {
+	return form{Next: next(r), Form: ui.Form{Fields: []ui.Field{
+		{Name: "name", Label: "Name", Value: name, Autocomplete: "name"},
+		emailField(email),
+		newPasswordField("Password"),
+	}}}
+}
+
+func (s *Shop) showSignUp(w http.ResponseWriter, r *http.Request, v *visit, status int, f form) error {
+	return s.showForm(w, r, v, "sign-up", "Create an account", status, f)
+}
+
+// signUp mails a link that opens the account. Nothing here tells whether the
+// address has one already; the mail does.
+func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	email, name := typed(r, "email"), typed(r, "name")
+	f := signUpForm(r, email, name)
+	if v.in() {
+		goOn(w, r, f.Next)
+		return nil
+	}
+	var browser string
+	err := validEmail(email)
+	if err == nil {
+		if wait := s.Throttle.mail(r, email); wait > 0 {
+			return s.showSignUp(w, r, v, http.StatusTooManyRequests, f.problem(tooManyMails(w, wait)))
+		}
+		browser, err = s.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next)
+	}
+	if f, ok := f.refused(err); ok {
+		return s.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
+	}
+	if err != nil {
+		return err
+	}
+	s.Sessions.Keep(r.Context(), keptBrowser, browser)
+	return s.checkMail(w, r, v, mailSent{Email: email, Next: f.Next, SignUp: true})
+}
+
+// validEmail checks an address before it is counted or looked for.
+func validEmail(email string) error {
+	_, err := field.Email("email", email)
+	return err
+}
+
+// mailSent is the page after a mail was asked for. It is the same whether one
+// was sent or not.
+type mailSent struct {
+	Email   string
+	Next    string
+	SignUp  bool
+	Again   string // where its form asks for another; "" when it has none
+	Mailbox string // where mails are shown instead of sent; "" when they are sent
+}
+
+func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visit, m mailSent) error {
+	m.Mailbox = s.Mailbox
+	return s.show(w, r, v, "check-mail", ui.View{Title: "Check your mail", NoIndex: true, Data: m})
+}
+
+func (s *Shop) resetPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.showReset(w, r, v, http.StatusOK, resetForm(r, v.user.Email))
+}
+
+func resetForm(r *http.Request, email string) form {
+	return form{Next: next(r), Form: ui.Form{Fields: []ui.Field{emailField(email)}}}
+}
+
+func (s *Shop) showReset(w http.ResponseWriter, r *http.Request, v *visit, status int, f form) error {
+	return s.showForm(w, r, v, "reset", "Reset your password", status, f)
+}
+
+// reset mails a link that lets somebody choose a new password, if the address is
+// somebody's.
+func (s *Shop) reset(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := readForm(r); err != nil {
+		return err
+	}
+	email := typed(r, "email")
+	f := resetForm(r, email)
+	err := validEmail(email)
+	if err == nil {
+		if wait := s.Throttle.mail(r, email); wait > 0 {
+			return s.showReset(w, r, v, http.StatusTooManyRequests, f.problem(tooManyMails(w, wait)))
+		}
+		err = s.Accounts.SendReset(r.Context(), email, f.Next)
+	}
+	if f, ok := f.refused(err); ok {
+		return s.showReset(w, r, v, http.StatusUnprocessableEntity, f)
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkMail(w, r, v, mailSent{Email: email, Next: f.Next, Again: "/reset"})
+}

@@ -1,0 +1,76 @@
+package shop
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/field"
+	"claviger/internal/wire"
+)
+
+// Throttle bounds how often passwords are tried and mails are asked for. What is
+// counted per account is counted under the address that was typed, whether
+// anybody has it or not, so that the bounds tell nobody who has an account.
+//
+// Tries and mails are counted apart: somebody who tries another's password
+// until the account is closed for a while has not closed the mailed link.
+type Throttle struct {
+	Accounts  *wire.Limiter // tries of one account's password
+	Clients   *wire.Limiter // tries by one client address, of whatever account
+	Mailboxes *wire.Limiter // mails to one address
+	Senders   *wire.Limiter // mails asked for by one client address
+}
+
+// NewThrottle is the throttle with the usual bounds.
+func NewThrottle(now func() time.Time) *Throttle {
+	limit := func(n int) *wire.Limiter { return &wire.Limiter{PerMinute: n, Now: now} }
+	return &Throttle{Accounts: limit(10), Clients: limit(30), Mailboxes: limit(5), Senders: limit(20)}
+}
+
+// try counts a try of the password of the account that email names. It returns
+// how long to wait when there were too many.
+func (t *Throttle) try(r *http.Request, email string) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return take(t.Clients, wire.Client(r), t.Accounts, mailbox(email))
+}
+
+// mail counts a mail that is asked for. It returns how long to wait when there
+// were too many.
+func (t *Throttle) mail(r *http.Request, email string) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return take(t.Senders, wire.Client(r), t.Mailboxes, mailbox(email))
+}
+
+// take counts a call with both limiters. The client's is asked first: a client
+// who is made to wait uses up nothing of the account.
+func take(clients *wire.Limiter, client string, accounts *wire.Limiter, account string) time.Duration {
+	if q := clients.Take(client); !q.OK {
+		return max(q.After, time.Second)
+	}
+	if q := accounts.Take(account); !q.OK {
+		return max(q.After, time.Second)
+	}
+	return 0
+}
+
+// mailbox is what an address is counted under.
+func mailbox(email string) string {
+	const longest = 254 // of an address that exists
+	return field.EmailKey(email[:min(len(email), longest)])
+}
+
+// retryAfter says in the header how long to wait, and returns it in words.
+func retryAfter(h http.Header, wait time.Duration) string {
+	n := int64((wait + time.Second - 1) / time.Second)
+	h.Set("Retry-After", strconv.FormatInt(n, 10))
+	if n == 1 {
+		return "a second"
+	}
+	return fmt.Sprintf("%d seconds", n)
+}
