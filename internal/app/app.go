@@ -24,6 +24,8 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/httpd"
 	"claviger/internal/license"
+	"claviger/internal/mail"
+	"claviger/internal/oauth"
 	"claviger/internal/once"
 	"claviger/internal/operator"
 	"claviger/internal/page"
@@ -31,6 +33,7 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
+	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -46,6 +49,7 @@ type Rooms struct {
 	Webhooks *webhook.Outbox
 	Events   *event.Log
 	Licenses *license.Registry
+	OAuth    *oauth.Server
 	Answers  *once.Keeper
 }
 
@@ -55,6 +59,7 @@ type App struct {
 	log    *slog.Logger
 	rooms  *Rooms
 	caller *courier.Client
+	sender *mail.Sender
 	server *httpd.Server
 	url    string
 
@@ -93,7 +98,9 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 		a.url = "http://" + reachable(a.server.Addr())
 	}
 	a.furnish(db, box)
-	a.server.Handler = a.doors()
+	if a.server.Handler, err = a.doors(); err != nil {
+		return nil, errors.Join(err, a.server.Stop(ctx))
+	}
 	return a, nil
 }
 
@@ -137,7 +144,11 @@ func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, made, err := a.cfg.key(total == 0)
+	keys, err := (&oauth.Keys{DB: db, Now: Now}).List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	raw, made, err := a.cfg.key(total == 0 && len(keys) == 0)
 	if err != nil {
 		return nil, err
 	}
@@ -160,15 +171,17 @@ func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
 // furnish makes the rooms.
 func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
+	a.sender = &mail.Sender{DB: db, Now: Now, Transport: a.cfg.transport(), Log: a.log}
 	r := &Rooms{DB: db}
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Box: box, Now: Now, Brand: a.cfg.Brand}
-	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url}
+	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Wake: a.sender.Wake}
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller}}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
 	r.Profiles.Moved = r.Webhooks.Revive
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events}
+	r.OAuth = a.connect(r, box)
 	r.Answers = &once.Keeper{DB: db, Now: Now}
 	a.rooms = r
 }
@@ -177,12 +190,15 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 const guesses = 60
 
 // doors makes the doors and puts their routes into one table.
-func (a *App) doors() *wire.Mux {
+func (a *App) doors() (*wire.Mux, error) {
 	r := a.rooms
 	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: Now} }
 	var guard *wire.Limiter
 	if a.cfg.RateLimit > 0 {
 		guard = limit(guesses)
+		// One of its own: the doors hold up an address whose guesses were wrong, and a
+		// wrong client secret is no reason to refuse a right API key.
+		r.OAuth.Guard = limit(guesses)
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles,
@@ -192,7 +208,13 @@ func (a *App) doors() *wire.Mux {
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Audit: r.Audit, PublicURL: a.url, Guard: guard,
 	}
-	return wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes())...)
+	buyers, err := a.shop()
+	if err != nil {
+		return nil, err
+	}
+	mux := wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes(), r.OAuth.Routes(), buyers.Routes(), ui.Assets(), a.cfg.Extra)...)
+	mux.Else = nowhere(buyers.Pages)
+	return mux, nil
 }
 
 // Rooms is the inside of the house.

@@ -280,6 +280,77 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
+// TestGuessingPasswords is bounded whether or not programs are.
+func TestGuessingPasswords(t *testing.T) {
+	cfg := config(t)
+	cfg.RateLimit = 0
+	a, stop := run(t, cfg)
+	refused := false
+	for range 100 {
+		form := strings.NewReader("email=ann@example.com&password=wrong")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL()+"/sign-in", form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if refused = resp.StatusCode == http.StatusTooManyRequests; refused {
+			break
+		}
+	}
+	if !refused {
+		t.Error("a password may be guessed for ever")
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWrongClientSecret: who presents a wrong client secret too often is told to
+// wait, and their API key serves on.
+func TestWrongClientSecret(t *testing.T) {
+	a, stop := run(t, config(t))
+	_, _, keys, err := a.Rooms().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, path, body string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("X-Licensing-Key", keys.APIKey)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		return resp.StatusCode
+	}
+	status := 0
+	for n := 0; n < 1000 && status != http.StatusTooManyRequests; n++ {
+		status = ask(http.MethodPost, "/openid/token/", "grant_type=refresh_token&refresh_token=x&client_id="+keys.ClientID+"&client_secret=wrong")
+	}
+	if status != http.StatusTooManyRequests {
+		t.Errorf("wrong secrets are answered %d", status)
+	}
+	if status := ask(http.MethodGet, "/v2/licenses", ""); status != http.StatusOK {
+		t.Errorf("the API key is answered %d", status)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNodes runs two houses on one PostgreSQL: both serve, and what one writes
 // the other reads.
 func TestNodes(t *testing.T) {

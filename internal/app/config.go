@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
+	"claviger/internal/wire"
 )
 
 // Config is everything that can be set about an installation, read and checked.
@@ -23,6 +24,7 @@ type Config struct {
 	DB                  string        // a file (SQLite) or postgres://…
 	SecretKey           string        // hex or base64 of 32 bytes; "" is the key file
 	Brand               string        // the alias in X-<Brand>-Licensing-Key; "" is none
+	Name                string        // what the marketplace is called on its pages
 	RateLimit           int           // requests per minute and key; 0 is no limit
 	TrustedProxies      httpd.Proxies // whose word about the client's address is taken
 	LogLevel            slog.Level
@@ -31,11 +33,20 @@ type Config struct {
 	ReadConnections     int             // 0 is what the machine suggests
 	ShutdownTimeout     time.Duration   // how long running requests may take to end
 	Migrate             bool            // bring the schema up to date on start
+	CodeLife            time.Duration   // of the code that connects a buyer
+	AccessLife          time.Duration   // of an access token
+	RefreshLife         time.Duration   // of a refresh token
 	Retry               []time.Duration // when a failed delivery is tried again
 	ParkAfter           time.Duration   // of nothing but failures
 	ProbeEvery          time.Duration   // of a parked endpoint
 	Mail                mail.Config     // how mail is sent; the zero value sends none
 	Log                 *slog.Logger    // nil is standard error, by LogLevel and LogFormat
+
+	// What only the emulator sets; no setting leads to these.
+	TestMoney bool           // the shop sells for money that is none
+	Mailbox   string         // the page where mails are shown that Catcher took
+	Catcher   mail.Transport // takes mails where Mail is not configured; nil: nobody does
+	Extra     []wire.Route   // served beside those of the doors
 }
 
 // LogFormat is how a log line is written.
@@ -54,6 +65,14 @@ func (c Config) Logger(w io.Writer) *slog.Logger {
 		return slog.New(slog.NewTextHandler(w, opts))
 	}
 	return slog.New(slog.NewJSONHandler(w, opts))
+}
+
+// transport is the way that mails go.
+func (c Config) transport() mail.Transport {
+	if c.Catcher != nil && !c.Mail.Configured() {
+		return c.Catcher
+	}
+	return c.Mail.Transport()
 }
 
 // Postgres reports whether the data is in PostgreSQL rather than in a file.
@@ -94,7 +113,7 @@ func (c Config) Advice() []string {
 		say("secret-key is not set: the key is kept in a file beside the database; keep a copy of it apart from the database's backups, or set secret-key")
 	}
 	if !c.Mail.Configured() {
-		say("smtp-url is not set: partners' contacts are not told when webhooks fail; set smtp-url and mail-from")
+		say("smtp-url is not set: nobody can sign up or be mailed a sign-in link, and partners' contacts are not told when webhooks fail; set smtp-url and mail-from")
 	}
 	if c.AllowPrivateTargets {
 		say("allow-private-targets is on: a partner can point webhooks at this machine's own network; switch it off where partners are not your own")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"claviger/internal/courier"
-	"claviger/internal/mail"
 	"claviger/internal/outage"
 	"claviger/internal/webhook"
 )
@@ -47,10 +46,9 @@ func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint
 // work is what the house does on its own, each until its context ends: sending
 // webhooks, telling of outages, sending mail, and keeping itself clean.
 func (a *App) work() []func(context.Context) {
-	sender := &mail.Sender{DB: a.rooms.DB, Now: Now, Transport: a.cfg.Mail.Transport(), Log: a.log}
 	watch := &outage.Watch{
 		DB: a.rooms.DB, Now: Now, Partners: a.rooms.Partners, Profiles: a.rooms.Profiles, Service: a.service(),
-		Count: a.rooms.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Wake: sender.Wake, Log: a.log,
+		Count: a.rooms.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Wake: a.sender.Wake, Log: a.log,
 	}
 	return []func(context.Context){
 		func(ctx context.Context) {
@@ -59,8 +57,10 @@ func (a *App) work() []func(context.Context) {
 			}
 		},
 		watch.Run,
-		sender.Run,
+		a.sender.Run,
+		a.prepareKeys,
 		(&Housekeeping{Forget: a.forget(), Log: a.log}).Run,
+		(&Housekeeping{Forget: a.forgetSoon(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
 	}
 }
 

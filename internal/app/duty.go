@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/mail"
 	"claviger/internal/webhook"
 )
@@ -16,18 +17,28 @@ import (
 type Housekeeping struct {
 	Forget map[string]func(context.Context) (int64, error) // by what is forgotten
 	Every  time.Duration                                   // 0 is an hour
+	Quiet  bool                                            // what was forgotten is not worth a line
 	Log    *slog.Logger
 }
 
 // forget is what has its time: answers kept for an Idempotency-Key, the record
-// of webhooks, and mails.
+// of webhooks, mails, sessions and links, dead tokens and replaced keys.
 func (a *App) forget() map[string]func(context.Context) (int64, error) {
 	db := a.rooms.DB
 	return map[string]func(context.Context) (int64, error){
 		"stored answers":    a.rooms.Answers.Forget,
 		"webhook responses": (&webhook.Keeper{DB: db, Now: Now}).Forget,
 		"mails":             (&mail.Keeper{DB: db, Now: Now}).Forget,
+		"sessions":          (&account.Sessions{DB: db, Now: Now}).Forget,
+		"sign-in links":     a.rooms.Accounts.Forget,
+		"tokens":            a.rooms.OAuth.Forget,
+		"signing keys":      a.rooms.OAuth.Keys.Forget,
 	}
+}
+
+// forgetSoon is what must not stay: answers with tokens in them.
+func (a *App) forgetSoon() map[string]func(context.Context) (int64, error) {
+	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.rooms.OAuth.ForgetAnswers}
 }
 
 // Run does a round now and then until ctx ends. A round that fails is logged
@@ -46,7 +57,7 @@ func (h *Housekeeping) Run(ctx context.Context) {
 			return
 		case err != nil:
 			h.Log.Error("housekeeping failed; the next round tries again", "err", err)
-		case n > 0:
+		case n > 0 && !h.Quiet:
 			h.Log.Info("forgot what had its time", "count", n)
 		}
 		select {

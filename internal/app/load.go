@@ -21,7 +21,7 @@ const prefix = "CLAVIGER_"
 // configuration file's own name, those of the client commands and of the tests.
 var foreign = []string{
 	prefix + "CONFIG", prefix + "URL", prefix + "OPERATOR_TOKEN", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
-	prefix + "CHAOS_ROUNDS",
+	prefix + "CHAOS_ROUNDS", prefix + "SCREENSHOTS",
 }
 
 // Sources is where settings come from; the first one that has a setting wins:

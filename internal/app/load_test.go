@@ -30,6 +30,7 @@ func TestDefaults(t *testing.T) {
 	serve := app.Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DB: "claviger.db",
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, ShutdownTimeout: 15 * time.Second, Migrate: true,
+		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
 		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute,
 		Retry: []time.Duration{
 			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
@@ -117,6 +119,15 @@ func brand(c *Config, v string) error {
 		return errors.New("must be 1 to 40 letters, digits and hyphens")
 	}
 	c.Brand = v
+	return nil
+}
+
+// marketplace reads a name that people see.
+func marketplace(c *Config, v string) error {
+	if v = strings.TrimSpace(v); v == "" || utf8.RuneCountInString(v) > 60 || strings.ContainsFunc(v, unicode.IsControl) {
+		return errors.New("must be 1 to 60 characters in one line")
+	}
+	c.Name = v
 	return nil
 }
 

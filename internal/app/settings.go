@@ -68,6 +68,11 @@ var settings = []Setting{
 		set:  brand,
 	},
 	{
+		Name: "name", Value: "text", Default: "Claviger",
+		Help: "What the marketplace is called on its pages and in its mails",
+		set:  marketplace,
+	},
+	{
 		Name: "rate-limit", Value: "n", Default: "600", dev: "0",
 		Help: "Requests per minute for each key; 0 for no limit",
 		set:  number(0, 1_000_000, func(c *Config) *int { return &c.RateLimit }),
@@ -116,6 +121,21 @@ var settings = []Setting{
 		Name: "migrate", Value: "bool", Default: "true", Switch: true,
 		Help: "Bring the database's schema up to date on start; false refuses to start until claviger migrate was run",
 		set:  boolean(func(c *Config) *bool { return &c.Migrate }),
+	},
+	{
+		Name: "code-life", Value: "duration", Default: "10m",
+		Help: "How long the code that a buyer brings to an application can be exchanged",
+		set:  duration(time.Hour, func(c *Config) *time.Duration { return &c.CodeLife }),
+	},
+	{
+		Name: "access-token-life", Value: "duration", Default: "1h",
+		Help: "How long an access token works; partners are told in expires_in",
+		set:  duration(24*time.Hour, func(c *Config) *time.Duration { return &c.AccessLife }),
+	},
+	{
+		Name: "refresh-token-life", Value: "duration", Default: "720h",
+		Help: "How long a refresh token works; each refresh gives a new one",
+		set:  duration(10*365*24*time.Hour, func(c *Config) *time.Duration { return &c.RefreshLife }),
 	},
 	{
 		Name: "retry", Value: "list", Default: "5s,30s,2m,10m,30m,1h,3h,6h,12h,24h,24h",

@@ -81,7 +81,7 @@ func TestDevKeepsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkProfile(t, first, "http://127.0.0.1:9/hook", "")
+	checkProfile(t, first, "http://127.0.0.1:9/hook", first.card.BaseURL+"/dev/partner/callback")
 	if err := first.end(syscall.SIGTERM); err != nil {
 		t.Fatalf("the first did not end in order: %v", err)
 	}

@@ -64,6 +64,10 @@ func (c Card) Print(w io.Writer) error {
 	line("client id", c.Partner.ClientID)
 	line("client secret", c.Partner.ClientSecret)
 	line("webhook secret", c.Partner.WebhookSecret)
+	b.WriteString("\nPages\n")
+	line("shop", c.ShopURL)
+	line("mails", c.MailURL)
+	line("sample app", c.BaseURL+samplePath+"/")
 	b.WriteString("\nThe operator\n")
 	line("token", c.OperatorToken)
 	b.WriteString("\nPeople (e-mail and password)\n")
@@ -71,6 +75,8 @@ func (c Card) Print(w io.Writer) error {
 	line("member", c.Member.Email+"  "+c.Member.Password)
 	line("operator", c.Operator.Email+"  "+c.Operator.Password)
 	fmt.Fprintf(&b, `
+Buy and redeem as the buyer: open %s, sign in as %s, pay with test money and press Activate.
+
 Sell a license, as the marketplace does:
 
   curl -X POST %s/purchases \
@@ -82,7 +88,7 @@ See it, as the partner does:
 
   curl %s/v2/licenses -H 'Authorization: Bearer %s'
 
-`, c.OperatorURL, c.OperatorToken, c.Partner.ID, c.Buyer.Email, c.BaseURL, c.Partner.APIKey)
+`, c.ShopURL, c.Buyer.Email, c.OperatorURL, c.OperatorToken, c.Partner.ID, c.Buyer.Email, c.BaseURL, c.Partner.APIKey)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

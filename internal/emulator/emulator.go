@@ -1,34 +1,43 @@
 // Package emulator is `claviger dev`: the whole service on a developer's own
 // machine, seeded with a partner and people to play with, and open to targets
-// that the real one refuses. It owns what is seeded, the table dev_seeds and the
-// line that tells the credentials; everything it makes, it makes through the
-// rooms, so that what a developer sees is what production does.
+// that the real one refuses. It owns what is seeded, the table dev_seeds, the
+// line that tells the credentials, and what stands in for the world around the
+// service: the mail catcher and a sample application of the partner. Everything
+// it makes, it makes through the rooms, and the sample speaks HTTP, so that what a
+// developer sees is what production does.
 package emulator
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"claviger/internal/app"
 	"claviger/internal/field"
+	"claviger/internal/sqldb"
+	"claviger/internal/ui"
 )
 
 // Config is what `dev` is asked for.
 type Config struct {
 	App      app.Config // of mode app.Dev; without a DB the data is temporary
-	Webhook  string     // the partner's webhook URL; "" leaves what is stored
+	Webhook  string     // the partner's webhook URL; "" leaves what is stored, or the sample's
 	Redirect string     // the partner's redirect URL; likewise
 }
 
 // Emulator is the seeded house. It listens, and serves once it runs.
 type Emulator struct {
-	house *app.App
-	card  Card
-	notes []string
-	temp  string // the folder to remove at the end; "" if the data stays
+	house   *app.App
+	catcher *catcher
+	sample  *sample
+	card    Card
+	notes   []string
+	temp    string // the folder to remove at the end; "" if the data stays
 }
 
 // New opens or makes the data, seeds what is missing and listens.
@@ -83,6 +92,9 @@ func (e *Emulator) open(ctx context.Context, cfg Config) error {
 			return errors.Join(err, db.Close())
 		}
 	}
+	if err := e.surround(&cfg.App, db); err != nil {
+		return errors.Join(err, db.Close())
+	}
 	if e.house, err = app.NewOn(ctx, db, cfg.App); err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -92,14 +104,35 @@ func (e *Emulator) open(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// seed puts what is missing into the house and writes the card.
+// surround makes what stands in for the world and lets the house serve it. Where
+// the house is, and who its partner, they learn when that is known.
+func (e *Emulator) surround(cfg *app.Config, db *sqldb.DB) error {
+	pages, err := ui.New(files, nil, "templates/*.html")
+	if err != nil {
+		return err
+	}
+	mails := *pages
+	mails.Brand = "claviger dev"
+	pages.Home = samplePath + "/"
+	e.catcher = &catcher{pages: &mails, db: db}
+	e.sample = &sample{pages: pages, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, caught{}, mailPath+"/"
+	cfg.Extra = slices.Concat(e.catcher.routes(), e.sample.routes())
+	return nil
+}
+
+// seed puts what is missing into the house, writes the card and hands the sample
+// its part of it.
 func (e *Emulator) seed(ctx context.Context, s seed, cfg Config) error {
-	p, err := s.grow(ctx, e.house.Rooms(), cfg)
+	rooms, url := e.house.Rooms(), e.house.URL()
+	p, err := s.grow(ctx, rooms, cfg, url)
 	if err != nil {
 		return fmt.Errorf("seed the data: %w", err)
 	}
-	e.card = s.card(e.house.URL(), p)
-	e.notes, err = s.stale(ctx, e.house.Rooms(), p)
+	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials()
+	e.sample.secrets = func(ctx context.Context) ([]string, error) { return rooms.Partners.WebhookSecrets(ctx, p.ID) }
+	e.card = s.card(url, p)
+	e.notes, err = s.stale(ctx, rooms, p)
 	return err
 }
 

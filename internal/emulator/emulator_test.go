@@ -27,6 +27,7 @@ import (
 func config(db string) emulator.Config {
 	cfg := app.Defaults(app.Dev)
 	cfg.Addr, cfg.DB = "127.0.0.1:0", db
+	cfg.PublicURL = "http://dev.example" // the same at every start, as the port is not
 	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	return emulator.Config{App: cfg}
 }

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"claviger/internal/account"
@@ -26,17 +27,18 @@ const (
 // actor is who makes what is seeded, in the audit log.
 var actor = audit.System("claviger dev")
 
-// plans are those of the seeded partner.
+// plans are those of the seeded partner. They have no checkout: dev sells for
+// test money.
 var plans = []partner.Plan{
-	{Tier: 1, Name: "Starter", PriceCents: 4900, Currency: "USD"},
-	{Tier: 2, Name: "Team", PriceCents: 9900, Currency: "USD"},
-	{Tier: 3, Name: "Business", PriceCents: 19900, Currency: "USD"},
+	{Tier: 1, Name: "Starter", PriceCents: 5900, Currency: "USD"},
+	{Tier: 2, Name: "Team", PriceCents: 11900, Currency: "USD"},
+	{Tier: 3, Name: "Business", PriceCents: 17900, Currency: "USD"},
 }
 
 // grow makes what the seed promises and is not there yet, and puts what this
 // start asks for (URLs, brand) in its place. It can be cut off anywhere and run
 // again; once it was through, only the second half happens.
-func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config) (partner.Partner, error) {
+func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config, url string) (partner.Partner, error) {
 	if s.partnerID == 0 {
 		p, err := s.partner(ctx, rooms, cfg)
 		if err != nil {
@@ -53,32 +55,40 @@ func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config) (partner.P
 		}
 		s.partnerID = p.ID
 	}
-	change, urls := cfg.wishes()
+	stored, err := rooms.Profiles.Read(ctx, rooms.DB, s.partnerID)
+	if err != nil {
+		return partner.Partner{}, err
+	}
+	var change partner.Change
+	if cfg.App.Brand != "" {
+		change.Brand = &cfg.App.Brand
+	}
+	urls := profile.URLChange{
+		Webhook:  target(cfg.Webhook, stored.WebhookURL, url, webhookPath),
+		Redirect: target(cfg.Redirect, stored.RedirectURL, url, callbackPath),
+	}
 	p, _, err := rooms.Profiles.Amend(ctx, actor, s.partnerID, change, urls, false)
 	return p, err
 }
 
-// wishes is what the start asks to change, as far as it asks.
-func (c Config) wishes() (partner.Change, profile.URLChange) {
-	var change partner.Change
-	var urls profile.URLChange
-	if c.App.Brand != "" {
-		change.Brand = &c.App.Brand
+// target is what becomes of one of the partner's URLs: what the start asks for,
+// or else the sample's, unless the developer has one of their own. The sample's
+// may be at another address than the last time.
+func target(asked, stored, url, path string) *string {
+	switch sample := url + path; {
+	case asked != "":
+		return &asked
+	case stored == "" || strings.HasSuffix(stored, path):
+		return &sample
 	}
-	if c.Webhook != "" {
-		urls.Webhook = &c.Webhook
-	}
-	if c.Redirect != "" {
-		urls.Redirect = &c.Redirect
-	}
-	return change, urls
+	return nil
 }
 
 // partner makes the seeded partner and its plans.
 func (s seed) partner(ctx context.Context, rooms *app.Rooms, cfg Config) (partner.Partner, error) {
 	p, err := rooms.Partners.ByKey(ctx, s.credentials().APIKey)
 	if fault.Is(err, "invalid_key") {
-		draft := partner.Draft{Name: "Example App", Brand: cfg.App.Brand}
+		draft := partner.Draft{Name: "Sample App", Brand: cfg.App.Brand}
 		p, _, _, err = rooms.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials())
 	}
 	if err != nil {

@@ -1,0 +1,233 @@
+package e2e_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"claviger/internal/e2e/browser"
+	"claviger/internal/emulator"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// buyer is a person with a browser in the marketplace.
+type buyer struct {
+	*browser.Tab
+	t    *testing.T
+	card emulator.Card
+}
+
+// newBuyer starts a house and a browser. Pages look the same on either database.
+func newBuyer(t *testing.T) *buyer {
+	t.Helper()
+	if sqldbtest.Postgres() {
+		t.Skip("looked at on SQLite")
+	}
+	card := devNode(t, nil)
+	return &buyer{Tab: browser.Start(t).Tab(t), t: t, card: card}
+}
+
+// on fails the test unless the page's heading has this text.
+func (b *buyer) on(heading string) {
+	b.t.Helper()
+	if got := b.Text("h1"); !strings.Contains(got, heading) {
+		b.t.Fatalf("the page is %q at %s, want %q", got, b.Location(), heading)
+	}
+}
+
+// visit opens a page of the marketplace.
+func (b *buyer) visit(path string) {
+	b.t.Helper()
+	b.Open(b.card.BaseURL + path)
+}
+
+// linkInMail opens the newest mail and returns the link to the marketplace in it.
+func (b *buyer) linkInMail() string {
+	b.t.Helper()
+	b.Open(b.card.MailURL)
+	b.Press("main a[href*='/dev/mail/']")
+	link := regexp.MustCompile(regexp.QuoteMeta(b.card.BaseURL) + `/sign-in/link\?token=[0-9a-f]+`).FindString(b.Text("main"))
+	if link == "" {
+		b.t.Fatalf("no link in the mail: %s", b.Text("main"))
+	}
+	return link
+}
+
+// TestJourney walks the whole way of a buyer in a real browser: from signing up
+// to being inside the application, then a change of plan, a release, and out.
+// Every page is looked at in light and dark, on a desk and on a phone.
+func TestJourney(t *testing.T) {
+	b := newBuyer(t)
+
+	b.visit("/")
+	b.on("Software you keep")
+	b.Look("01-home")
+	b.Press("main a[href^='/products/']")
+	b.on("Sample App")
+	b.Look("02-product")
+
+	b.signUp("new-buyer@example.com", "correct horse battery")
+
+	b.visit("/products/1")
+	b.Press("form[action$='/buy'] button")
+	b.on("is ready")
+	b.Look("07-redeem")
+	redeem := b.Location()
+	b.Press("main form button") // the first of three clicks
+	b.on("Connect Sample App?")
+	b.Look("08-consent")
+	b.Press("button[value=allow]")
+	b.on("Welcome to Sample App")
+	b.Look("09-inside")
+	if text := b.Text("main"); !strings.Contains(text, "Active") || !strings.Contains(text, "activate") {
+		t.Errorf("the application knows %s", text)
+	}
+
+	b.returns(redeem)
+	b.changesPlan()
+	b.releases()
+	b.startsAtTheApplication()
+	b.leaves("new-buyer@example.com")
+}
+
+// signUp makes an account whose address proves itself by a mailed link.
+func (b *buyer) signUp(email, password string) {
+	b.t.Helper()
+	b.visit("/sign-up")
+	b.on("Create an account")
+	b.Look("03-sign-up")
+	b.Type("#email", email)
+	b.Type("#password", password)
+	b.Press("main form button")
+	b.on("Check your mail")
+	b.Look("04-check-mail")
+	b.Open(b.linkInMail())
+	b.Look("05-link")
+	b.Press("main form button")
+	b.on("My licenses")
+	b.Look("06-no-licenses")
+}
+
+// returns comes back by the redeem link: whoever consented passes straight
+// through.
+func (b *buyer) returns(redeem string) {
+	b.t.Helper()
+	b.Open(redeem)
+	b.on("is active")
+	b.Look("10-redeem-active")
+	b.Press("main form button")
+	b.on("Welcome to Sample App")
+}
+
+func (b *buyer) changesPlan() {
+	b.t.Helper()
+	b.visit("/licenses")
+	b.Look("11-licenses")
+	b.Press("main a[href$='/change_plan/']")
+	b.on("Change plan")
+	b.Look("12-change-plan")
+	b.Press("main form button")
+	b.on("Sample App")
+	b.Look("13-license")
+}
+
+func (b *buyer) releases() {
+	b.t.Helper()
+	b.Press("form[action$='/release'] button")
+	b.on("is disconnected")
+	b.Look("14-redeem-released")
+}
+
+// startsAtTheApplication connects from the other side, with state, nonce and
+// PKCE; the release took the consent back.
+func (b *buyer) startsAtTheApplication() {
+	b.t.Helper()
+	b.Open(b.card.BaseURL + "/dev/partner/")
+	b.Look("15-application")
+	b.Press("main a[href*='/dev/partner/login']")
+	b.on("Connect Sample App?")
+	b.Press("button[value=allow]")
+	b.on("Welcome to Sample App")
+	b.Open(b.card.BaseURL + "/dev/partner/login")
+	b.on("Welcome to Sample App") // straight through this time
+}
+
+// leaves looks at the account, takes the data along and deletes it.
+func (b *buyer) leaves(email string) {
+	b.t.Helper()
+	b.visit("/account")
+	b.on("Your account")
+	b.Look("16-account")
+	b.visit("/account/password")
+	b.Look("17-password")
+	b.visit("/account/delete")
+	b.Look("18-delete")
+	b.Type("#confirm", email)
+	b.Press("main form button")
+	b.on("Goodbye")
+	b.Look("19-goodbye")
+	b.visit("/licenses")
+	b.on("Sign in")
+	b.Look("20-sign-in")
+}
+
+// sold is a license of the dev partner, bought by its buyer or by somebody else.
+func (b *buyer) sold(email, order string) (key, redeem string) {
+	b.t.Helper()
+	market := caller{base: b.card.BaseURL, token: b.card.OperatorToken}
+	sold := read[sale](b.t, market.must(b.t, 201, "POST", "/operator/v1/purchases", object{
+		"partner_id": b.card.Partner.ID, "tier": 1, "external_id": order, "user": object{"email": email},
+	})).Licenses.Items[0]
+	return sold.Key, sold.RedeemURL
+}
+
+// TestPagesOfTrouble looks at the pages that nobody hopes to see, and the chooser.
+func TestPagesOfTrouble(t *testing.T) {
+	b := newBuyer(t)
+	card := b.card
+	b.Expect("status of 4")
+	market := caller{base: card.BaseURL, token: card.OperatorToken}
+
+	b.visit("/sign-in")
+	b.Type("#email", card.Buyer.Email)
+	b.Type("#password", "wrong password")
+	b.Press("main form button")
+	b.Look("30-wrong-password")
+	b.Type("#password", card.Buyer.Password)
+	b.Press("main form button")
+	b.on("My licenses")
+
+	refunded, page := b.sold(card.Buyer.Email, "o-1")
+	market.must(t, 201, "POST", "/operator/v1/refunds", map[string]string{"license_key": refunded, "external_id": "r-1"})
+	b.Open(page)
+	b.on("was refunded")
+	b.Look("31-refunded")
+
+	held, page := b.sold(card.Buyer.Email, "o-2")
+	market.must(t, 200, "POST", "/operator/v1/licenses/"+held+"/hold", map[string]string{"reason": "chargeback"})
+	b.Open(page)
+	b.on("is on hold")
+	b.Look("32-held")
+
+	_, page = b.sold("other@example.com", "o-3")
+	b.Open(page)
+	b.on("another account")
+	b.Look("33-not-yours")
+
+	b.visit("/openid/authorize?response_type=code&client_id=" + card.Partner.ClientID + "&redirect_uri=https://evil.example/")
+	b.Look("34-wrong-redirect")
+	b.visit("/sign-in/link?token=0123")
+	b.Look("35-dead-link")
+	b.visit("/nowhere")
+	b.Look("36-nowhere")
+
+	b.sold(card.Buyer.Email, "o-4")
+	b.sold(card.Buyer.Email, "o-5")
+	b.Open(card.BaseURL + "/dev/partner/login")
+	b.on("Connect Sample App?")
+	b.Look("37-chooser")
+	b.Press("button[value=cancel]")
+	b.Look("38-cancelled")
+	b.visit("/licenses")
+	b.Look("39-many-licenses")
+}

@@ -1,0 +1,177 @@
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"claviger/internal/emulator"
+)
+
+// visitor is a person with a browser that knows no scripts: cookies, links and
+// forms are enough for every page.
+type visitor struct {
+	testing.TB
+	client *http.Client
+	base   string // of the marketplace
+	who    emulator.PersonCard
+	steps  []string // what the person was asked for, in order
+}
+
+// What a person can be asked for.
+const (
+	signsIn  = "sign in"
+	consents = "consent"
+)
+
+// newVisitor is somebody who has never been here.
+func newVisitor(t testing.TB, base string, who emulator.PersonCard) *visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{TB: t, base: base, who: who, client: &http.Client{
+		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// sheet is what the browser shows, or where it is sent.
+type sheet struct {
+	status int
+	at     *url.URL
+	to     string // where a redirect leads; "": it is none
+	body   string
+	form   *form // the first form of its main part; nil: none
+}
+
+// form is a form of a page as it would be sent untouched.
+type form struct {
+	action string
+	fields url.Values
+}
+
+// open follows a link to where it leads, one step.
+func (v *visitor) open(address string) sheet {
+	v.Helper()
+	return v.send(http.MethodGet, address, nil)
+}
+
+// post sends a form of one of the marketplace's own pages.
+func (v *visitor) post(address string, fields url.Values) sheet {
+	v.Helper()
+	return v.send(http.MethodPost, address, fields)
+}
+
+func (v *visitor) send(method, address string, fields url.Values) sheet {
+	v.Helper()
+	if strings.HasPrefix(address, "/") {
+		address = v.base + address
+	}
+	r, err := http.NewRequestWithContext(v.Context(), method, address, strings.NewReader(fields.Encode()))
+	if err != nil {
+		v.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html")
+	if fields != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	resp, err := v.client.Do(r)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // It was read.
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	s := sheet{status: resp.StatusCode, at: r.URL, body: string(body)}
+	if location := resp.Header.Get("Location"); location != "" {
+		to, err := r.URL.Parse(location)
+		if err != nil {
+			v.Fatal(err)
+		}
+		s.to = to.String()
+	}
+	s.form = v.formOf(s.body)
+	return s
+}
+
+// formOf reads the first form of a page's main part.
+func (v *visitor) formOf(text string) *form {
+	v.Helper()
+	_, text, _ = strings.Cut(text, "<main")
+	doc, err := html.Parse(strings.NewReader("<main" + text))
+	if err != nil {
+		v.Fatal(err)
+	}
+	var found *form
+	for n := range doc.Descendants() {
+		switch {
+		case n.Type != html.ElementNode:
+		case n.Data == "form" && found != nil:
+			return found
+		case n.Data == "form":
+			found = &form{action: attribute(n, "action"), fields: url.Values{}}
+		case n.Data == "input" && found != nil && attribute(n, "name") != "":
+			found.fields.Set(attribute(n, "name"), attribute(n, "value"))
+		}
+	}
+	return found
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// connects goes where an application sends its user and does what is asked there,
+// until the way leads back to the application. It returns that last address.
+func (v *visitor) connects(address, back string) *url.URL {
+	v.Helper()
+	v.steps = nil
+	s := v.open(address)
+	for range 10 {
+		switch {
+		case s.to != "" && strings.HasPrefix(s.to, back):
+			to, err := url.Parse(s.to)
+			if err != nil {
+				v.Fatal(err)
+			}
+			return to
+		case s.to != "":
+			s = v.open(s.to)
+		default:
+			s = v.answers(s)
+		}
+	}
+	v.Fatalf("the way from %s does not end; it is at %s after %q", address, s.at, v.steps)
+	return nil
+}
+
+// answers fills in the form of a page and sends it.
+func (v *visitor) answers(s sheet) sheet {
+	v.Helper()
+	switch {
+	case s.status != http.StatusOK || s.form == nil:
+		v.Fatalf("%s answered %d, with nothing to fill in:\n%s", s.at, s.status, s.body)
+	case s.form.fields.Has("password"):
+		v.steps = append(v.steps, signsIn)
+		s.form.fields.Set("email", v.who.Email)
+		s.form.fields.Set("password", v.who.Password)
+	case s.form.fields.Has("license"):
+		v.steps = append(v.steps, consents)
+		s.form.fields.Set("decision", "allow")
+	}
+	return v.post(s.form.action, s.form.fields)
+}

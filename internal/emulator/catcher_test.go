@@ -1,0 +1,69 @@
+package emulator_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"claviger/internal/mail"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// TestMails: what is put into the outbox can be read, and goes nowhere.
+func TestMails(t *testing.T) {
+	w := run(t)
+	w.open(t, "/dev/mail/").has(t, 200, "No mails yet")
+	db := sqldbtest.OpenWith(t, w.db, sqldb.Options{})
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+		mail.Put(tx, mail.Message{Cause: "one", To: "ann@example.com", Subject: "An older one", Text: "Hello"}, at)
+		mail.Put(tx, mail.Message{
+			Cause: "two", To: "bob@example.com", Subject: "A <newer> one", HTML: "<script>alert(1)</script>",
+			Text: "Open (https://dev.example/sign-in/link?token=a&next=%2F).\njavascript:alert(1)\n<b>bold</b>",
+		}, at.Add(time.Minute))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := w.open(t, "/dev/mail")
+	list.has(t, 200, "ann@example.com", "bob@example.com", "A &lt;newer&gt; one", "4 Mar 2026, 12:01 UTC")
+	if strings.Index(list.text, "bob@") > strings.Index(list.text, "ann@") {
+		t.Error("the newest mail is not the first")
+	}
+	mails, err := mail.Recent(t.Context(), db, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := w.open(t, "/dev/mail/"+strconv.FormatInt(mails[0].ID, 10))
+	one.has(t, 200, "bob@example.com", "&lt;b&gt;bold",
+		`(<a href="https://dev.example/sign-in/link?token=a&amp;next=%2F">https://dev.example/sign-in/link?token=a&amp;next=%2F</a>).`)
+	if strings.Contains(one.text, "<script>alert") || strings.Contains(one.text, `href="javascript`) {
+		t.Errorf("the page runs what a mail says:\n%s", one.text)
+	}
+	for _, id := range []string{"0", "99", "x"} {
+		w.open(t, "/dev/mail/"+id).has(t, 404, "no such mail")
+	}
+}
+
+// TestMailsAreCaught: a mail that was asked for is there at once, and counts as
+// sent.
+func TestMailsAreCaught(t *testing.T) {
+	w := run(t)
+	w.submit(t, "/sign-in/send", map[string][]string{"email": {w.Buyer.Email}}).has(t, 200)
+	db := sqldbtest.OpenWith(t, w.db, sqldb.Options{})
+	for look := time.NewTicker(10 * time.Millisecond); ; <-look.C {
+		mails, err := mail.Recent(t.Context(), db, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(mails) == 1 && mails[0].State != mail.Waiting {
+			if mails[0].State != mail.Sent || mails[0].To != w.Buyer.Email {
+				t.Errorf("the mail is %+v", mails[0])
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package emulator
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"claviger/internal/app"
+	"claviger/internal/courier"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+//go:embed templates
+var files embed.FS
+
+// The paths of the sample application.
+const (
+	samplePath   = "/dev/partner"
+	webhookPath  = samplePath + "/webhook"
+	callbackPath = samplePath + "/callback"
+	loginPath    = samplePath + "/login"
+)
+
+// sample is a partner's application, for those who have none yet: it takes the
+// webhooks and connects buyers, and shows what arrived. It lives in the process
+// of the service, but speaks to it as any partner does, by HTTP and with its
+// credentials.
+type sample struct {
+	pages       *ui.Pages
+	url         string // of the service
+	name        string
+	credentials partner.Credentials
+	client      *http.Client
+
+	// secrets are what webhooks are signed with now, so that a rotation does not
+	// end the sample.
+	secrets func(context.Context) ([]string, error)
+
+	mu  sync.Mutex
+	got []delivery // newest first
+}
+
+// kept is how many deliveries the sample remembers.
+const kept = 100
+
+// delivery is a webhook that arrived, with the members that the page shows.
+type delivery struct {
+	At         time.Time `json:"-"`
+	ID         string    `json:"-"`
+	LicenseKey string    `json:"license_key"`
+	Event      string    `json:"event"`
+	Status     string    `json:"license_status"`
+	Tier       int       `json:"tier"`
+	Reason     string    `json:"reason"`
+	Test       bool      `json:"test"`
+}
+
+func (s *sample) routes() []wire.Route {
+	return []wire.Route{
+		pageRoute(s.pages, samplePath, s.home),
+		pageRoute(s.pages, loginPath, s.login),
+		pageRoute(s.pages, callbackPath, s.callback),
+		wire.Public(http.MethodPost, webhookPath, s.webhook),
+	}
+}
+
+// pageRoute makes the route of a page, whose errors are pages too.
+func pageRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.Request) error) wire.Route {
+	return wire.Public(http.MethodGet, path, func(w http.ResponseWriter, r *http.Request) error {
+		if err := h(w, r); err != nil {
+			pages.Fail(w, r, err)
+		}
+		return nil
+	})
+}
+
+// webhook takes an event as docs/webhooks.md tells partners to.
+func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
+	if err != nil {
+		return fault.New(fault.Invalid, "invalid_body", "The body could not be read.")
+	}
+	secrets, err := s.secrets(r.Context())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(secrets, func(secret string) bool { return verified(secret, r.Header, body, app.Now()) }) {
+		return wire.JSON(w, http.StatusUnauthorized, refusal{Message: "wrong signature"})
+	}
+	d := delivery{At: app.Now(), ID: r.Header.Get(courier.HeaderID)}
+	if err := json.Unmarshal(body, &d); err != nil {
+		return fault.New(fault.Invalid, "invalid_body", "The body is not a license event.")
+	}
+	s.keep(d)
+	return wire.JSON(w, http.StatusOK, taken{Success: true, Event: d.Event})
+}
+
+type taken struct {
+	Success bool   `json:"success"`
+	Event   string `json:"event"`
+}
+
+type refusal struct {
+	Success bool   `json:"success"`
+	Message string `json:"message"`
+}
+
+// verified checks a signature of Standard Webhooks, of which there may be several.
+func verified(secret string, h http.Header, body []byte, now time.Time) bool {
+	id, timestamp := h.Get(courier.HeaderID), h.Get(courier.HeaderTimestamp)
+	sec, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || now.Sub(time.Unix(sec, 0)).Abs() > 5*time.Minute {
+		return false
+	}
+	mac := hmac.New(sha256.New, courier.StandardKey(secret))
+	_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body) // a hash takes everything
+	want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	return slices.ContainsFunc(strings.Fields(h.Get(courier.HeaderSignature)), func(one string) bool {
+		return hmac.Equal([]byte(one), want)
+	})
+}
+
+func (s *sample) keep(d delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = slices.Insert(s.got, 0, d)
+	s.got = s.got[:min(len(s.got), kept)]
+}
+
+// arrived is what came so far, newest first.
+func (s *sample) arrived() []delivery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+// sampleView is what the pages of the sample show.
+type sampleView struct {
+	Name     string
+	Login    string
+	Welcome  *welcome // who was just connected; nil: nobody
+	Problem  string   // why nobody was; "" when nothing went wrong
+	Arrived  []delivery
+	Shop     string
+	Callback bool // somebody came to the callback
+}
+
+func (s *sample) home(w http.ResponseWriter, r *http.Request) error {
+	return s.show(w, r, http.StatusOK, sampleView{})
+}
+
+// show renders the one page that the sample has.
+func (s *sample) show(w http.ResponseWriter, r *http.Request, status int, v sampleView) error {
+	v.Name, v.Login, v.Shop, v.Arrived = s.name, s.url+loginPath, s.url+"/", s.arrived()
+	title := s.name
+	if v.Welcome != nil {
+		title = "Welcome to " + s.name
+	}
+	return s.pages.Render(w, r, "sample", ui.View{Title: title, Wide: true, NoIndex: true, Status: status, Data: v})
+}

@@ -1,0 +1,175 @@
+package emulator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"claviger/internal/emulator"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// world is an emulator that runs, and a browser before it.
+type world struct {
+	emulator.Card
+	db      string
+	browser *http.Client
+}
+
+// run starts an emulator, which ends with the test.
+func run(t *testing.T, flags ...func(*emulator.Config)) *world {
+	t.Helper()
+	w := &world{db: sqldbtest.URL(t)}
+	cfg := config(w.db)
+	cfg.App.PublicURL = ""
+	for _, f := range flags {
+		f(&cfg)
+	}
+	e, err := emulator.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the emulator ended with %v", err)
+		}
+	})
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Card = e.Card()
+	w.browser = &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
+	return w
+}
+
+// answer is what a browser ends up with.
+type answer struct {
+	status int
+	url    *url.URL
+	text   string
+}
+
+func (w *world) send(t *testing.T, method, to, contentType, body string, header http.Header) answer {
+	t.Helper()
+	if strings.HasPrefix(to, "/") {
+		to = w.BaseURL + to
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, to, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	resp, err := w.browser.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Request.URL, string(text)}
+}
+
+func (w *world) open(t *testing.T, to string) answer {
+	t.Helper()
+	return w.send(t, "GET", to, "", "", nil)
+}
+
+func (w *world) submit(t *testing.T, to string, form url.Values) answer {
+	t.Helper()
+	return w.send(t, "POST", to, "application/x-www-form-urlencoded", form.Encode(), nil)
+}
+
+// ask calls an API with a key and reads the answer into to.
+func (w *world) ask(t *testing.T, key, method, path, body string, to any) {
+	t.Helper()
+	a := w.send(t, method, path, "application/json", body, http.Header{"Authorization": {"Bearer " + key}})
+	if a.status > 299 {
+		t.Fatalf("%s %s answered %d: %s", method, path, a.status, a.text)
+	}
+	if err := json.Unmarshal([]byte(a.text), to); err != nil {
+		t.Fatalf("%s %s answered %s: %v", method, path, a.text, err)
+	}
+}
+
+// has checks that a page says all of these.
+func (a answer) has(t *testing.T, status int, texts ...string) {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("%s is %d, want %d:\n%s", a.url.Path, a.status, status, a.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.text, text) {
+			t.Errorf("%s does not say %q:\n%s", a.url.Path, text, a.text)
+		}
+	}
+}
+
+// TestTargets: without flags the sample is the partner's application, wherever
+// the emulator listens, unless the developer has one.
+func TestTargets(t *testing.T) {
+	db := sqldbtest.URL(t)
+	start := func(base, webhook, redirect string) profile.Profile {
+		t.Helper()
+		cfg := config(db)
+		cfg.App.PublicURL, cfg.Webhook, cfg.Redirect = base, webhook, redirect
+		card, _ := once(t, cfg)
+		opened, partners, _ := rooms(t, db)
+		p, err := (&profile.Book{DB: opened, Partners: partners}).Read(t.Context(), opened, card.Partner.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, c := range []struct{ base, webhook, redirect, wantWebhook, wantRedirect string }{
+		{"http://one", "", "", "http://one/dev/partner/webhook", "http://one/dev/partner/callback"},
+		{"http://two", "", "", "http://two/dev/partner/webhook", "http://two/dev/partner/callback"},
+		{"http://two", "http://mine/hook", "", "http://mine/hook", "http://two/dev/partner/callback"},
+		{"http://two", "", "http://mine/back", "http://mine/hook", "http://mine/back"},
+		{"http://one", "", "", "http://mine/hook", "http://mine/back"},
+	} {
+		if p := start(c.base, c.webhook, c.redirect); p.WebhookURL != c.wantWebhook || p.RedirectURL != c.wantRedirect {
+			t.Errorf("%+v: got %s and %s", c, p.WebhookURL, p.RedirectURL)
+		}
+	}
+}
+
+// TestCardTells: the card for people leads to the pages.
+func TestCardTells(t *testing.T) {
+	card := emulator.Card{BaseURL: "http://dev", ShopURL: "http://dev/", MailURL: "http://dev/dev/mail/", Buyer: emulator.PersonCard{Email: "b@example.com"}}
+	var b strings.Builder
+	if err := card.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"http://dev/dev/mail/\n", "http://dev/dev/partner/\n", "open http://dev/, sign in as b@example.com"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the card does not say %q:\n%s", want, b.String())
+		}
+	}
+}
+
+// rotate replaces the webhook secret of the partner and returns the new one.
+func (w *world) rotate(t *testing.T) string {
+	t.Helper()
+	var done struct{ Secret string }
+	w.ask(t, w.OperatorToken, "POST", "/operator/v1/partners/1/rotate", `{"what":"`+string(partner.WebhookSecret)+`"}`, &done)
+	return done.Secret
+}
