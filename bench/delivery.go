@@ -238,6 +238,13 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
+	b.percentiles(name, store, took, "events", goal50, goal99, noise.Share())
+	return nil
+}
+
+// percentiles adds the rows of times in milliseconds: the middle one, and the one
+// that a hundredth was slower than.
+func (b *bench) percentiles(name string, store seed.Store, took []float64, what string, goal50, goal99 figure.Goal, noise float64) {
 	slices.Sort(took)
 	for _, q := range []struct {
 		name string
@@ -245,11 +252,10 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 		goal figure.Goal
 	}{{"p50", len(took) / 2, goal50}, {"p99", len(took) * 99 / 100, goal99}} {
 		b.add(figure.Row{
-			Case: name + ": " + q.name, Database: store.Name(), Ours: fmt.Sprintf("%d events", len(took)), Yardstick: "–",
-			Value: took[q.at], Shown: fmt.Sprintf("**%.2f ms**", took[q.at]), Goal: q.goal, Noise: noise.Share(),
+			Case: name + ": " + q.name, Database: store.Name(), Ours: fmt.Sprintf("%d %s", len(took), what), Yardstick: "–",
+			Value: took[q.at], Shown: fmt.Sprintf("**%.2f ms**", took[q.at]), Goal: q.goal, Noise: noise,
 		})
 	}
-	return nil
 }
 
 // pace sells one license every 50 ms and returns how many milliseconds each took

@@ -60,10 +60,10 @@ type cost struct {
 	micros []float64
 }
 
-// rate asks for a while and notes the rate and the server's time for each.
-func (c *cost) rate(ctx context.Context, crowd load.Crowd, d time.Duration, next func(int) []byte) (float64, error) {
+// rate asks as run does and notes the rate and the server's time for each answer.
+func (c *cost) rate(run func() (float64, error)) (float64, error) {
 	before, began := meter.CPU(c.of.pid()), time.Now()
-	rate, err := crowd.Rate(ctx, d, 200, next)
+	rate, err := run()
 	answers := rate * time.Since(began).Seconds()
 	c.micros = append(c.micros, float64((meter.CPU(c.of.pid())-before).Microseconds())/answers)
 	return rate, err
@@ -93,18 +93,40 @@ func (b *bench) listsOf(ctx context.Context, store seed.Store, name string, hous
 		return err
 	}
 	defer theirs.Close()
+	return b.against(name, store, figure.AtLeast(0.4, ""),
+		side{house, nil, func() (float64, error) { return ours.Rate(ctx, b.length, 200, next) }},
+		side{bare, nil, func() (float64, error) {
+			return theirs.Rate(ctx, b.length, 200, func(int) []byte { return first })
+		}})
+}
+
+// side is one side of a comparison of servers.
+type side struct {
+	of    *server
+	ready func() error // before each round of the service, not measured; or nil
+	run   func() (float64, error)
+}
+
+// against holds what a server answers in a second against what a bare one does,
+// and what both spend on each answer.
+func (b *bench) against(name string, store seed.Store, goal figure.Goal, house, bare side) error {
 	noise := meter.Listen(b.servers...)
-	cpu, bareCPU := cost{of: house}, cost{of: bare}
+	cpu, bareCPU := cost{of: house.of}, cost{of: bare.of}
 	rounds, err := figure.Turns(b.rounds,
-		func() (float64, error) { return cpu.rate(ctx, ours, b.length, next) },
 		func() (float64, error) {
-			return bareCPU.rate(ctx, theirs, b.length, func(int) []byte { return first })
-		})
+			if house.ready != nil {
+				if err := house.ready(); err != nil {
+					return 0, err
+				}
+			}
+			return cpu.rate(house.run)
+		},
+		func() (float64, error) { return bareCPU.rate(bare.run) })
 	if err != nil {
 		return err
 	}
 	share := noise.Share()
-	b.add(figure.Compare(name, store.Name(), rounds, perSecond, figure.AtLeast(0.4, ""), share))
+	b.add(figure.Compare(name, store.Name(), rounds, perSecond, goal, share))
 	b.add(figure.Compare(name+": CPU of the server process per answer", store.Name(),
 		figure.Rounds{Ours: cpu.micros, Yardstick: bareCPU.micros}, micros, figure.Goal{}, share))
 	return nil

@@ -50,6 +50,7 @@ var cases = []struct {
 	{"purchases", (*bench).purchases},
 	{"delivery", (*bench).delivery},
 	{"sustained", (*bench).sustained},
+	{"oauth", (*bench).oauth},
 	{"footprint", (*bench).footprint},
 }
 
@@ -68,13 +69,13 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 && (args[0] == houseRole || args[0] == bareRole) {
+	if len(args) > 0 && (args[0] == houseRole || args[0] == bareRole || args[0] == signerRole) {
 		return serveRole(ctx, args[0], args[1:])
 	}
 	var b bench
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
-	only := flags.String("only", "", "cases to run, by commas: lists, pages, purchases, delivery, sustained, footprint")
+	only := flags.String("only", "", "cases to run, by commas: lists, pages, purchases, delivery, sustained, oauth, footprint")
 	db := flags.String("db", "sqlite,postgres", "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
 	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
 	flags.BoolVar(&b.profile, "profile", false, "write CPU profiles of the server into the data folder")

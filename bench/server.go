@@ -25,8 +25,9 @@ import (
 // the load generator is then the same for both sides, and neither shares its
 // memory, its garbage collector or its locks.
 const (
-	houseRole = "house" // the whole service
-	bareRole  = "bare"  // a handler that writes bytes it was given
+	houseRole  = "house"  // the whole service
+	bareRole   = "bare"   // a handler that writes bytes it was given
+	signerRole = "signer" // a handler that signs identity tokens; see signer.go
 )
 
 // address is the line by which a server says where it listens.
@@ -47,20 +48,24 @@ func serveRole(ctx context.Context, role string, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	input := bufio.NewReader(os.Stdin)
-	if role == bareRole {
-		var a answer
-		line, err := input.ReadBytes('\n')
-		if err == nil {
-			err = json.Unmarshal(line, &a)
-		}
-		if err != nil {
-			return fmt.Errorf("read the answer to give: %w", err)
-		}
+	if role == houseRole {
 		go endWith(input, cancel)
-		return serveBare(ctx, a)
+		return serveHouse(ctx, args)
+	}
+	line, err := input.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("read the answer to give: %w", err)
 	}
 	go endWith(input, cancel)
-	return serveHouse(ctx, args)
+	handler := bareHandler
+	if role == signerRole {
+		handler = signingHandler
+	}
+	h, err := handler(line)
+	if err != nil {
+		return err
+	}
+	return serveBare(ctx, h)
 }
 
 func endWith(r io.Reader, cancel func()) {
@@ -97,22 +102,36 @@ func serveHouse(ctx context.Context, args []string) error {
 	return house.Run(ctx)
 }
 
-// serveBare writes the same bytes under the same headers through a server with
-// the same timeouts, and does nothing else.
-func serveBare(ctx context.Context, a answer) error {
+// bareHandler writes the same bytes under the same headers, and does nothing
+// else.
+func bareHandler(given []byte) (http.HandlerFunc, error) {
+	var a answer
+	if err := json.Unmarshal(given, &a); err != nil {
+		return nil, fmt.Errorf("read the answer to give: %w", err)
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		a.head(w)
+		_, _ = w.Write(a.Body)
+	}, nil
+}
+
+// head sets the headers of the answer.
+func (a answer) head(w http.ResponseWriter) {
+	h := w.Header()
+	for name, values := range a.Header {
+		h[name] = values
+	}
+}
+
+// serveBare serves a handler by a server with the timeouts of the service.
+func serveBare(ctx context.Context, handler http.Handler) error {
 	var lc net.ListenConfig
 	socket, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	s := &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			h := w.Header()
-			for name, values := range a.Header {
-				h[name] = values
-			}
-			_, _ = w.Write(a.Body)
-		}),
+		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: httpd.DefaultMaxHeaderBytes,
 	}
@@ -171,12 +190,15 @@ func startHouse(ctx context.Context, url string, flags ...string) (*server, erro
 }
 
 // startBare starts the handler that always answers what a did.
-func startBare(ctx context.Context, a answer) (*server, error) {
-	first, err := json.Marshal(a)
+func startBare(ctx context.Context, a answer) (*server, error) { return startGiven(ctx, bareRole, a) }
+
+// startGiven starts a handler that is told what to answer.
+func startGiven(ctx context.Context, role string, given any) (*server, error) {
+	first, err := json.Marshal(given)
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, append(first, '\n'), bareRole)
+	return start(ctx, append(first, '\n'), role)
 }
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
@@ -207,6 +229,11 @@ func get(ctx context.Context, url, token string) (answer, error) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	return keep(r)
+}
+
+// keep sends a request and keeps the answer, which must be 200.
+func keep(r *http.Request) (answer, error) {
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return answer{}, err
@@ -214,7 +241,7 @@ func get(ctx context.Context, url, token string) (answer, error) {
 	defer resp.Body.Close() //nolint:errcheck // it was read to its end
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answered %s: %s", url, resp.Status, body)
+		err = fmt.Errorf("%s answered %s: %s", r.URL, resp.Status, body)
 	}
 	resp.Header.Del("Date") // the server sets it
 	return answer{resp.Header, body}, err

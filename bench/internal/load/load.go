@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 type Client struct {
 	conn   net.Conn
 	reader *bufio.Reader
+	body   []byte // of the last Ask
 }
 
 // Dial connects.
@@ -37,6 +39,30 @@ func (c *Client) Close() { _ = c.conn.Close() }
 
 // Do sends a request and reads its answer to the end without keeping it.
 func (c *Client) Do(request []byte) (status int, size int64, err error) {
+	if status, size, err = c.send(request); err != nil {
+		return 0, 0, err
+	}
+	if _, err := io.CopyN(io.Discard, c.reader, size); err != nil {
+		return 0, 0, fmt.Errorf("read the answer: %w", err)
+	}
+	return status, size, nil
+}
+
+// Ask is Do for who needs the answer: its body, until the next request.
+func (c *Client) Ask(request []byte) (status int, body []byte, err error) {
+	status, size, err := c.send(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	c.body = slices.Grow(c.body[:0], int(size))[:size]
+	if _, err := io.ReadFull(c.reader, c.body); err != nil {
+		return 0, nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return status, c.body, nil
+}
+
+// send sends a request and reads its answer up to the body.
+func (c *Client) send(request []byte) (status int, size int64, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, 0, fmt.Errorf("send a request: %w", err)
 	}
@@ -66,9 +92,6 @@ func (c *Client) Do(request []byte) (status int, size int64, err error) {
 	}
 	if size < 0 {
 		return 0, 0, fmt.Errorf("an answer of status %d without a Content-Length", status)
-	}
-	if _, err := io.CopyN(io.Discard, c.reader, size); err != nil {
-		return 0, 0, fmt.Errorf("read the answer: %w", err)
 	}
 	return status, size, nil
 }
@@ -108,6 +131,27 @@ func Rate(ctx context.Context, workers int, d time.Duration, do Work) (float64, 
 	}
 	wg.Wait()
 	return float64(done.Load()) / time.Since(start).Seconds(), context.Cause(ctx)
+}
+
+// Each has so many workers do n pieces of work, each piece once, and returns how
+// many a second were done. The first error ends it.
+func Each(ctx context.Context, workers, n int, do func(ctx context.Context, worker, piece int) error) (float64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	start := time.Now()
+	for worker := range workers {
+		wg.Go(func() {
+			for piece := int(next.Add(1)) - 1; piece < n && ctx.Err() == nil; piece = int(next.Add(1)) - 1 {
+				if err := do(ctx, worker, piece); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(n) / time.Since(start).Seconds(), context.Cause(ctx)
 }
 
 // Crowd is connections to one server that are kept from round to round.
@@ -155,4 +199,10 @@ func Get(target, token string) []byte {
 func Post(target, token, body string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		target, token, len(body), body)
+}
+
+// Form is the text of a POST request with a form.
+func Form(target, body string) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
+		target, len(body), body)
 }

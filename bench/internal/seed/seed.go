@@ -51,14 +51,19 @@ func IsPostgres(url string) bool {
 
 var actor = audit.System("bench")
 
-// Partners makes partners with a plan each, and the operator token, in a
-// migrated database that has none of them.
-func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
+// Box seals as the servers on seeded databases do.
+func Box() (*secret.Box, error) {
 	raw := make([]byte, secret.KeySize)
 	if _, err := fmt.Sscanf(SecretKey, "%x", &raw); err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
-	box, err := secret.NewBox(raw)
+	return secret.NewBox(raw)
+}
+
+// Partners makes partners with a plan each, and the operator token, in a
+// migrated database that has none of them.
+func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
+	box, err := Box()
 	if err != nil {
 		return nil, err
 	}
