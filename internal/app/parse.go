@@ -81,8 +81,8 @@ func publicURL(c *Config, v string) error {
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return errors.New("must be an address that begins with https:// (or http://) and a host")
 	}
-	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return errors.New("must have no query, fragment or user name")
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+		return errors.New("must have no path, query, fragment or user name: pages are served from the root of a host")
 	}
 	c.PublicURL = strings.TrimRight(v, "/")
 	return nil

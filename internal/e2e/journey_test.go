@@ -45,7 +45,9 @@ func (b *buyer) visit(path string) {
 func (b *buyer) linkInMail() string {
 	b.t.Helper()
 	b.Open(b.card.MailURL)
+	b.Look("05-mails")
 	b.Press("main a[href*='/dev/mail/']")
+	b.Look("05-mail")
 	link := regexp.MustCompile(regexp.QuoteMeta(b.card.BaseURL) + `/sign-in/link\?token=[0-9a-f]+`).FindString(b.Text("main"))
 	if link == "" {
 		b.t.Fatalf("no link in the mail: %s", b.Text("main"))
@@ -220,6 +222,8 @@ func TestPagesOfTrouble(t *testing.T) {
 	b.Look("35-dead-link")
 	b.visit("/nowhere")
 	b.Look("36-nowhere")
+	b.visit("/reset")
+	b.Look("36-reset")
 
 	b.sold(card.Buyer.Email, "o-4")
 	b.sold(card.Buyer.Email, "o-5")
