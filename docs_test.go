@@ -71,7 +71,7 @@ func TestReadmeCommands(t *testing.T) {
 func TestDocumentsNameMakeTargetsThatExist(t *testing.T) {
 	makefile := read(t, "Makefile")
 	for name, text := range documents(t) {
-		for _, m := range regexp.MustCompile("(?m)(?:`|^ {4})make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^ {4})make ([a-z0-9-]+)").FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(makefile, "\n"+m[1]+":") {
 				t.Errorf("%s names make %s, which the Makefile has not got", name, m[1])
 			}
