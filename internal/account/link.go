@@ -38,9 +38,6 @@ const (
 // dead and not that it never was.
 const linkKept = 24 * time.Hour
 
-// batch bounds how many rows one transaction forgets.
-const batch = 1000
-
 // life is how long a link for the purpose works.
 func (p Purpose) life() time.Duration {
 	if p == ForSignUp {
@@ -233,27 +230,12 @@ func invalidLink() error {
 // Forget removes the links that have been dead for a day, and returns how many
 // there were.
 func (b *Book) Forget(ctx context.Context) (int64, error) {
-	return forget(ctx, b.DB, "links", `DELETE FROM login_links WHERE id IN (
-		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`, b.Now().Add(-linkKept))
-}
-
-// forget runs a statement that removes a batch of what ended before a time, until
-// there is no more.
-func forget(ctx context.Context, db *sqldb.DB, what, statement string, before time.Time) (n int64, err error) {
-	for {
-		var gone int64
-		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			gone, err = tx.Exec(ctx, statement, before, batch)
-			return err
-		})
-		if err != nil {
-			return n, fmt.Errorf("forget %s: %w", what, err)
-		}
-		n += gone
-		if gone < batch {
-			return n, nil
-		}
+	n, err := b.DB.Sweep(ctx, b.Now().Add(-linkKept), `DELETE FROM login_links WHERE id IN (
+		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
+	if err != nil {
+		return n, fmt.Errorf("forget links: %w", err)
 	}
+	return n, nil
 }
 
 // maxNext bounds the page that a link leads to, in bytes. It may be the request of

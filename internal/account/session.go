@@ -82,6 +82,10 @@ func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Backg
 
 // Forget removes the sessions that have ended, and returns how many there were.
 func (s *Sessions) Forget(ctx context.Context) (int64, error) {
-	return forget(ctx, s.DB, "sessions", `DELETE FROM sessions WHERE hash IN (
-		SELECT hash FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`, s.Now())
+	n, err := s.DB.Sweep(ctx, s.Now(), `DELETE FROM sessions WHERE hash IN (
+		SELECT hash FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
+	if err != nil {
+		return n, fmt.Errorf("forget sessions: %w", err)
+	}
+	return n, nil
 }

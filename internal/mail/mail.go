@@ -100,9 +100,6 @@ func Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, error) {
 // that comes again after that time is mailed again.
 const Kept = 90 * 24 * time.Hour
 
-// batch bounds how many mails one transaction forgets.
-const batch = 1000
-
 // Keeper removes mails whose time is over: they name people.
 type Keeper struct {
 	DB  *sqldb.DB
@@ -111,21 +108,11 @@ type Keeper struct {
 
 // Forget removes the mails that came to their end and are older than Kept, and
 // returns how many there were.
-func (k *Keeper) Forget(ctx context.Context) (n int64, err error) {
-	before := k.Now().Add(-Kept)
-	for {
-		var gone int64
-		err := k.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			gone, err = tx.Exec(ctx, `DELETE FROM mails WHERE id IN (
-				SELECT id FROM mails WHERE state <> 1 AND created_at < $1 ORDER BY id LIMIT $2)`, before, batch)
-			return err
-		})
-		if err != nil {
-			return n, fmt.Errorf("forget mails: %w", err)
-		}
-		n += gone
-		if gone < batch {
-			return n, nil
-		}
+func (k *Keeper) Forget(ctx context.Context) (int64, error) {
+	n, err := k.DB.Sweep(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
+		SELECT id FROM mails WHERE state <> 1 AND created_at < $1 ORDER BY id LIMIT $2)`)
+	if err != nil {
+		return n, fmt.Errorf("forget mails: %w", err)
 	}
+	return n, nil
 }

@@ -18,8 +18,8 @@ const forgetBatch = 1000
 // ForgetAnswers removes the answers kept for a repeated refresh whose time is
 // over. They hold tokens, sealed as they are, so this is done every minute.
 func (s *Server) ForgetAnswers(ctx context.Context) (int64, error) {
-	n, err := s.forget(ctx, `UPDATE oauth_tokens SET answer = '' WHERE hash IN (
-		SELECT hash FROM oauth_tokens WHERE answer <> '' AND used_at < $1 LIMIT $2)`, s.Now().Add(-repeatTime))
+	n, err := s.DB.Sweep(ctx, s.Now().Add(-repeatTime), `UPDATE oauth_tokens SET answer = '' WHERE hash IN (
+		SELECT hash FROM oauth_tokens WHERE answer <> '' AND used_at < $1 LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("forget kept answers: %w", err)
 	}
@@ -30,8 +30,8 @@ func (s *Server) ForgetAnswers(ctx context.Context) (int64, error) {
 // grants without tokens. It returns how many.
 func (s *Server) Forget(ctx context.Context) (int64, error) {
 	now := s.Now()
-	tokens, err := s.forget(ctx, `DELETE FROM oauth_tokens WHERE hash IN (
-		SELECT hash FROM oauth_tokens WHERE expires_at < $1 LIMIT $2)`, now)
+	tokens, err := s.DB.Sweep(ctx, now, `DELETE FROM oauth_tokens WHERE hash IN (
+		SELECT hash FROM oauth_tokens WHERE expires_at < $1 LIMIT $2)`)
 	if err != nil {
 		return tokens, fmt.Errorf("forget tokens: %w", err)
 	}
@@ -40,21 +40,6 @@ func (s *Server) Forget(ctx context.Context) (int64, error) {
 		return tokens + grants, fmt.Errorf("forget grants: %w", err)
 	}
 	return tokens + grants, nil
-}
-
-// forget runs a statement of one batch until there is nothing left before a time.
-func (s *Server) forget(ctx context.Context, sql string, before time.Time) (n int64, err error) {
-	for {
-		var gone int64
-		err := s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			gone, err = tx.Exec(ctx, sql, before, forgetBatch)
-			return err
-		})
-		n += gone
-		if err != nil || gone < forgetBatch {
-			return n, err
-		}
-	}
 }
 
 // forgetGrants removes grants without tokens. There may be many old ones that

@@ -90,10 +90,6 @@ func Keep(tx *sqldb.Tx, r Request, answer []byte, at time.Time) {
 		r.Scope, r.Key, r.Body, string(answer), at)
 }
 
-// batch bounds how many answers one transaction forgets, so that it never holds
-// up the writers beside it.
-const batch = 1000
-
 // Keeper removes answers whose time is over.
 type Keeper struct {
 	DB  *sqldb.DB
@@ -101,21 +97,11 @@ type Keeper struct {
 }
 
 // Forget removes the answers older than Kept and returns how many there were.
-func (k *Keeper) Forget(ctx context.Context) (n int64, err error) {
-	before := k.Now().Add(-Kept)
-	for {
-		var gone int64
-		err := k.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			gone, err = tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE (scope, key) IN (
-				SELECT scope, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2)`, before, batch)
-			return err
-		})
-		if err != nil {
-			return n, fmt.Errorf("forget kept answers: %w", err)
-		}
-		n += gone
-		if gone < batch {
-			return n, nil
-		}
+func (k *Keeper) Forget(ctx context.Context) (int64, error) {
+	n, err := k.DB.Sweep(ctx, k.Now().Add(-Kept), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
+		SELECT scope, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2)`)
+	if err != nil {
+		return n, fmt.Errorf("forget kept answers: %w", err)
 	}
+	return n, nil
 }
