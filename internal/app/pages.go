@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
@@ -44,8 +45,8 @@ func (a *App) shop() (*shop.Shop, error) {
 	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: Now}, strings.HasPrefix(a.url, "https://"))
 	sessions.Fail = pages.Fail
 	s := &shop.Shop{
-		Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles,
-		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Now: Now, TestMoney: a.cfg.TestMoney, Mailbox: a.cfg.Mailbox,
+		Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners,
+		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Now: Now, Patience: time.Second, TestMoney: a.cfg.TestMoney, Mailbox: a.cfg.Mailbox,
 	}
 	// The rate limit is about programs: without one, nobody may guess passwords all
 	// the same. Where the money is none, as in development, there is nothing to guess.

@@ -65,14 +65,16 @@ type tierView struct {
 	Current  bool   // the license has it
 	Checkout string // where it is paid for; "": see Test
 	Test     bool   // it can be bought with play money
+	Action   string // where the form that does so goes
+	Order    string // tells that form sent twice from two orders
 }
 
 // tiers are the plans as they can be bought. With a license, the checkout learns
 // which one the plan is for.
-func (s *Shop) tiers(plans []partner.Plan, l *license.License) []tierView {
-	list := make([]tierView, len(plans))
+func (s *Shop) tiers(plans []partner.Plan, l *license.License, action string) []tierView {
+	list, order := make([]tierView, len(plans)), secret.UUID()
 	for i, p := range plans {
-		list[i] = tierView{Plan: p, Checkout: p.CheckoutURL, Test: s.TestMoney && p.CheckoutURL == ""}
+		list[i] = tierView{Plan: p, Checkout: p.CheckoutURL, Test: s.TestMoney && p.CheckoutURL == "", Action: action, Order: order}
 		if l == nil {
 			continue
 		}
@@ -91,7 +93,6 @@ func (s *Shop) tiers(plans []partner.Plan, l *license.License) []tierView {
 type productView struct {
 	Partner partner.Partner
 	Tiers   []tierView
-	Order   string // tells a form sent twice from two orders
 }
 
 func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visit) error {
@@ -105,7 +106,7 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visit) error {
 	}
 	return s.show(w, r, v, "product", ui.View{
 		Title: p.Name, Wide: true,
-		Data: productView{Partner: p, Tiers: s.tiers(plans, nil), Order: secret.UUID()},
+		Data: productView{Partner: p, Tiers: s.tiers(plans, nil, "/products/"+strconv.FormatInt(p.ID, 10)+"/buy")},
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 func (b *browser) pressed(l license.License) {
 	b.Helper()
 	start := "https://tide.example/login"
-	if _, _, err := b.shop.Profiles.Connect(b.Context(), tester, b.partner.ID, profile.Connection{InitiateLoginURI: &start}); err != nil {
+	if _, _, err := b.shop.OAuth.Profiles.Connect(b.Context(), tester, b.partner.ID, profile.Connection{InitiateLoginURI: &start}); err != nil {
 		b.Fatal(err)
 	}
 	b.post(redeemPage(l)).arrives(start)
@@ -38,7 +38,7 @@ func TestButtonOfSomebodyElse(t *testing.T) {
 func TestButtonOfAnotherApplication(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	there := "https://other.example/in"
-	other, _, _, err := h.shop.Profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Other"}, profile.URLs{Redirect: there}, false, partner.Credentials{})
+	other, _, _, err := h.shop.OAuth.Profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Other"}, profile.URLs{Redirect: there}, false, partner.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}

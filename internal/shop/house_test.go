@@ -127,7 +127,7 @@ func furnish(t testing.TB, secure bool) *house {
 	h.shop = &shop.Shop{
 		Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: h.now}, secure),
 		Accounts: &account.Book{DB: h.db, Now: h.now},
-		Partners: partners, Profiles: profiles, Licenses: licenses, Webhooks: outbox,
+		Partners: partners, Licenses: licenses, Webhooks: outbox,
 		OAuth: &oauth.Server{
 			DB: h.db, Box: box, Now: h.now, Partners: partners, Profiles: profiles, Licenses: licenses,
 			Keys: &oauth.Keys{DB: h.db, Box: box, Now: h.now, Grace: 2 * time.Hour},

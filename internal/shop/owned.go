@@ -8,7 +8,6 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
-	"claviger/internal/secret"
 	"claviger/internal/ui"
 )
 
@@ -154,7 +153,6 @@ type plansView struct {
 	ownedView
 	Tiers    []tierView
 	Refunded bool
-	Order    string
 }
 
 func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visit) error {
@@ -171,7 +169,7 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return err
 	}
 	return s.show(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, Data: plansView{
-		ownedView: o, Tiers: s.tiers(plans, &o.License), Refunded: standing.Refunded, Order: secret.UUID(),
+		ownedView: o, Tiers: s.tiers(plans, &o.License, o.Change), Refunded: standing.Refunded,
 	}})
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -15,10 +14,6 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 )
-
-// patience is how long a buyer waits for the application to be told of the
-// license before going there.
-const patience = time.Second
 
 // redeemView is the page behind a redeem link: one sentence on where the license
 // stands, and the one next step.
@@ -154,14 +149,14 @@ func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error 
 }
 
 // connect accepts the request for a license and sends the buyer to the
-// application, once it has heard of the license or a second is over.
+// application, once it has heard of the license or Patience is over.
 func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
 	to, l, err := s.OAuth.Accept(r.Context(), v.actor(), req, oauth.Sign{UserID: v.user.ID, At: v.signed.At}, redemptionID)
 	if err != nil {
 		return err
 	}
 	if req.Profile.WebhookURL != "" {
-		s.Webhooks.AwaitAttempt(r.Context(), l.ID, patience)
+		s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.Patience)
 	}
 	w.Header().Set("Location", to)
 	return s.show(w, r, v, "connecting", ui.View{

@@ -204,7 +204,7 @@ func TestClaim(t *testing.T) {
 func TestNotConnected(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	none := ""
-	if _, _, err := h.shop.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Redirect: &none}, false); err != nil {
+	if _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Redirect: &none}, false); err != nil {
 		t.Fatal(err)
 	}
 	b.get(redeemPage(l)).want(http.StatusOK, "Tide Planner is not quite ready")
@@ -217,7 +217,7 @@ func TestInitiateLogin(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	l := h.sell("", 3) // unclaimed, so it is in no chooser
 	start := "https://tide.example/login"
-	if _, _, err := h.shop.Profiles.Connect(t.Context(), tester, h.partner.ID, profile.Connection{InitiateLoginURI: &start}); err != nil {
+	if _, _, err := h.shop.OAuth.Profiles.Connect(t.Context(), tester, h.partner.ID, profile.Connection{InitiateLoginURI: &start}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.get(redeemPage(l))

@@ -22,7 +22,6 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
-	"claviger/internal/profile"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
@@ -34,11 +33,14 @@ type Shop struct {
 	Sessions *ui.Sessions
 	Accounts *account.Book
 	Partners *partner.Registry
-	Profiles *profile.Book
 	Licenses *license.Registry
 	Webhooks *webhook.Outbox
 	OAuth    *oauth.Server
 	Now      func() time.Time
+
+	// Patience is how long a buyer waits, before going to the application, for it to
+	// be told of the license.
+	Patience time.Duration
 
 	TestMoney bool   // plans without a checkout may be bought with play money
 	Mailbox   string // the page where mails are shown and not sent, in development; "" when they are sent
@@ -48,7 +50,7 @@ type Shop struct {
 	Throttle *Throttle
 }
 
-//go:embed templates
+//go:embed all:templates
 var files embed.FS
 
 // NewPages reads the door's templates, for a marketplace of that name at that
@@ -165,7 +167,7 @@ func seeOther(w http.ResponseWriter, r *http.Request, to string) {
 
 // show renders a page of the door.
 func (s *Shop) show(w http.ResponseWriter, r *http.Request, v *visit, name string, view ui.View) error {
-	if view.Notice == "" {
+	if view.Notice == "" && view.Status != http.StatusSeeOther { // which nobody reads
 		view.Notice = s.Sessions.TakeFlash(r.Context())
 	}
 	if v.in() {
