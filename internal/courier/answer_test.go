@@ -160,7 +160,7 @@ func TestClean(t *testing.T) {
 }
 
 func TestHeaderText(t *testing.T) {
-	h := http.Header{"webhook-id": {"evt_1"}, "X-A": {"1", "2"}, "User-Agent": {"me"}, "Idempotency-Key": nil, "Content-Type": {"text/plain"}}
+	h := http.Header{"webhook-id": {"evt_1"}, "X-A": {"1", "2"}, "User-Agent": {"me"}, "Content-Type": {"text/plain"}}
 	for want, first := range map[string][]string{
 		"User-Agent: me\nContent-Type: text/plain\nX-A: 1\nX-A: 2\nwebhook-id: evt_1": nil,
 		"webhook-id: evt_1\nX-A: 1\nX-A: 2\nUser-Agent: me\nContent-Type: text/plain": {"webhook-id", "X-A", "X-None"},

@@ -60,8 +60,8 @@ type Options struct {
 // private addresses when it dials, after the host name was resolved: what the
 // name led to before does not matter.
 type Client struct {
-	transport *http.Transport
-	options   Options
+	options Options
+	lines   lines
 }
 
 // New makes a client. It keeps connections open for use again; Close ends them.
@@ -76,22 +76,10 @@ func New(o Options) *Client {
 	if o.Dial == nil {
 		o.Dial = dialer.DialContext
 	}
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &Client{
-		options: o,
-		transport: &http.Transport{
-			DialContext:            o.Dial,
-			Protocols:              &protocols,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
-			TLSHandshakeTimeout:    ConnectTimeout,
-			MaxResponseHeaderBytes: maxHeader,
-			MaxIdleConns:           maxIdle,
-			MaxIdleConnsPerHost:    o.IdlePerHost,
-			IdleConnTimeout:        idleTimeout,
-			DisableCompression:     true, // what is read is bounded as it was sent
-		},
-	}
+	return &Client{options: o, lines: lines{
+		dial: o.Dial, perHost: o.IdlePerHost, idle: map[string][]*line{},
+		tls: &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
+	}}
 }
 
 // AllowsPrivate reports whether http and private addresses may be called. A
@@ -102,7 +90,7 @@ func (c *Client) AllowsPrivate() bool { return c != nil && c.options.AllowPrivat
 func (c *Client) UserAgent() string { return c.options.UserAgent }
 
 // Close ends the connections that are kept open.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() { c.lines.drop(time.Now()) }
 
 // Request is what is sent. Header holds what to send beside the usual; it is not
 // changed.
@@ -111,6 +99,10 @@ type Request struct {
 	URL    string
 	Header http.Header
 	Body   []byte
+
+	// Repeatable is what may arrive twice: where a kept connection breaks before
+	// anything of the answer came, it is sent again over a new one.
+	Repeatable bool
 }
 
 // Answer is what came back: the status, the headers, the beginning of the body,
@@ -126,31 +118,48 @@ type Answer struct {
 // that there was no whole HTTP answer, also when a status came before the
 // connection broke; Explain puts it into words.
 func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, Timeout, errSlow)
-	defer cancel()
-	req, err := c.request(ctx, r)
+	req, err := c.request(r)
 	if err != nil {
 		return Answer{}, err
 	}
 	start := time.Now()
-	// The transport and not an http.Client: that would act on redirects.
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		return Answer{Took: time.Since(start)}, because(ctx, "send the request", err)
+	a, err := c.exchange(ctx, req, r, start.Add(Timeout))
+	a.Took = time.Since(start)
+	switch {
+	case err == nil:
+		return a, nil
+	case ctx.Err() != nil:
+		return a, fmt.Errorf("send the request: %w: %w", context.Cause(ctx), err)
+	case a.Took >= Timeout:
+		return a, fmt.Errorf("send the request: %w: %w", errSlow, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // the answer has been read
-	body, err := read(resp)
-	a := Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, Took: time.Since(start)}
-	if err != nil {
-		return a, because(ctx, "read the answer", err)
+	return a, fmt.Errorf("send the request: %w", err)
+}
+
+// exchange sends the request over a kept connection or a new one. A kept one may
+// be closed by the server at the very moment; what may be sent again is then.
+func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, until time.Time) (Answer, error) {
+	for anew := false; ; anew = true {
+		l, err := c.lines.take(ctx, req.URL, anew)
+		if err != nil {
+			return Answer{}, err
+		}
+		a, reusable, err := l.exchange(ctx, req, until)
+		if reusable {
+			c.lines.keep(l)
+			return a, nil
+		}
+		_ = l.Close() // its answer has been read, or never will be
+		if err == nil || !r.Repeatable || !l.broken(err) || ctx.Err() != nil {
+			return a, err
+		}
+		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 	}
-	drain(resp, len(body))
-	return a, nil
 }
 
 // request makes the request for net/http, unless its URL may not be called.
-func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+func (c *Client) request(r Request) (*http.Request, error) {
+	req, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body)) //nolint:noctx // the line minds it
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("make the request: %w", err)
@@ -171,7 +180,7 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 // Text shows a request as Send sends it: request line, headers and body, but with
 // plain line ends.
 func (c *Client) Text(r Request) string {
-	req, err := c.request(context.Background(), r)
+	req, err := c.request(r)
 	if err != nil {
 		return ""
 	}
@@ -186,35 +195,30 @@ func (c *Client) Text(r Request) string {
 // rooms is where bodies are read into before it is known how long they are.
 var rooms = sync.Pool{New: func() any { return new([MaxBody]byte) }}
 
-// read reads the beginning of an answer's body.
-func read(resp *http.Response) (string, error) {
+// read reads the beginning of an answer's body, and reports whether that was all.
+func read(resp *http.Response) (body string, whole bool, err error) {
 	room := rooms.Get().(*[MaxBody]byte)
 	defer rooms.Put(room)
 	for n := 0; ; {
 		m, err := resp.Body.Read(room[n:])
 		n += m
 		switch {
-		case errors.Is(err, io.EOF), err == nil && n == MaxBody:
-			return string(room[:n]), nil
-		case err != nil:
-			return string(room[:n]), err
+		case errors.Is(err, io.EOF):
+			return string(room[:n]), true, nil
+		case err != nil || n == MaxBody:
+			return string(room[:n]), false, err
 		}
 	}
 }
 
 // drain reads what little is left of a body that was longer than we wanted, since
-// a connection can only be used again once its answer was read. One that is much
-// longer, or does not say how long it is, is not worth it.
-func drain(resp *http.Response, n int) {
-	if n == MaxBody && resp.ContentLength <= maxDrain {
-		_, _ = io.CopyN(io.Discard, resp.Body, resp.ContentLength-int64(n)) // else it is closed
+// a connection can only be used again once its answer was read, and reports
+// whether it did. One that is much longer, or does not say how long it is, is not
+// worth it.
+func drain(resp *http.Response, n int) bool {
+	if resp.ContentLength < 0 || resp.ContentLength > maxDrain {
+		return false
 	}
-}
-
-// because wraps an error with the cause of the context's end, if it has ended.
-func because(ctx context.Context, doing string, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("%s: %w: %w", doing, cause, err)
-	}
-	return fmt.Errorf("%s: %w", doing, err)
+	_, err := io.CopyN(io.Discard, resp.Body, resp.ContentLength-int64(n))
+	return err == nil
 }

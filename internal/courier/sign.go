@@ -139,10 +139,6 @@ var pens = sync.Pool{New: func() any { return &pen{b: make([]byte, 0, 512)} }}
 // written as the documentation has them, since some partners' platforms hand them
 // on as they came; http.Header's Get does not find names that are not in its own
 // spelling, so read what a server received and not this.
-//
-// It also marks the request as one that may be repeated, which is not sent: when
-// a kept connection turns out to be closed, the transport takes another. The
-// message id makes a repetition harmless.
 func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secrets, body []byte) http.Header {
 	keys := secrets.keys
 	if keys == nil {
@@ -177,14 +173,13 @@ func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secret
 		text[ends[2] : ends[3]-1], text[ends[3] : ends[4]-1], text[ends[4]:ends[5]],
 		text[ends[5]:ends[6]], text[ends[6]:ends[7]], text[ends[7]:], contentType, s.UserAgent,
 	}
-	h := make(http.Header, 9)
+	h := make(http.Header, 8)
 	h[HeaderID], h[HeaderTimestamp], h[HeaderSignature] = values[0:1:1], values[1:2:2], values[2:3:3]
 	h[text[:ends[0]]], h[text[ends[0]:ends[1]]], h[text[ends[1]:ends[2]]] = values[3:4:4], values[4:5:5], values[5:6:6]
 	h["Content-Type"] = values[6:7:7]
 	if s.UserAgent != "" {
 		h["User-Agent"] = values[7:8:8]
 	}
-	h["Idempotency-Key"] = nil
 	return h
 }
 

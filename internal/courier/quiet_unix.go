@@ -1,0 +1,31 @@
+//go:build unix
+
+package courier
+
+import (
+	"errors"
+	"net"
+	"syscall"
+)
+
+// quiet reports whether an idle connection is open and the server has said
+// nothing on it. Else it was closed, or is about to be: some servers send 408
+// first, which must not be taken for the answer to the next request.
+func quiet(conn net.Conn) bool {
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	silent := false
+	err = raw.Read(func(fd uintptr) bool {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
+		silent = errors.Is(err, syscall.EAGAIN)
+		return true
+	})
+	return err == nil && silent
+}
