@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -45,7 +46,7 @@ func newVisitor(t testing.TB, base string, who emulator.PersonCard) *visitor {
 type sheet struct {
 	status int
 	at     *url.URL
-	to     string // where a redirect leads; "": it is none
+	to     string // where a redirect leads, or a page by itself; "": nowhere
 	body   string
 	form   *form // the first form of its main part; nil: none
 }
@@ -92,7 +93,7 @@ func (v *visitor) send(method, address string, fields url.Values) sheet {
 		v.Fatal(err)
 	}
 	s := sheet{status: resp.StatusCode, at: r.URL, body: string(body)}
-	if location := resp.Header.Get("Location"); location != "" {
+	if location := cmp.Or(resp.Header.Get("Location"), v.refreshOf(s.body)); location != "" {
 		to, err := r.URL.Parse(location)
 		if err != nil {
 			v.Fatal(err)
@@ -101,6 +102,22 @@ func (v *visitor) send(method, address string, fields url.Values) sheet {
 	}
 	s.form = v.formOf(s.body)
 	return s
+}
+
+// refreshOf is where a page sends the browser by itself; "" is nowhere.
+func (v *visitor) refreshOf(text string) string {
+	v.Helper()
+	doc, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		v.Fatal(err)
+	}
+	for n := range doc.Descendants() {
+		if n.Data == "meta" && attribute(n, "http-equiv") == "refresh" {
+			_, to, _ := strings.Cut(attribute(n, "content"), "url=")
+			return to
+		}
+	}
+	return ""
 }
 
 // formOf reads the first form of a page's main part.

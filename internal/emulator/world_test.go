@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -85,8 +87,15 @@ func (w *world) send(t *testing.T, method, to, contentType, body string, header 
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
+	if m := refresh.FindSubmatch(text); m != nil {
+		return w.open(t, html.UnescapeString(string(m[1])))
+	}
 	return answer{resp.StatusCode, resp.Request.URL, string(text)}
 }
+
+// refresh is in a page from which a browser goes on by itself, as that of a buyer
+// whose application is slow to hear of the license.
+var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0; url=([^"]+)">`)
 
 func (w *world) open(t *testing.T, to string) answer {
 	t.Helper()

@@ -11,7 +11,6 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/secret"
-	"claviger/internal/ui"
 	"claviger/internal/wire"
 )
 
@@ -215,10 +214,6 @@ func (s *Shop) deny(w http.ResponseWriter, r *http.Request, req oauth.Request, e
 	if !ok {
 		return err
 	}
-	to := req.Refused(s.OAuth.Issuer, *d)
-	w.Header().Set("Location", to)
-	return s.show(w, r, &visit{}, "connecting", ui.View{
-		Title: "Back to " + req.Partner.Name, Status: http.StatusSeeOther, FormTo: ends(req),
-		Data: connectingView{Partner: req.Partner, To: to},
-	})
+	seeOther(w, r, req.Refused(s.OAuth.Issuer, *d))
+	return nil
 }

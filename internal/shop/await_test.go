@@ -1,50 +1,232 @@
 package shop_test
 
 import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/net/html/atom"
+
+	"claviger/internal/event"
+	"claviger/internal/license"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
-// TestBuyerArrivesAfterTheNews: the buyer is sent to the application once it has
-// been told of the license, and not before. The test plays what delivers.
-func TestBuyerArrivesAfterTheNews(t *testing.T) {
+// annAndSlowApplication is Ann with a license whose application takes webhooks.
+// Nothing delivers them: the test plays what does.
+func annAndSlowApplication(t *testing.T, glance, patience time.Duration) (*house, *browser, license.License) {
+	t.Helper()
 	h, b, l := annAndLicense(t)
-	h.shop.Patience = time.Hour
+	h.shop.Glance, h.shop.Patience = glance, patience
 	hook := "https://tide.example/hook"
-	if _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Webhook: &hook}, false); err != nil {
+	h.redirect = "https://tide.example/in?a=1&b=%C3%BC&copy=2;c=(d)'" // and whatever else a partner may save
+	if _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Webhook: &hook, Redirect: &h.redirect}, false); err != nil {
 		t.Fatal(err)
 	}
-	page := b.get(consentPage(l))
-	sent := make(chan *sheet, 1)
-	go func() { sent <- b.press(page, "Allow and continue") }()
+	return h, b, l
+}
 
-	waiting := func() int64 {
-		n, err := sqldb.One(t.Context(), h.db, sqldb.Value[int64],
-			`SELECT count(*) FROM deliveries WHERE license_id = $1 AND state = 1 AND kind = 2`, l.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	for waiting() == 0 {
-	}
-	for range 500 { // far longer than the answer takes when nobody waits
-		waiting()
-		select {
-		case <-sent:
-			t.Fatal("the buyer was sent on before the application was told")
-		default:
-		}
-	}
-	err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+// told has the first attempt of each webhook made.
+func (h *house) told(l license.License) {
+	h.Helper()
+	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
 		tx.Queue(`UPDATE deliveries SET attempts = 1 WHERE license_id = $1`, l.ID)
 		return nil
 	})
 	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// stays fails the test when something comes though the application was not told.
+func stays[T any](h *house, l license.License, came <-chan T) {
+	h.Helper()
+	untold := func() int64 {
+		n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64],
+			`SELECT count(*) FROM deliveries WHERE license_id = $1 AND state = 1 AND kind = 2`, l.ID)
+		if err != nil {
+			h.Fatal(err)
+		}
+		return n
+	}
+	for untold() == 0 {
+	}
+	for range 500 { // far longer than the answer takes when nobody waits
+		untold()
+		select {
+		case <-came:
+			h.Fatal("the buyer was sent on before the application was told")
+		default:
+		}
+	}
+}
+
+// allow consents on the page of a license and returns the answer to be read.
+func (b *browser) allow(ctx context.Context, l license.License) *http.Response {
+	b.Helper()
+	return b.send(ctx, http.MethodPost, consentPage(l), url.Values{"decision": {"allow"}}, "same-origin")
+}
+
+// begins reads an answer up to the end of what is to be seen of a page.
+func (b *browser) begins(answer *http.Response) string {
+	b.Helper()
+	var text strings.Builder
+	for part := make([]byte, 4096); !strings.Contains(text.String(), "</footer>"); {
+		n, err := answer.Body.Read(part)
+		text.Write(part[:n])
+		if err != nil {
+			b.Fatalf("%d with %q ended by %v", answer.StatusCode, text.String(), err)
+		}
+	}
+	return text.String()
+}
+
+// goesOn is where the page sends the browser by itself; "" is nowhere.
+func (s *sheet) goesOn() string {
+	s.Helper()
+	for _, n := range s.all(atom.Meta) {
+		if attr(n, "http-equiv") == "refresh" {
+			to, _ := strings.CutPrefix(attr(n, "content"), "0; url=")
+			return to
+		}
+	}
+	return ""
+}
+
+// connects checks that the page says where the buyer is going and what for, and
+// that the browser goes there by itself with a code, as by the link.
+func (s *sheet) connects(h *house) {
+	s.Helper()
+	s.want(http.StatusOK, "Connecting you to Tide Planner…")
+	code, ok := strings.CutPrefix(s.goesOn(), h.redirect+"&code=")
+	if !ok || len(code) != 64 {
+		s.Fatalf("the browser is sent on to %q, want %q with a code", s.goesOn(), h.redirect)
+	}
+	h.secret(code)
+	if !strings.Contains(s.text(), "We are telling Tide Planner about your license. This takes a second at most.") {
+		s.Errorf("the page says %s", s.text())
+	}
+	for _, link := range s.all(atom.A) {
+		if words(link) != "Continue to Tide Planner" {
+			continue
+		}
+		// html/template writes some characters of a link in another way.
+		if there, err := url.PathUnescape(attr(link, "href")); err != nil || there != strings.Replace(s.goesOn(), "%C3%BC", "ü", 1) {
+			s.Errorf("the link leads to %q, %v", there, err)
+		}
+		return
+	}
+	s.Error("the page has no link to go on by hand")
+}
+
+// TestBuyerArrivesAfterTheNews: the buyer is sent to the application once it has
+// been told of the license, and not before. When that is soon, no page is shown.
+func TestBuyerArrivesAfterTheNews(t *testing.T) {
+	h, b, l := annAndSlowApplication(t, time.Hour, 2*time.Hour)
+	page := b.get(consentPage(l))
+	sent := make(chan *sheet, 1)
+	go func() { sent <- b.press(page, "Allow and continue") }()
+	stays(h, l, sent)
+	h.told(l)
+	s := <-sent
+	if to := s.Header.Get("Location"); s.Status != http.StatusSeeOther || !strings.HasPrefix(to, h.redirect+"&code=") {
+		t.Errorf("got %d to %q", s.Status, to)
+	}
+}
+
+// TestConnectingPage: who has to wait sees for what, and goes on when the
+// application has been told.
+func TestConnectingPage(t *testing.T) {
+	h, b, l := annAndSlowApplication(t, 0, time.Hour)
+	answer := b.allow(t.Context(), l)
+	defer func() { _ = answer.Body.Close() }()
+	before := b.begins(answer)
+	rest := make(chan string, 1)
+	go func() {
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		rest <- string(text)
+	}()
+	stays(h, l, rest)
+	h.told(l)
+	after := <-rest
+	if after == "" || b.sheet(answer, before).goesOn() != "" {
+		t.Errorf("the page came as %q and %q", before, after)
+	}
+	b.sheet(answer, before+after).connects(h)
+	if now := h.license(l); now.Status != event.Active {
+		t.Errorf("the license is %s", now.Status)
+	}
+}
+
+// TestConnectingInVain: an application that cannot be told costs the buyer
+// Patience, and no more.
+func TestConnectingInVain(t *testing.T) {
+	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // before the request's own time is up
+	defer stop()
+	answer := b.allow(ctx, l)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	(<-sent).arrives(h.redirect)
+	b.sheet(answer, string(text)).connects(h)
+	// Somebody who consented before comes by the same way.
+	b.press(b.get(redeemPage(l)), "Open Tide Planner").connects(h)
+}
+
+// TestConnectingLeavesTheNotice: what a page was to say is not said on one that
+// nobody has the time to read.
+func TestConnectingLeavesTheNotice(t *testing.T) {
+	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
+	b.post(consentPage(l), "decision", "cancel").leads("/licenses")
+	b.post(consentPage(l), "decision", "allow").connects(h)
+	if text := b.get("/licenses").text(); !strings.Contains(text, "Nothing was connected") {
+		t.Errorf("the notice is lost: %s", text)
+	}
+}
+
+// TestNothingIsShown to programs that asked for a mere redirect, or where the
+// answer is no.
+func TestNothingIsShown(t *testing.T) {
+	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
+	b.post(consentPage(l), "decision", "allow").connects(h)
+	for name, s := range map[string]*sheet{
+		"code":          b.get(authorize(h.request("prompt", "none"))),
+		"access_denied": b.press(b.get(authorize(h.request("prompt", "consent"))), "Cancel"),
+	} {
+		to := s.Header.Get("Location")
+		if s.Status != http.StatusSeeOther || !strings.HasPrefix(to, h.redirect+"&") || !strings.Contains(to, name) {
+			t.Errorf("%s: got %d to %q", name, s.Status, to)
+		}
+	}
+}
+
+// TestBuyerLeaves while the page is shown: the request ends, and its line says so.
+func TestBuyerLeaves(t *testing.T) {
+	h, b, l := annAndSlowApplication(t, 0, time.Hour)
+	ctx, leave := context.WithCancel(t.Context())
+	answer := b.allow(ctx, l)
+	b.begins(answer)
+	leave()
+	_ = answer.Body.Close()
+	line := ""
+	for line == "" {
+		for text := range strings.Lines(h.log.String()) {
+			if strings.Contains(text, `"method":"POST","route":"/licensing/{id}/consent"`) {
+				line = text
+			}
+		}
+	}
+	if !strings.Contains(line, `"client_gone":true`) || !strings.Contains(line, `"status":200`) || !strings.Contains(line, `"level":"INFO"`) {
+		t.Errorf("the line of the request is %s", line)
+	}
 }

@@ -1,6 +1,7 @@
 package shop_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -54,6 +55,26 @@ func fields(pairs []string) url.Values {
 // every answer must be.
 func (b *browser) do(method, path string, form url.Values, site string) *sheet {
 	b.Helper()
+	answer := b.send(b.Context(), method, path, form, site)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return b.sheet(answer, string(text))
+}
+
+// sheet is an answer that was read whole.
+func (b *browser) sheet(answer *http.Response, text string) *sheet {
+	b.Helper()
+	s := &sheet{TB: b.TB, Status: answer.StatusCode, Header: answer.Header, Body: text}
+	s.inspect(answer.Request.Method + " " + answer.Request.URL.Path)
+	return s
+}
+
+// send sends one request and returns the answer to be read.
+func (b *browser) send(ctx context.Context, method, path string, form url.Values, site string) *http.Response {
+	b.Helper()
 	var body io.Reader
 	if form != nil {
 		body = strings.NewReader(form.Encode())
@@ -61,7 +82,7 @@ func (b *browser) do(method, path string, form url.Values, site string) *sheet {
 			b.secret(form.Get(name))
 		}
 	}
-	r, err := http.NewRequestWithContext(b.Context(), method, b.url+path, body)
+	r, err := http.NewRequestWithContext(ctx, method, b.url+path, body)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -74,17 +95,10 @@ func (b *browser) do(method, path string, form url.Values, site string) *sheet {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
 	for _, c := range answer.Cookies() {
 		b.secret(c.Value)
 	}
-	s := &sheet{TB: b.TB, Status: answer.StatusCode, Header: answer.Header, Body: string(text)}
-	s.inspect(method + " " + path)
-	return s
+	return answer
 }
 
 // inspect checks what goes for every answer, and what goes for every page.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -149,27 +150,26 @@ func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error 
 }
 
 // connect accepts the request for a license and sends the buyer to the
-// application, once it has heard of the license or Patience is over.
+// application, once it has heard of the license or Patience is over. Who has to
+// wait for that longer than Glance is shown a page meanwhile.
 func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
 	to, l, err := s.OAuth.Accept(r.Context(), v.actor(), req, oauth.Sign{UserID: v.user.ID, At: v.signed.At}, redemptionID)
 	if err != nil {
 		return err
 	}
-	if req.Profile.WebhookURL != "" {
-		s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.Patience)
+	glance := s.Glance
+	if slices.Contains(req.Prompt, "none") {
+		glance = s.Patience // nothing may be shown
 	}
-	w.Header().Set("Location", to)
+	told := req.Profile.WebhookURL == "" || s.Webhooks.AwaitAttempt(r.Context(), l.ID, glance)
+	if told || glance >= s.Patience {
+		seeOther(w, r, to)
+		return nil
+	}
 	return s.show(w, r, v, "connecting", ui.View{
-		Title: "Connecting", Status: http.StatusSeeOther, FormTo: ends(req),
-		Data: connectingView{Partner: req.Partner, To: to},
+		Title: "Connecting you to " + req.Partner.Name, Data: req.Partner,
+		Onward: &ui.Onward{To: to, Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.Patience-glance) }},
 	})
-}
-
-// connectingView is what stands in the answer that sends the buyer on, for
-// whatever does not follow it.
-type connectingView struct {
-	Partner partner.Partner
-	To      string
 }
 
 // consentView is what an application asks for.

@@ -39,8 +39,9 @@ type Shop struct {
 	Now      func() time.Time
 
 	// Patience is how long a buyer waits, before going to the application, for it to
-	// be told of the license.
-	Patience time.Duration
+	// be told of the license. For the first of it, Glance, nothing is shown: a page
+	// that flashes is worse than none.
+	Glance, Patience time.Duration
 
 	TestMoney bool   // plans without a checkout may be bought with play money
 	Mailbox   string // the page where mails are shown and not sent, in development; "" when they are sent
@@ -167,7 +168,7 @@ func seeOther(w http.ResponseWriter, r *http.Request, to string) {
 
 // show renders a page of the door.
 func (s *Shop) show(w http.ResponseWriter, r *http.Request, v *visit, name string, view ui.View) error {
-	if view.Notice == "" && view.Status != http.StatusSeeOther { // which nobody reads
+	if view.Notice == "" && view.Onward == nil { // which nobody has the time to read
 		view.Notice = s.Sessions.TakeFlash(r.Context())
 	}
 	if v.in() {

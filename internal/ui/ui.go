@@ -18,6 +18,9 @@
 //
 //	return pages.Render(w, r, "sign-in", ui.View{Title: "Sign in", Data: data})
 //
+// A page can also be shown while something is waited for, and lead on by itself:
+// see Onward.
+//
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
 // receipt. The functions beside them: money, time, day, label, asset, and button,
 // empty and key, which make what the part of the same name takes.
@@ -55,6 +58,7 @@ type View struct {
 	Status  int      // 0 is 200
 	NoIndex bool     // search engines should leave the page alone
 	Wide    bool     // for lists and tables: the page takes more than a column of text
+	Onward  *Onward  // where the browser goes on to by itself; nil: nowhere
 	Data    any      // the page's own
 }
 
@@ -186,8 +190,11 @@ func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	p.guard(w.Header(), policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	if v.Onward != nil {
+		w.Header().Set("X-Accel-Buffering", "no") // a proxy such as nginx would keep it until it is whole
+	}
 	w.WriteHeader(max(v.Status, http.StatusOK))
-	if _, err := w.Write(b.Bytes()); err != nil {
+	if err := v.Onward.send(w, r, b.Bytes()); err != nil {
 		wire.NoteOf(r.Context()).Gone = true // its reader has left
 		return fmt.Errorf("send page %s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -23,25 +24,27 @@ func TestAwaitAttempt(t *testing.T) {
 	r.license(1, 10)
 	out, stop := r.running(settings{schedule: webhook.Schedule{time.Hour}})
 	defer stop()
-	out.AwaitAttempt(t.Context(), 10, time.Hour) // there is no event yet
+	if !out.AwaitAttempt(t.Context(), 10, time.Hour) {
+		t.Error("there is no event yet, so there is nothing to wait for")
+	}
 
 	r.event(out, 10)
 	<-asked
-	waited := make(chan struct{})
-	go func() {
-		out.AwaitAttempt(t.Context(), 10, time.Hour)
-		close(waited)
-	}()
+	waited := make(chan bool)
+	go func() { waited <- out.AwaitAttempt(t.Context(), 10, time.Hour) }()
 	select {
 	case <-waited:
 		t.Error("the wait was over before the attempt was")
 	default:
 	}
 	close(answer)
-	<-waited
+	if !<-waited {
+		t.Error("an attempt that failed does not count as made")
+	}
 }
 
-// TestAwaitAttemptInVain: it does not wait longer than it is told to.
+// TestAwaitAttemptInVain: it does not wait longer than it is told to, nor for
+// somebody who has left, and says that it was in vain.
 func TestAwaitAttemptInVain(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("sockets do not work under a fake clock")
@@ -52,9 +55,16 @@ func TestAwaitAttemptInVain(t *testing.T) {
 		r.license(1, 10)
 		r.event(r.out, 10)
 		begun := time.Now()
-		r.out.AwaitAttempt(t.Context(), 10, time.Second)
+		if r.out.AwaitAttempt(t.Context(), 10, time.Second) {
+			t.Error("an attempt that nobody made counts as made")
+		}
 		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
 			t.Errorf("it waited %v", took)
+		}
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		if r.out.AwaitAttempt(left, 10, time.Hour) {
+			t.Error("that somebody left counts as an attempt")
 		}
 	})
 }

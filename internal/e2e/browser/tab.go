@@ -146,6 +146,13 @@ func (tab *Tab) Click(css string) {
 	run(tab, "click "+css, chromedp.Click(chromedp.CSS(css)))
 }
 
+// Await waits until there is to be seen what the CSS selector finds, on this page
+// or on one that the browser goes on to by itself.
+func (tab *Tab) Await(css string) {
+	tab.t.Helper()
+	run(tab, "await "+css, chromedp.WaitVisible(chromedp.CSS(css)))
+}
+
 // Type writes into the input that the CSS selector finds first.
 func (tab *Tab) Type(css, text string) {
 	tab.t.Helper()

@@ -1,0 +1,41 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+)
+
+// Onward makes a page that is looked at while something is waited for, and from
+// which the browser then goes on by itself. The page is sent but for its end;
+// Wait is called; the end says where to go. Browsers show what they have of a
+// page and obey its refresh when they read it, so this needs no script, and no
+// second request.
+type Onward struct {
+	To   string // an http or https URL; html/template lets no other through
+	Wait func() // ends with the request's context at the latest
+}
+
+// refresh is where the end of such a page begins. Nothing that is shown can look
+// like it: what templates insert has its "<" escaped.
+const refresh = `<meta http-equiv="refresh"`
+
+// send writes a page, all at once when it leads nowhere.
+func (o *Onward) send(w http.ResponseWriter, r *http.Request, page []byte) error {
+	if o != nil {
+		end := bytes.LastIndex(page, []byte(refresh))
+		if _, err := w.Write(page[:end]); err != nil {
+			return err
+		}
+		// Where nothing can be flushed, the page comes whole after the wait.
+		_ = http.NewResponseController(w).Flush()
+		o.Wait()
+		if err := r.Context().Err(); errors.Is(err, context.Canceled) {
+			return err // whoever waited has left
+		}
+		page = page[end:]
+	}
+	_, err := w.Write(page)
+	return err
+}
