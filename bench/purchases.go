@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"claviger/bench/internal/afar"
 	"claviger/bench/internal/figure"
 	"claviger/bench/internal/load"
 	"claviger/bench/internal/meter"
@@ -40,14 +41,24 @@ type scene struct {
 	one   bool
 	buyer bool
 	http  bool // also through the operator's door
+	afar  bool // the disk takes its time, or the server is behind a network
 }
 
 var scenes = []scene{
-	{"16 partners", false, false, true},
-	{"16 partners, a new buyer each", false, true, false},
-	{"1 partner", true, false, false},
-	{"1 partner, a new buyer each", true, true, true},
+	{name: "16 partners", http: true},
+	{name: "16 partners, a new buyer each", buyer: true},
+	{name: "1 partner", one: true},
+	{name: "1 partner, a new buyer each", one: true, buyer: true, http: true},
+	{name: "16 partners", afar: true},
+	{name: "1 partner", one: true, afar: true},
 }
+
+// What a commit or a round trip costs more afar: a common SSD takes that long to
+// sync, and a database in the same data centre to answer.
+const (
+	diskTakes = 500 * time.Microsecond
+	wayTakes  = 250 * time.Microsecond // in one direction
+)
 
 // purchases holds the grouping writer against single commits (SQLite), and acts
 // sent in few round trips against single statements (PostgreSQL).
@@ -146,11 +157,42 @@ func (s *shop) order(sc scene, client int) (license.Purchase, int64) {
 	return p, n
 }
 
+// writerFS is SQLite's file system of sqldb's writer.
+const writerFS = "claviger"
+
+// reach is where a scene finds a database; nearer ends what makes it far away.
+func (sc scene) reach(store seed.Store, url string) (at string, nearer func(), err error) {
+	switch {
+	case !sc.afar:
+		return url, func() {}, nil
+	case store.Server == "":
+		return url, func() { _ = afar.Disk(writerFS, 0) }, afar.Disk(writerFS, diskTakes)
+	}
+	at, way, err := afar.Server(url, wayTakes)
+	return at, func() { _ = way.Close() }, err
+}
+
+// title is the scene in words.
+func (sc scene) title(store seed.Store) string {
+	switch {
+	case !sc.afar:
+		return sc.name
+	case store.Server == "":
+		return fmt.Sprintf("%s, a sync takes %v more", sc.name, diskTakes)
+	}
+	return fmt.Sprintf("%s, a round trip takes %v more", sc.name, 2*wayTakes)
+}
+
 // sellInRooms sells in this process.
 func (b *bench) sellInRooms(ctx context.Context, store seed.Store, sc scene, goal figure.Goal, shops ...*shop) error {
 	var sides []func() (float64, error)
 	for _, s := range shops {
-		db, err := sqldb.Open(ctx, s.url, s.options)
+		at, nearer, err := sc.reach(store, s.url)
+		if err != nil {
+			return err
+		}
+		defer nearer()
+		db, err := sqldb.Open(ctx, at, s.options)
 		if err != nil {
 			return err
 		}
@@ -163,7 +205,7 @@ func (b *bench) sellInRooms(ctx context.Context, store seed.Store, sc scene, goa
 		}
 		sides = append(sides, func() (float64, error) { return load.Rate(ctx, clients, b.length/2, sell) })
 	}
-	return b.sell("purchases: "+sc.name+" (room)", store, goal, sides[0], sides[1])
+	return b.sell("purchases: "+sc.title(store)+" (room)", store, goal, sides[0], sides[1])
 }
 
 // sellByHTTP sells through the operator's door of a server process.
