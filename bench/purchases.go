@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"claviger/bench/internal/afar"
 	"claviger/bench/internal/figure"
 	"claviger/bench/internal/load"
 	"claviger/bench/internal/meter"
@@ -157,19 +157,19 @@ func (s *shop) order(sc scene, client int) (license.Purchase, int64) {
 	return p, n
 }
 
-// writerFS is SQLite's file system of sqldb's writer.
-const writerFS = "claviger"
-
-// reach is where a scene finds a database; nearer ends what makes it far away.
-func (sc scene) reach(store seed.Store, url string) (at string, nearer func(), err error) {
+// reach is how a scene opens a database; nearer ends what makes it far away.
+func (sc scene) reach(store seed.Store, s *shop) (at string, o sqldb.Options, nearer func(), err error) {
+	at, o, nearer = s.url, s.options, func() {}
 	switch {
 	case !sc.afar:
-		return url, func() {}, nil
 	case store.Server == "":
-		return url, func() { _ = afar.Disk(writerFS, 0) }, afar.Disk(writerFS, diskTakes)
+		o.SlowCommits = diskTakes
+	default:
+		var way io.Closer
+		at, way, err = afar(s.url, wayTakes)
+		nearer = func() { _ = way.Close() }
 	}
-	at, way, err := afar.Server(url, wayTakes)
-	return at, func() { _ = way.Close() }, err
+	return at, o, nearer, err
 }
 
 // title is the scene in words.
@@ -187,12 +187,12 @@ func (sc scene) title(store seed.Store) string {
 func (b *bench) sellInRooms(ctx context.Context, store seed.Store, sc scene, goal figure.Goal, shops ...*shop) error {
 	var sides []func() (float64, error)
 	for _, s := range shops {
-		at, nearer, err := sc.reach(store, s.url)
+		at, options, nearer, err := sc.reach(store, s)
 		if err != nil {
 			return err
 		}
 		defer nearer()
-		db, err := sqldb.Open(ctx, at, s.options)
+		db, err := sqldb.Open(ctx, at, options)
 		if err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 	for range size {
 		l.readers <- nil
 	}
-	l.writer = newWriter(c, l, l.closing, o.SingleCommits)
+	l.writer = newWriter(c, l, l.closing, o)
 	return l, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"time"
 )
 
 // ErrNone is what One returns when the statement yields no row.
@@ -27,6 +28,9 @@ type Options struct {
 	// SingleCommits makes SQLite commit every transaction on its own. It is the
 	// yardstick that benchmarks hold the grouping writer against.
 	SingleCommits bool
+	// SlowCommits makes each commit of SQLite take so much longer, as on a disk that
+	// syncs slower than the one at hand; for benchmarks, too.
+	SlowCommits time.Duration
 	// RoundTrips makes PostgreSQL send every statement on its own, likewise.
 	RoundTrips bool
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 )
 
 // maxGroup bounds how many transactions share a commit, and so how long the
@@ -19,6 +20,7 @@ type writer struct {
 	numbers  *numbers // of the group that runs
 	engine   engine
 	single   bool
+	longer   time.Duration // that a commit takes; see Options
 	requests chan *request
 	closing  <-chan struct{}
 	done     chan struct{}
@@ -33,9 +35,9 @@ type request struct {
 	answer chan struct{}
 }
 
-func newWriter(c *liteConn, e engine, closing <-chan struct{}, single bool) *writer {
+func newWriter(c *liteConn, e engine, closing <-chan struct{}, o Options) *writer {
 	w := &writer{
-		conn: c, engine: e, single: single, closing: closing,
+		conn: c, engine: e, single: o.SingleCommits, longer: o.SlowCommits, closing: closing,
 		requests: make(chan *request, maxGroup), done: make(chan struct{}),
 	}
 	go w.run()
@@ -116,6 +118,9 @@ func (w *writer) commit(group []*request) {
 			r.err, r.panic = nil, nil
 		}
 		err = w.attempt(group, true)
+	}
+	if w.longer > 0 {
+		time.Sleep(w.longer)
 	}
 	for _, r := range group {
 		if err != nil && r.panic == nil && r.err == nil {

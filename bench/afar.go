@@ -1,22 +1,18 @@
-package afar
+package main
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"net/url"
-	"strconv"
+	"path/filepath"
+	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Server makes a way to a PostgreSQL server on which everything takes longer, in
+// afar makes a way to a PostgreSQL server on which everything takes longer, in
 // either direction, until it is closed.
-func Server(at string, by time.Duration) (string, io.Closer, error) {
-	config, err := pgconn.ParseConfig(at)
-	if err != nil {
-		return "", nil, err
-	}
+func afar(at string, by time.Duration) (string, io.Closer, error) {
 	u, err := url.Parse(at)
 	if err != nil {
 		return "", nil, err
@@ -25,7 +21,11 @@ func Server(at string, by time.Duration) (string, io.Closer, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	network, address := pgconn.NetworkAddress(config.Host, config.Port)
+	q := u.Query()
+	network, address := "tcp", u.Host
+	if folder := q.Get("host"); strings.HasPrefix(folder, "/") {
+		network, address = "unix", filepath.Join(folder, ".s.PGSQL."+cmp.Or(q.Get("port"), u.Port(), "5432"))
+	}
 	go func() {
 		for {
 			near, err := l.Accept()
@@ -41,10 +41,9 @@ func Server(at string, by time.Duration) (string, io.Closer, error) {
 			go carry(near, far, by)
 		}
 	}()
-	q := u.Query()
 	q.Del("host")
 	q.Del("port")
-	u.RawQuery, u.Host = q.Encode(), "127.0.0.1:"+strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	u.RawQuery, u.Host = q.Encode(), l.Addr().String()
 	return u.String(), l, nil
 }
 
