@@ -18,8 +18,8 @@ const forgetBatch = 1000
 // ForgetAnswers removes the answers kept for a repeated refresh whose time is
 // over. They hold tokens, sealed as they are, so this is done every minute.
 func (s *Server) ForgetAnswers(ctx context.Context) (int64, error) {
-	n, err := s.DB.Sweep(ctx, s.Now().Add(-repeatTime), `UPDATE oauth_tokens SET answer = '' WHERE hash IN (
-		SELECT hash FROM oauth_tokens WHERE answer <> '' AND used_at < $1 LIMIT $2)`)
+	n, err := s.DB.Sweep(ctx, s.Now().Add(-repeatTime), `DELETE FROM oauth_answers WHERE used_at <= (
+		SELECT max(used_at) FROM (SELECT used_at FROM oauth_answers WHERE used_at < $1 ORDER BY used_at LIMIT $2) AS old)`)
 	if err != nil {
 		return n, fmt.Errorf("forget kept answers: %w", err)
 	}

@@ -73,8 +73,9 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 func (s *Server) rotate(ctx context.Context, t token, tokens pair, answer []byte, now time.Time) (won bool, err error) {
 	sealed := s.Box.Seal(sealLabel(t), string(answer))
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		n, err := tx.Exec(ctx, `UPDATE oauth_tokens SET used_at = $2, answer = $3 WHERE hash = $1 AND used_at = 0`, t.hash, now, sealed)
+		n, err := tx.Exec(ctx, `UPDATE oauth_tokens SET used_at = $2 WHERE hash = $1 AND used_at = 0`, t.hash, now)
 		if won = n > 0; won {
+			tx.Queue(`INSERT INTO oauth_answers (used_at, hash, answer) VALUES ($1, $2, $3)`, now, t.hash, sealed)
 			s.keep(tx, tokens, t.grant.id, now)
 		}
 		return err
@@ -87,18 +88,31 @@ func (s *Server) rotate(ctx context.Context, t token, tokens pair, answer []byte
 
 // repeat answers the use of a used refresh token.
 func (s *Server) repeat(ctx context.Context, who partner.Partner, t token, now time.Time) ([]byte, error) {
-	if now.Sub(t.usedAt) < repeatTime && t.answer != "" {
-		answer, err := s.Box.Open(sealLabel(t), t.answer)
-		if err != nil {
-			return nil, fmt.Errorf("open a kept answer: %w", err)
+	if now.Sub(t.usedAt) < repeatTime {
+		answer, err := s.answered(ctx, t)
+		if err == nil || !errors.Is(err, sqldb.ErrNone) {
+			return answer, err
 		}
-		return []byte(answer), nil
 	}
 	if err := s.revokeFamily(ctx, who, t.grant, "refresh token used again"); err != nil {
 		return nil, err
 	}
 	return nil, badGrant("The refresh token was used already, so somebody else may hold it, and all tokens of this connection are revoked. " +
 		"Keep the newest refresh_token only; let the user connect again.")
+}
+
+// answered is what the use of a refresh token was answered, or sqldb.ErrNone when
+// that is forgotten.
+func (s *Server) answered(ctx context.Context, t token) ([]byte, error) {
+	sealed, err := sqldb.One(ctx, s.DB, sqldb.Value[string], `SELECT answer FROM oauth_answers WHERE used_at = $1 AND hash = $2`, t.usedAt, t.hash)
+	if err != nil {
+		return nil, fmt.Errorf("look up a kept answer: %w", err)
+	}
+	answer, err := s.Box.Open(sealLabel(t), sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open a kept answer: %w", err)
+	}
+	return []byte(answer), nil
 }
 
 // sealLabel ties a kept answer to its refresh token: it does not open in another's

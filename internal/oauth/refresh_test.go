@@ -150,9 +150,13 @@ func TestNothingIsKeptInTheClear(t *testing.T) {
 	code := h.code(h.buy(h.ours))
 	held := h.tokens(h.post(h.exchangeOf(code)))
 	next := h.tokens(h.post(h.refreshOf(held.Refresh)))
+	if n := h.count(`SELECT count(*) FROM oauth_answers`); n != 1 {
+		t.Fatalf("%d answers are kept, want 1", n)
+	}
 	for _, value := range []string{code, held.Access, held.Refresh, next.Access, next.Refresh, next.ID} {
 		if n := h.count(`SELECT count(*) FROM oauth_grants WHERE code_hash = $1`, value) +
-			h.count(`SELECT count(*) FROM oauth_tokens WHERE hash = $1 OR answer LIKE $2`, value, "%"+value+"%"); n > 0 {
+			h.count(`SELECT count(*) FROM oauth_tokens WHERE hash = $1`, value) +
+			h.count(`SELECT count(*) FROM oauth_answers WHERE hash = $1 OR answer LIKE $2`, value, "%"+value+"%"); n > 0 {
 			t.Errorf("%q is in the database", value)
 		}
 	}

@@ -2,7 +2,7 @@
 // about authorization requests and consent, and serves the OAuth 2.0 and OpenID
 // Connect endpoints (token, license_key, userinfo, revoke, introspect, keys,
 // discovery) with their description, openapi.yaml. It owns the tables oauth_keys,
-// oauth_grants, oauth_tokens and oauth_consents.
+// oauth_grants, oauth_tokens, oauth_answers and oauth_consents.
 //
 // One authorization is a grant: its code, and the family of all tokens given for
 // it. Codes and tokens are opaque and stored hashed. A grant is never told that

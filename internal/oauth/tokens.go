@@ -72,12 +72,11 @@ type token struct {
 	createdAt time.Time
 	expiresAt time.Time
 	usedAt    time.Time // of a refresh token; zero: not yet
-	answer    string    // sealed: what its use was answered
 	grant     grant
 }
 
 func scanToken(r *sqldb.Row, t *token) error {
-	return r.Scan(append([]any{&t.hash, (*int)(&t.kind), &t.createdAt, &t.expiresAt, &t.usedAt, &t.answer}, t.grant.columns()...)...)
+	return r.Scan(append([]any{&t.hash, (*int)(&t.kind), &t.createdAt, &t.expiresAt, &t.usedAt}, t.grant.columns()...)...)
 }
 
 // A token is the time of its making, which is no secret, and 256 random bits, all
@@ -103,7 +102,7 @@ func (s *Server) byToken(ctx context.Context, value string) (token, error) {
 	if len(value) != tokenLen || strings.Trim(value, "0123456789abcdef") != "" {
 		return token{}, sqldb.ErrNone
 	}
-	t, err := sqldb.One(ctx, s.DB, scanToken, `SELECT t.hash, t.kind, t.created_at, t.expires_at, t.used_at, t.answer, `+grantColumns+`
+	t, err := sqldb.One(ctx, s.DB, scanToken, `SELECT t.hash, t.kind, t.created_at, t.expires_at, t.used_at, `+grantColumns+`
 		FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE t.hash = $1`, keyOf(value))
 	if err != nil {
 		return token{}, fmt.Errorf("look up a token: %w", err)
@@ -117,8 +116,8 @@ type pair struct{ access, refresh string }
 
 // keep queues the rows of a new pair.
 func (s *Server) keep(tx *sqldb.Tx, p pair, grantID int64, now time.Time) {
-	tx.Queue(`INSERT INTO oauth_tokens (hash, grant_id, kind, created_at, expires_at, used_at, answer)
-		VALUES ($1, $2, 1, $3, $4, 0, ''), ($5, $2, 2, $3, $6, 0, '')`,
+	tx.Queue(`INSERT INTO oauth_tokens (hash, grant_id, kind, created_at, expires_at, used_at)
+		VALUES ($1, $2, 1, $3, $4, 0), ($5, $2, 2, $3, $6, 0)`,
 		keyOf(p.access), grantID, now, now.Add(s.Life.Access), keyOf(p.refresh), now.Add(s.Life.Refresh))
 }
 
