@@ -37,8 +37,9 @@ type Request struct {
 	Challenge   string // of PKCE, method S256; "": none
 	Scope       string // what is granted
 	Prompt      []string
-	MaxAge      int  // seconds since the sign-in; -1: not asked
-	ByPartner   bool // the partner started the flow, not the marketplace
+	MaxAge      int    // seconds since the sign-in; -1: not asked
+	Subject     string // whom the partner expects, as it knows them; "": anybody
+	ByPartner   bool   // the partner started the flow, not the marketplace
 }
 
 // Denial is an OAuth error that goes back to the partner by a redirect. Its text
@@ -74,7 +75,8 @@ func (s *Server) Begin(ctx context.Context, q url.Values) (Request, error) {
 	if d := r.read(q); d != nil {
 		return r, d
 	}
-	return r, nil
+	r.Subject, err = s.hinted(ctx, q.Get("id_token_hint"), r.Partner)
+	return r, err
 }
 
 // Market is the request of a flow that the buyer starts at the marketplace.

@@ -10,7 +10,6 @@ import (
 
 	"claviger/internal/license"
 	"claviger/internal/oauth"
-	"claviger/internal/secret"
 	"claviger/internal/wire"
 )
 
@@ -33,7 +32,7 @@ func (s *Shop) connectingRoutes() []wire.Route {
 // parameters are the members of a request that steps hand on.
 var parameters = []string{
 	"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce",
-	"code_challenge", "code_challenge_method", "prompt", "max_age",
+	"code_challenge", "code_challenge_method", "prompt", "max_age", "id_token_hint",
 }
 
 // authorizeByForm turns a request that came as a form into the same as a link: a
@@ -58,16 +57,8 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error
 	if err != nil {
 		return s.deny(w, r, req, err)
 	}
-	if !v.in() || s.stale(r, v, req) {
-		if slices.Contains(req.Prompt, "none") {
-			return s.deny(w, r, req, &oauth.Denial{Code: "login_required", Text: "Nobody is signed in, and prompt=none forbids asking."})
-		}
-		if req.MaxAge >= 0 || wantsSignIn(req) {
-			// Whoever comes back from there has signed in after this moment.
-			s.Sessions.Keep(r.Context(), askedAt, s.Now().Format(time.RFC3339Nano)+" "+secret.Hash(r.URL.RequestURI()))
-		}
-		seeOther(w, r, "/sign-in?again=1&next="+url.QueryEscape(r.URL.RequestURI()))
-		return nil
+	if obeyed := s.obeyed(r, v); !v.in() || s.stale(v, req, obeyed) {
+		return s.askToSignIn(w, r, v, req, obeyed)
 	}
 	list, err := s.candidates(r, v, req)
 	if err != nil {
@@ -108,33 +99,6 @@ func (s *Shop) remembered(r *http.Request) string {
 		return ""
 	}
 	return id
-}
-
-// askedAt is when somebody was last sent to sign in, and by which request (its
-// hash: sessions are small), and wayBack how long the way back from there may take
-// where the application wants a newer sign-in than that.
-const (
-	askedAt = "asked-to-sign-in"
-	wayBack = 30 * time.Second
-)
-
-// wantsSignIn reports whether the application wants a sign-in made because of its
-// request.
-func wantsSignIn(req oauth.Request) bool {
-	return slices.Contains(req.Prompt, "login") || slices.Contains(req.Prompt, "select_account")
-}
-
-// stale reports whether the application wants a newer sign-in than there is: one
-// made because of this very request, or one of a certain age.
-func (s *Shop) stale(r *http.Request, v *visit, req oauth.Request) bool {
-	at, request, _ := strings.Cut(s.Sessions.Take(r.Context(), askedAt), " ")
-	asked, err := time.Parse(time.RFC3339Nano, at)
-	obeyed := err == nil && request == secret.Hash(r.URL.RequestURI()) && !v.signed.At.Before(asked)
-	age := time.Duration(req.MaxAge)*time.Second + time.Second
-	if obeyed {
-		age = max(age, wayBack) // or who is slow would be asked for ever
-	}
-	return req.MaxAge >= 0 && s.Now().Sub(v.signed.At) > age || wantsSignIn(req) && !obeyed
 }
 
 // choose goes straight on for whoever consented before, and else asks, for which

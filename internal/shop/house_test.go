@@ -46,6 +46,7 @@ type house struct {
 	url     string
 	tls     *tls.Config // nil: plain HTTP
 	partner partner.Partner
+	keys    partner.Credentials
 
 	start    time.Time
 	ahead    atomic.Int64 // nanoseconds
@@ -135,7 +136,9 @@ func furnish(t testing.TB, secure bool) *house {
 		},
 		Now: h.now, TestMoney: true, Throttle: shop.NewThrottle(h.now),
 	}
-	h.partner, _, _, err = profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Tide Planner"}, profile.URLs{Redirect: h.redirect}, false, partner.Credentials{})
+	h.partner, _, h.keys, err = profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Tide Planner"}, profile.URLs{
+		Redirect: h.redirect, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},
+	}, false, partner.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}

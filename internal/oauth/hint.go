@@ -1,0 +1,67 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"claviger/internal/partner"
+)
+
+// hinted returns the subject of an id_token_hint, "" when none was sent. What we
+// did not sign for this partner is refused rather than passed over: an application
+// that says whom it expects must not be given somebody else. That the token has
+// expired is no matter.
+func (s *Server) hinted(ctx context.Context, hint string, p partner.Partner) (string, error) {
+	if hint == "" {
+		return "", nil
+	}
+	body, err := s.Keys.verified(ctx, hint)
+	if err != nil {
+		return "", err
+	}
+	var t idToken
+	if json.Unmarshal(body, &t) != nil || t.Issuer != s.Issuer || t.Audience != p.ClientID || t.Subject == "" {
+		// It is not repeated: whose it is, is nobody else's business.
+		return "", deny("invalid_request", "id_token_hint is not an identity token that was signed here for this client_id "+
+			"by a key that is still published; leave it out, or send a newer one")
+	}
+	return t.Subject, nil
+}
+
+// verified is the body of a token that a key which is served has signed, nil for
+// any other text.
+func (k *Keys) verified(ctx context.Context, token string) ([]byte, error) {
+	r, err := k.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make([]jose.SignatureAlgorithm, len(algs))
+	for i, alg := range algs {
+		known[i] = jose.SignatureAlgorithm(alg)
+	}
+	parsed, err := jose.ParseSignedCompact(token, known)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is no token, which is no failure of ours
+	}
+	now := k.Now()
+	for i, key := range r.rows {
+		if key.kid != parsed.Signatures[0].Header.KeyID {
+			continue
+		}
+		if state, until := k.state(r.rows, i, now); state == Previous && !now.Before(until) {
+			continue
+		}
+		if body, err := parsed.Verify(r.opened[key.kid].public); err == nil {
+			return body, nil
+		}
+	}
+	return nil, nil
+}
+
+// Expects reports whether a user is whom the partner that sent a request expects:
+// it may have said so by a hint.
+func (s *Server) Expects(r Request, userID int64) bool {
+	return r.Subject == "" || r.Subject == s.subject(r.Partner.ID, userID)
+}

@@ -1,0 +1,136 @@
+package oauth_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"claviger/internal/oauth"
+	"claviger/internal/partner"
+)
+
+// hint is an identity token of a user for a partner.
+func (w *world) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
+	w.Helper()
+	token, err := w.IDToken(w.Context(), p, alg, oauth.Sign{UserID: userID, At: w.clock.Now()}, w.buy(p), "n", w.clock.Now(), "x")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return token
+}
+
+// hinted begins a request with a hint.
+func (w *world) hinted(p partner.Partner, hint string) (oauth.Request, error) {
+	w.Helper()
+	return w.Begin(w.Context(), url.Values{"response_type": {"code"}, "client_id": {p.ClientID}, "id_token_hint": {hint}})
+}
+
+// TestHint: whom an identity token names is expected, also long after it expired.
+func TestHint(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(home)
+	for _, alg := range []oauth.Alg{oauth.RS256, oauth.ES256} {
+		token := w.hint(p, alg, 7)
+		w.clock.pass(48 * time.Hour)
+		r, err := w.hinted(p, token)
+		if err != nil {
+			t.Fatalf("%s: %v", alg, err)
+		}
+		if !w.Expects(r, 7) || w.Expects(r, 8) {
+			t.Errorf("%s: expects user 7: %t, user 8: %t", alg, w.Expects(r, 7), w.Expects(r, 8))
+		}
+	}
+	r, err := w.hinted(p, "")
+	if err != nil || !w.Expects(r, 7) || !w.Expects(r, 8) {
+		t.Errorf("without a hint somebody is not expected, or %v", err)
+	}
+}
+
+// TestHintOfReplacedKey: a key vouches for as long as it is published.
+func TestHintOfReplacedKey(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(home)
+	token := w.hint(p, oauth.ES256, 7)
+	if _, err := w.Keys.Rotate(t.Context(), theOperator, oauth.ES256, true); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.pass(2 * time.Hour)
+	if r, err := w.hinted(p, token); err != nil || !w.Expects(r, 7) {
+		t.Errorf("by a key that is still published: %v", err)
+	}
+	w.clock.pass(6 * time.Minute)
+	if _, err := w.hinted(p, token); err == nil {
+		t.Error("a key that is not published any more vouches")
+	}
+}
+
+// TestHintRefused: what is no identity token of ours for this application is
+// refused, and not repeated in the answer.
+func TestHintRefused(t *testing.T) {
+	w := newWorld(t)
+	p, other := w.enrol(home), w.enrol(home)
+	good := w.hint(p, oauth.ES256, 7)
+	own := func(claims map[string]any) string {
+		token, err := w.Keys.Sign(t.Context(), oauth.ES256, claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	parts := strings.Split(good, ".")
+	for name, token := range map[string]string{
+		"no token":             "y",
+		"white space":          " ",
+		"cut short":            good[:len(good)-10],
+		"another's body":       parts[0] + "." + strings.Split(w.hint(p, oauth.ES256, 8), ".")[1] + "." + parts[2],
+		"unsigned":             "eyJhbGciOiJub25lIn0." + parts[1] + ".",
+		"another application":  w.hint(other, oauth.ES256, 7),
+		"another issuer":       own(map[string]any{"iss": "https://evil.example", "aud": p.ClientID, "sub": "x"}),
+		"nobody":               own(map[string]any{"iss": w.Issuer, "aud": p.ClientID}),
+		"no identity token":    own(map[string]any{"iss": w.Issuer, "aud": []int{1}, "sub": "x"}),
+		"another key":          forged(t, good),
+		"JSON of the same":     `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`,
+		"with something after": good + "\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.hinted(p, token)
+			d, ok := errors.AsType[*oauth.Denial](err)
+			if !ok || d.Code != "invalid_request" || !strings.Contains(d.Text, "id_token_hint") || len(token) > 9 && strings.Contains(d.Text, token[:9]) {
+				t.Errorf("Begin = %v", err)
+			}
+		})
+	}
+}
+
+// forged is what a token says, signed by another key under the same id.
+func forged(t *testing.T, token string) string {
+	t.Helper()
+	parsed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: parsed.Signatures[0].Header.KeyID}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(parsed.UnsafePayloadWithoutVerification())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
