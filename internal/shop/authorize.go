@@ -53,19 +53,43 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error
 	if err != nil {
 		return err
 	}
-	req, err := s.OAuth.Begin(r.Context(), q)
+	a, err := s.begin(r, q)
 	if err != nil {
-		return s.deny(w, r, req, err)
+		return s.deny(w, r, a.Request, err)
 	}
-	if obeyed := s.obeyed(r, v); !v.in() || s.stale(v, req, obeyed) {
-		return s.askToSignIn(w, r, v, req, obeyed)
+	a.obeyed = s.arrived(r, v, a)
+	if !v.in() || s.stale(v, a) {
+		return s.askToSignIn(w, r, v, a)
 	}
-	list, err := s.candidates(r, v, req)
+	list, err := s.candidates(r, v, a.Request)
 	if err != nil {
 		return err
 	}
-	return s.choose(w, r, v, req, list)
+	return s.choose(w, r, v, a, list)
 }
+
+// asking is a request of an application under way.
+type asking struct {
+	oauth.Request
+	params url.Values // what steps hand on
+	obeyed bool       // who is signed in did so because of this very request
+}
+
+// begin reads a request, wherever its members come from.
+func (s *Shop) begin(r *http.Request, sent url.Values) (asking, error) {
+	a := asking{params: url.Values{}}
+	for _, name := range parameters {
+		if sent.Has(name) {
+			a.params[name] = sent[name]
+		}
+	}
+	var err error
+	a.Request, err = s.OAuth.Begin(r.Context(), sent)
+	return a, err
+}
+
+// address is where the request begins again.
+func (a asking) address() string { return "/openid/authorize?" + a.params.Encode() }
 
 // candidates are the licenses that the request may be about: the one whose button
 // the buyer pressed here before the application took over, or else all.
@@ -103,7 +127,8 @@ func (s *Shop) remembered(r *http.Request) string {
 
 // choose goes straight on for whoever consented before, and else asks, for which
 // license when there are several.
-func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, list []license.License) error {
+func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking, list []license.License) error {
+	req := a.Request
 	if len(list) == 0 {
 		return s.deny(w, r, req, &oauth.Denial{Code: "access_denied", Text: "The buyer has no license for this application that could be used."})
 	}
@@ -122,10 +147,9 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, req oaut
 		return err
 	}
 	view := consentView{Partner: req.Partner, Host: req.Host(), Action: "/openid/authorize/decide", Choices: choices}
-	q := r.URL.Query() // which could be read whole
 	for _, name := range parameters {
-		if q.Has(name) {
-			view.Hidden = append(view.Hidden, hidden{name, q.Get(name)})
+		if a.params.Has(name) {
+			view.Hidden = append(view.Hidden, hidden{name, a.params.Get(name)})
 		}
 	}
 	return s.askConsent(w, r, v, req, view)
@@ -147,28 +171,24 @@ func (s *Shop) known(r *http.Request, v *visit, list []license.License) ([]licen
 }
 
 // decide takes the answer to a consent that an application asked for. The form
-// carries the request, which is looked at again as if it were new.
+// carries the request, which is looked at again as if it were new; so is the
+// sign-in, which may have become too old while the page was read.
 func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err := readForm(r); err != nil {
 		return err
 	}
-	q := url.Values{}
-	for _, name := range parameters {
-		if r.PostForm.Has(name) {
-			q[name] = r.PostForm[name]
-		}
-	}
-	req, err := s.OAuth.Begin(r.Context(), q)
+	a, err := s.begin(r, r.PostForm)
 	switch {
 	case err != nil:
-		return s.deny(w, r, req, err)
-	case !v.in():
-		seeOther(w, r, "/sign-in?next="+url.QueryEscape("/openid/authorize?"+q.Encode()))
-		return nil
+		return s.deny(w, r, a.Request, err)
 	case r.PostFormValue("decision") != "allow":
-		return s.deny(w, r, req, &oauth.Denial{Code: "access_denied", Text: "The buyer did not consent."})
+		return s.deny(w, r, a.Request, &oauth.Denial{Code: "access_denied", Text: "The buyer did not consent."})
 	}
-	return s.connect(w, r, v, req, r.PostFormValue("license"))
+	a.obeyed = s.arrivedBefore(r, v, a)
+	if !v.in() || s.stale(v, a) {
+		return s.askToSignIn(w, r, v, a)
+	}
+	return s.connect(w, r, v, a.Request, r.PostFormValue("license"))
 }
 
 // deny takes a refusal back to the application, when it is known where that is,

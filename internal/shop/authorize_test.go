@@ -204,7 +204,7 @@ func TestDecideWithoutSigningIn(t *testing.T) {
 	page := b.get(authorize(h.request()))
 	b.post("/sign-out")
 	s := b.press(page, "Allow and continue")
-	if to := s.Header.Get("Location"); s.Status != http.StatusSeeOther || !strings.HasPrefix(to, "/sign-in?next=%2Fopenid%2Fauthorize") {
+	if to := s.Header.Get("Location"); s.Status != http.StatusSeeOther || !strings.HasPrefix(to, "/sign-in?again=1&next=%2Fopenid%2Fauthorize") {
 		t.Errorf("got %d to %q", s.Status, to)
 	}
 	if now := h.license(l); now.Status != event.Inactive {
