@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
-	"time"
 
 	"claviger/internal/license"
 	"claviger/internal/oauth"
@@ -61,7 +59,7 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error
 	if !v.in() || s.stale(v, a) {
 		return s.askToSignIn(w, r, v, a)
 	}
-	list, err := s.candidates(r, v, a.Request)
+	list, err := s.candidates(r, v, a)
 	if err != nil {
 		return err
 	}
@@ -91,40 +89,6 @@ func (s *Shop) begin(r *http.Request, sent url.Values) (asking, error) {
 // address is where the request begins again.
 func (a asking) address() string { return "/openid/authorize?" + a.params.Encode() }
 
-// candidates are the licenses that the request may be about: the one whose button
-// the buyer pressed here before the application took over, or else all.
-func (s *Shop) candidates(r *http.Request, v *visit, req oauth.Request) ([]license.License, error) {
-	if id := s.remembered(r); id != "" {
-		l, err := s.Licenses.ByRedemption(r.Context(), id)
-		if err == nil && l.PartnerID == req.Partner.ID && (l.OwnerID == 0 || l.OwnerID == v.user.ID) && !l.Erased {
-			return []license.License{l}, nil
-		}
-	}
-	return s.Licenses.Redeemable(r.Context(), v.user.ID, req.Partner.ID)
-}
-
-// chosen is the license whose button was pressed, in the session, and chosenLife
-// how long that counts.
-const (
-	chosen     = "chosen-license"
-	chosenLife = 10 * time.Minute
-)
-
-// remember keeps which license the buyer means while the application begins the
-// connection.
-func (s *Shop) remember(r *http.Request, l license.License) {
-	s.Sessions.Keep(r.Context(), chosen, s.Now().Format(time.RFC3339)+" "+l.RedemptionID)
-}
-
-// remembered is the license that the buyer meant, once; "" for none.
-func (s *Shop) remembered(r *http.Request) string {
-	at, id, _ := strings.Cut(s.Sessions.Take(r.Context(), chosen), " ")
-	if t, err := time.Parse(time.RFC3339, at); err != nil || s.Now().Sub(t) > chosenLife {
-		return ""
-	}
-	return id
-}
-
 // choose goes straight on for whoever consented before, and else asks, for which
 // license when there are several.
 func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking, list []license.License) error {
@@ -146,6 +110,7 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 	if err != nil {
 		return err
 	}
+	s.tie(r, a, list)
 	view := consentView{Partner: req.Partner, Host: req.Host(), Action: "/openid/authorize/decide", Choices: choices}
 	for _, name := range parameters {
 		if a.params.Has(name) {

@@ -49,21 +49,73 @@ func TestButtonOfAnotherApplication(t *testing.T) {
 	}
 }
 
-// TestButtonOfLongAgo: what was meant counts for a while and once.
+// asksWhich reports whether a request of the application asks which license.
+func (b *browser) asksWhich(pairs ...string) bool {
+	b.Helper()
+	return strings.Contains(b.get(authorize(b.request(pairs...))).want(http.StatusOK, "Connect Tide Planner?").text(), "Which license?")
+}
+
+// TestButtonOfLongAgo: what was meant counts for a while.
 func TestButtonOfLongAgo(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.sell(ann, 3)
-	asks := func() bool { return strings.Contains(b.get(authorize(h.request())).text(), "Which license?") }
 	b.pressed(l)
-	if asks() {
+	h.advance(9 * time.Minute)
+	if b.asksWhich() {
 		t.Error("it asks which license though the buyer said so")
 	}
-	if !asks() {
-		t.Error("the button counts twice")
+	h.advance(2 * time.Minute)
+	if !b.asksWhich() {
+		t.Error("the button counts long after")
+	}
+}
+
+// TestConsentPageLoadedAgain: the page stays about the license that was meant; the
+// application's next request is another matter.
+func TestConsentPageLoadedAgain(t *testing.T) {
+	h, b, l := annAndLicense(t)
+	h.sell(ann, 3)
+	b.pressed(l)
+	for range 3 {
+		if b.asksWhich() {
+			t.Error("it asks which license though the buyer said so")
+		}
+	}
+	if !b.asksWhich("state", "next") {
+		t.Error("the button counts for another request")
+	}
+	b.post("/sign-out")
+	b.signIn(ann, password)
+	if !b.asksWhich() {
+		t.Error("the button outlives signing out")
+	}
+}
+
+// TestButtonThatServed: once the license is connected its button counts no more,
+// whether a page asked or not.
+func TestButtonThatServed(t *testing.T) {
+	h, b, l := annAndLicense(t)
+	h.sell(ann, 3)
+	b.pressed(l)
+	b.press(b.get(authorize(h.request())), "Allow and continue").arrives(h.redirect)
+	if !b.asksWhich("prompt", "consent", "state", "2") {
+		t.Error("the button counts after a consent")
 	}
 	b.pressed(l)
-	h.advance(11 * time.Minute)
-	if !asks() {
-		t.Error("the button counts long after")
+	b.get(authorize(h.request())).arrives(h.redirect)
+	if !b.asksWhich("prompt", "consent", "state", "3") {
+		t.Error("the button counts after a mere redirect")
+	}
+}
+
+// TestButtonAfterARefusal: an application that may first look whether it can do
+// without a page still learns which license was meant.
+func TestButtonAfterARefusal(t *testing.T) {
+	h, b, l := annAndLicense(t)
+	h.sell(ann, 3)
+	b.pressed(l)
+	b.get(authorize(h.request("prompt", "none"))).refused(h, "consent_required")
+	if b.asksWhich() {
+		t.Error("it asks which license though the buyer said so")
 	}
 }

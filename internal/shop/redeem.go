@@ -157,6 +157,7 @@ func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oau
 	if err != nil {
 		return err
 	}
+	s.served(r, l.RedemptionID)
 	glance := s.Glance
 	if slices.Contains(req.Prompt, "none") {
 		glance = s.Patience // nothing may be shown
