@@ -80,12 +80,14 @@ func (s *sample) routes() []wire.Route {
 
 // pageRoute makes the route of a page, whose errors are pages too.
 func pageRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.Request) error) wire.Route {
-	return wire.Public(http.MethodGet, path, func(w http.ResponseWriter, r *http.Request) error {
+	rt := wire.Public(http.MethodGet, path, func(w http.ResponseWriter, r *http.Request) error {
 		if err := h(w, r); err != nil {
 			pages.Fail(w, r, err)
 		}
 		return nil
 	})
+	rt.Other = pages.WrongMethod
+	return rt
 }
 
 // webhook takes an event as docs/webhooks.md tells partners to.

@@ -118,7 +118,7 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 	})))
 	// Whoever knows the id of an unclaimed license can claim it.
 	secret := strings.HasPrefix(path, "/licens") && strings.Contains(path, "{id}")
-	return wire.Public(method, path, func(w http.ResponseWriter, r *http.Request) error {
+	rt := wire.Public(method, path, func(w http.ResponseWriter, r *http.Request) error {
 		wire.NoteOf(r.Context()).Secret = secret
 		s.Pages.Headers(w.Header())
 		// Whatever the method: net/http reads the form of a GET that has a body, too,
@@ -127,6 +127,11 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 		serve.ServeHTTP(w, r)
 		return nil
 	})
+	rt.Other = func(w http.ResponseWriter, r *http.Request) {
+		wire.NoteOf(r.Context()).Secret = secret
+		s.Pages.WrongMethod(w, r)
+	}
+	return rt
 }
 
 // visitor finds out who is signed in. A session that was ended elsewhere, or

@@ -104,6 +104,20 @@ func (p *Pages) NotFound() http.Handler {
 	})
 }
 
+// WrongMethod is the page of an address that was asked in a way which it does not
+// answer; see wire.Route.
+func (p *Pages) WrongMethod(w http.ResponseWriter, r *http.Request) {
+	f := failure{
+		Status: http.StatusMethodNotAllowed,
+		Title:  "That does not work here",
+		Text:   "This page does not take what was sent to it, so nothing was done. Open it in your browser, or begin at the start page.",
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		f.Text = "This is where a form is sent to, and no page to open. Go back to the page that the form is on, or begin at the start page."
+	}
+	_ = p.Render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Data: f})
+}
+
 // SameOrigin refuses forms that another site posts to us, by http.CrossOriginProtection:
 // browsers say where a request comes from. Paths in exempt take posts from anywhere,
 // each in every method and with or without its trailing slash. Programs, which say

@@ -96,6 +96,20 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
+// TestWrongMethod: a person who opens the address of a form is told so.
+func TestWrongMethod(t *testing.T) {
+	for method, says := range map[string]string{"GET": "where a form is sent to", "HEAD": "", "PUT": "nothing was done"} {
+		got := ask(t, http.HandlerFunc(sample(t).WrongMethod), method, "/sign-out")
+		body := read(t, got)
+		if got.StatusCode != http.StatusMethodNotAllowed || !strings.Contains(body, says) || method != "HEAD" && !strings.Contains(body, "<h1>That does not work here</h1>") {
+			t.Errorf("%s: %d\n%s", method, got.StatusCode, body)
+		}
+		if got.Header.Get("Content-Security-Policy") == "" || got.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: headers %v", method, got.Header)
+		}
+	}
+}
+
 func TestSameOrigin(t *testing.T) {
 	p := sample(t)
 	p.PublicURL = "https://market.example/"

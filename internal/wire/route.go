@@ -16,6 +16,11 @@ type Route struct {
 	Method string
 	Path   string // a net/http pattern without method and without trailing slash
 	Public bool   // anybody may call it
+
+	// Other answers, with 405, what comes by a method that the path does not have;
+	// the header Allow is set by then. Nil: it is answered in JSON.
+	Other func(http.ResponseWriter, *http.Request)
+
 	handle func(http.ResponseWriter, *http.Request) error
 }
 
@@ -35,7 +40,7 @@ func (rt Route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Mux serves a table of routes. Every path answers with and without its
 // trailing slash and never by a redirect; what is not in the table, and a path
 // that is not clean, is 404; a method the path does not have is 405. All of it
-// in JSON. HEAD works where GET does.
+// in JSON, unless a route says otherwise. HEAD works where GET does.
 type Mux struct {
 	// Else serves what no route of the table matches in any method, unclean
 	// paths aside. Nil: 404.
@@ -102,10 +107,10 @@ func NotFound() error {
 // unmatched serves what no route took: another method of a known path, or
 // nothing we know.
 func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
-	allow := m.allowed(r)
+	routes, allow := m.allowed(r)
 	switch {
 	case len(allow) > 0:
-		wrongMethod(w, r, strings.Join(allow, ", "))
+		wrongMethod(w, r, routes, strings.Join(allow, ", "))
 	case m.Else != nil:
 		m.Else.ServeHTTP(w, r)
 	default:
@@ -115,10 +120,17 @@ func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 
 // wrongMethod answers 405. It is the one refusal that is no fault of a room's
 // making: only the table knows of methods.
-func wrongMethod(w http.ResponseWriter, r *http.Request, allow string) {
+func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow string) {
 	note := NoteOf(r.Context())
 	note.Err = fault.New(fault.Invalid, "method_not_allowed", "This path answers %s only.", allow)
 	w.Header().Set("Allow", allow)
+	for _, rt := range routes {
+		if rt.Other != nil {
+			note.Route = rt.Path
+			rt.Other(w, r)
+			return
+		}
+	}
 	_ = JSON(w, http.StatusMethodNotAllowed, problem{
 		Error:     "method_not_allowed",
 		Message:   "This path answers " + allow + " only.",
@@ -126,19 +138,20 @@ func wrongMethod(w http.ResponseWriter, r *http.Request, allow string) {
 	})
 }
 
-// allowed lists the methods that the path of r answers.
-func (m *Mux) allowed(r *http.Request) []string {
-	var allow []string
+// allowed lists the routes of the path of r, and the methods that it answers.
+func (m *Mux) allowed(r *http.Request) (routes []Route, allow []string) {
 	for _, method := range m.methods {
 		probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
-		if _, pattern := m.mux.Handler(probe); pattern == "/" || pattern == "" {
+		h, _ := m.mux.Handler(probe)
+		rt, ok := h.(Route)
+		if !ok {
 			continue
 		}
-		allow = append(allow, method)
+		routes, allow = append(routes, rt), append(allow, method)
 		if method == http.MethodGet && !slices.Contains(m.methods, http.MethodHead) {
 			allow = append(allow, http.MethodHead)
 		}
 	}
 	slices.Sort(allow)
-	return allow
+	return routes, allow
 }

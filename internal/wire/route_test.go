@@ -129,6 +129,26 @@ func TestMuxElse(t *testing.T) {
 	}
 }
 
+// TestMuxOther: a path may answer methods that it does not have in its own way, and
+// is then noted as the one that was asked.
+func TestMuxOther(t *testing.T) {
+	page := wire.Public("POST", "/page/{key}", echo("page"))
+	page.Other = func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		_, _ = w.Write([]byte("in its own way"))
+	}
+	mux := wire.NewMux(wire.Public("GET", "/page/{key}", echo("look")), page)
+	ctx, note := wire.Begin(t.Context(), "req_1", "")
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "PUT", "/page/7/", nil))
+	if w.Code != 405 || w.Body.String() != "in its own way" || w.Header().Get("Allow") != "GET, HEAD, POST" {
+		t.Errorf("got %d %q, headers %v", w.Code, w.Body, w.Header())
+	}
+	if note.Route != "/page/{key}" || !fault.Is(note.Err, "method_not_allowed") {
+		t.Errorf("noted %q, %v", note.Route, note.Err)
+	}
+}
+
 func TestMuxNotesTheRoute(t *testing.T) {
 	for path, want := range map[string]string{"/v2/licenses/abc/": "/v2/licenses/{key}", "/nowhere": ""} {
 		ctx, note := wire.Begin(t.Context(), "req_1", "")
