@@ -43,6 +43,10 @@ type User struct {
 	// sessions that were begun under another are over.
 	SessionEpoch int64
 	ProvenAt     time.Time // when the address first proved itself; zero: not yet
+	// PendingSince is when a visitor last asked for a mail to somebody who is known
+	// by a sign-up alone: see Forget. It is zero once the address proves itself, or
+	// anybody but a visitor names the user, since then something may hang on it.
+	PendingSince time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	ErasedAt     time.Time // zero: not erased
@@ -60,10 +64,10 @@ type Book struct {
 	Wake        func() // has mails sent soon; nil leaves that to the sender's next look
 }
 
-const columns = `id, email, name, external_id, operator, session_epoch, proven_at, created_at, updated_at, erased_at`
+const columns = `id, email, name, external_id, operator, session_epoch, proven_at, pending_since, created_at, updated_at, erased_at`
 
 func (u *User) dest() []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.SessionEpoch, &u.ProvenAt, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
+	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.SessionEpoch, &u.ProvenAt, &u.PendingSince, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
 }
 
 func scan(r *sqldb.Row, u *User) error { return r.Scan(u.dest()...) }
@@ -144,6 +148,7 @@ func (b *Book) Create(ctx context.Context, by audit.Actor, p Person) (u User, cr
 		if err != nil {
 			return err
 		}
+		u.settle(tx)
 		switch {
 		case created:
 			audit.Record(tx, now, by, "user.create", subject(u.ID), nil, u.facts())
@@ -205,7 +210,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (User, err
 	}
 	mail.Erase(tx, before.Email)
 	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, password_hash = '',
-		proven_at = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
+		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
 	u, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
 	return found(u, err, "erase a user")
@@ -225,9 +230,10 @@ func SetOperator(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, op
 }
 
 // lock takes a user's row for the rest of the transaction. An erased user is
-// refused: nothing is ever added to one again.
+// refused: nothing is ever added to one again. One that something is added to is
+// more than a sign-up.
 func lock(ctx context.Context, tx *sqldb.Tx, id int64) (User, error) {
-	u, err := sqldb.One(ctx, tx, scan, `UPDATE users SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id)
+	u, err := sqldb.One(ctx, tx, scan, `UPDATE users SET pending_since = 0 WHERE id = $1 RETURNING `+columns, id)
 	if u, err = found(u, err, "lock a user"); err != nil {
 		return User{}, err
 	}

@@ -18,7 +18,18 @@ import (
 // person at the same time get the same user.
 func Find(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (User, error) {
 	u, _, _, err := find(ctx, tx, p, at)
+	if err == nil {
+		u.settle(tx)
+	}
 	return u, err
+}
+
+// settle notes that a user is known by more than a sign-up.
+func (u *User) settle(tx *sqldb.Tx) {
+	if !u.PendingSince.IsZero() {
+		u.PendingSince = time.Time{}
+		tx.Queue(`UPDATE users SET pending_since = 0 WHERE id = $1`, u.ID)
+	}
 }
 
 // tries bounds how often find looks again after another transaction was faster.

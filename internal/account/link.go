@@ -38,6 +38,10 @@ const (
 // dead and not that it never was.
 const linkKept = 24 * time.Hour
 
+// signUpKept is how long after the last mail a sign-up that nobody confirmed is
+// kept. It is longer than its links are.
+const signUpKept = 7 * 24 * time.Hour
+
 // life is how long a link for the purpose works.
 func (p Purpose) life() time.Duration {
 	if p == ForSignUp {
@@ -227,15 +231,24 @@ func invalidLink() error {
 	return fault.New(fault.Unknown, "invalid_link", "This link is not valid; check that it was copied whole, or ask for a new one.")
 }
 
-// Forget removes the links that have been dead for a day, and returns how many
-// there were.
+// Forget removes the links that have been dead for a day, and then whoever is known
+// by nothing but a sign-up of a week ago. It returns how many there were.
 func (b *Book) Forget(ctx context.Context) (int64, error) {
-	n, err := b.DB.Sweep(ctx, b.Now().Add(-linkKept), `DELETE FROM login_links WHERE id IN (
+	now := b.Now()
+	links, err := b.DB.Sweep(ctx, now.Add(-linkKept), `DELETE FROM login_links WHERE id IN (
 		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
-		return n, fmt.Errorf("forget links: %w", err)
+		return links, fmt.Errorf("forget links: %w", err)
 	}
-	return n, nil
+	// A week after the last mail all links to it are gone. The condition stands twice
+	// because it is looked at again after a wait for the row: whoever held it may have
+	// sold something to the user.
+	users, err := b.DB.Sweep(ctx, now.Add(-signUpKept), `DELETE FROM users WHERE pending_since <> 0 AND pending_since < $1 AND id IN (
+		SELECT id FROM users WHERE pending_since <> 0 AND pending_since < $1 ORDER BY pending_since LIMIT $2)`)
+	if err != nil {
+		return links + users, fmt.Errorf("forget sign-ups: %w", err)
+	}
+	return links + users, nil
 }
 
 // maxNext bounds the page that a link leads to, in bytes. It may be the request of

@@ -82,10 +82,11 @@ func (l *login) endSessions(tx *sqldb.Tx, at time.Time) {
 		WHERE user_id = $1 AND expires_at > $2`, l.ID, at)
 }
 
-// save stores what the functions above change.
+// save stores what the functions above change. Whoever they are about is more than
+// a sign-up.
 func (l *login) save(tx *sqldb.Tx, at time.Time) {
-	l.UpdatedAt = at
-	tx.Queue(`UPDATE users SET name = $2, password_hash = $3, session_epoch = $4, proven_at = $5, updated_at = $6 WHERE id = $1`,
+	l.UpdatedAt, l.PendingSince = at, time.Time{}
+	tx.Queue(`UPDATE users SET name = $2, password_hash = $3, session_epoch = $4, proven_at = $5, pending_since = 0, updated_at = $6 WHERE id = $1`,
 		l.ID, l.Name, l.password, l.SessionEpoch, l.ProvenAt, at)
 }
 

@@ -52,6 +52,9 @@ func (b *Book) SignUp(ctx context.Context, p Person, typed, next string) (browse
 		if err != nil {
 			return err
 		}
+		if created {
+			who.PendingSince = now
+		}
 		l, w := link{purpose: ForSignIn, next: LocalPath(next)}, knownWords
 		if who.password == "" {
 			l.purpose, l.name, l.password, l.browserHash = ForSignUp, p.Name, hash, secret.Hash(browser)
@@ -126,6 +129,9 @@ func (b *Book) post(ctx context.Context, tx *sqldb.Tx, u User, l link, w words, 
 	token := secret.Make("")
 	if err := l.insert(ctx, tx, token, now); err != nil {
 		return false, err
+	}
+	if !u.PendingSince.IsZero() {
+		tx.Queue(`UPDATE users SET pending_since = $2 WHERE id = $1`, u.ID, now)
 	}
 	text, html := w.letter(b.marketplace(), u, b.address(token)).Render()
 	mail.Put(tx, mail.Message{

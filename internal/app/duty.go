@@ -22,7 +22,8 @@ type Housekeeping struct {
 }
 
 // forget is what has its time: answers kept for an Idempotency-Key, the record
-// of webhooks, mails, sessions and links, dead tokens and replaced keys.
+// of webhooks, mails, sessions, links and unconfirmed sign-ups, dead tokens and
+// replaced keys.
 func (a *App) forget() map[string]func(context.Context) (int64, error) {
 	db := a.rooms.DB
 	return map[string]func(context.Context) (int64, error){
@@ -30,7 +31,7 @@ func (a *App) forget() map[string]func(context.Context) (int64, error) {
 		"webhook responses": (&webhook.Keeper{DB: db, Now: Now}).Forget,
 		"mails":             (&mail.Keeper{DB: db, Now: Now}).Forget,
 		"sessions":          (&account.Sessions{DB: db, Now: Now}).Forget,
-		"sign-in links":     a.rooms.Accounts.Forget,
+		"sign-in links":     a.rooms.Accounts.Forget, // and sign-ups
 		"tokens":            a.rooms.OAuth.Forget,
 		"signing keys":      a.rooms.OAuth.Keys.Forget,
 	}
