@@ -72,7 +72,7 @@ func (l *line) exchange(ctx context.Context, req *http.Request, until time.Time)
 	if err := l.out.Flush(); err != nil {
 		return a, false, err
 	}
-	resp, err := l.head(req)
+	resp, err := l.head(req) //nolint:bodyclose // that would read it to its end, however long it is
 	if err != nil {
 		return a, false, err
 	}
