@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"claviger/bench/internal/seed"
@@ -218,6 +220,20 @@ func (b *bench) profileOf(ctx context.Context, s *server, name string, seconds i
 	path := filepath.Join(b.data, name+".prof")
 	say("  profile in %s", path)
 	return os.WriteFile(path, resp.Body, 0o600)
+}
+
+// counter reads one of the server's metrics.
+func (s *server) counter(ctx context.Context, name string) (float64, error) {
+	resp, err := get(ctx, "http://"+s.Admin+"/metrics", "")
+	if err != nil {
+		return 0, fmt.Errorf("read the metrics: %w", err)
+	}
+	for line := range strings.Lines(string(resp.Body)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("there is no metric %s", name)
 }
 
 // get asks once and keeps the answer, which must be 200.

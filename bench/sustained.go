@@ -62,15 +62,20 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 			return err
 		}
 	}
-	return b.wholeWay(ctx, store, p, s, house.cmd.Process.Pid, ours)
+	return b.wholeWay(ctx, store, p, s, house, ours)
 }
 
 // wholeWay takes the rounds and what the server's process spent on them.
-func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop, pid int, ours func() (float64, error)) error {
+func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop, house *server, ours func() (float64, error)) error {
 	if _, err := ours(); err != nil { // warm
 		return err
 	}
+	pid := house.pid()
 	before, used := s.sold.Load(), meter.CPU(pid)
+	commits, err := house.counter(ctx, "claviger_database_commits_total")
+	if err != nil {
+		return err
+	}
 	bodies := slices.Repeat([]string{strings.Repeat("x", 264)}, stored)
 	bare := func() (float64, error) { return p.bare(ctx, bodies) }
 	noise := meter.Listen(b.servers...)
@@ -85,6 +90,15 @@ func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop
 	b.add(figure.Row{
 		Case: "the same: CPU of the server process per event", Database: store.Name(), Ours: fmt.Sprintf("%s events", thousands(float64(sold))),
 		Yardstick: "–", Value: spent, Shown: fmt.Sprintf("**%.2f ms**", spent), Goal: figure.AtMost(0.25, "ms"), Noise: noise.Share(),
+	})
+	ended, err := house.counter(ctx, "claviger_database_commits_total")
+	if err != nil {
+		return err
+	}
+	each := (ended - commits) / float64(max(sold, 1))
+	b.add(figure.Row{
+		Case: "the same: commits per event", Database: store.Name(), Ours: fmt.Sprintf("%s events", thousands(float64(sold))),
+		Yardstick: "–", Value: each, Shown: fmt.Sprintf("**%.2f**", each), Goal: figure.AtMost(0.2, ""), Noise: noise.Share(),
 	})
 	b.add(figure.Row{
 		Case: "the same: memory of the server process", Database: store.Name(), Ours: fmt.Sprintf("%s events", thousands(float64(sold))),

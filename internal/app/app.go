@@ -108,6 +108,7 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(databaseMetrics(db)...)
 	return &httpd.Server{
 		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
 		Log: a.log, Metrics: metrics,

@@ -82,17 +82,18 @@ func TestHouseServes(t *testing.T) {
 		code int
 		body string
 	}{
-		"alive":                  {base + "/livez", 200, `"ok"`},
-		"ready":                  {base + "/readyz", 200, `"database":"ok","schema":"ok"`},
-		"healthy":                {base + "/healthz", 200, `"ok"`},
-		"partners' door":         {base + "/v2/licenses", 401, `"error":"missing_credentials"`},
-		"operators' door":        {base + "/operator/v1/partners", 401, `"error":"missing_credentials"`},
-		"partners' contract":     {base + "/v2/openapi.json", 200, `"openapi":"3.1`},
-		"operators' contract":    {base + "/operator/v1/openapi.json", 200, `"openapi":"3.1`},
-		"nothing":                {base + "/nothing", 404, `"error":"`},
-		"metrics":                {admin + "/metrics", 200, "claviger_http_requests_total"},
-		"metrics of the process": {admin + "/metrics", 200, "go_goroutines"},
-		"metrics are not public": {base + "/metrics", 404, `"error":"`},
+		"alive":                   {base + "/livez", 200, `"ok"`},
+		"ready":                   {base + "/readyz", 200, `"database":"ok","schema":"ok"`},
+		"healthy":                 {base + "/healthz", 200, `"ok"`},
+		"partners' door":          {base + "/v2/licenses", 401, `"error":"missing_credentials"`},
+		"operators' door":         {base + "/operator/v1/partners", 401, `"error":"missing_credentials"`},
+		"partners' contract":      {base + "/v2/openapi.json", 200, `"openapi":"3.1`},
+		"operators' contract":     {base + "/operator/v1/openapi.json", 200, `"openapi":"3.1`},
+		"nothing":                 {base + "/nothing", 404, `"error":"`},
+		"metrics":                 {admin + "/metrics", 200, "claviger_http_requests_total"},
+		"metrics of the database": {admin + "/metrics", 200, "claviger_database_commits_total"},
+		"metrics of the process":  {admin + "/metrics", 200, "go_goroutines"},
+		"metrics are not public":  {base + "/metrics", 404, `"error":"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,8 @@ type lite struct {
 	closing chan struct{}
 }
 
+func (l *lite) commits() int64 { return l.writer.commits.Load() }
+
 // litePragmas hold for every connection. An acknowledged write is on disk, hence
 // synchronous=FULL. The cache is bounded because each connection has its own.
 const litePragmas = `
@@ -117,7 +119,7 @@ func (l *lite) write(ctx context.Context, fn func(*Tx) error) error {
 func (l *lite) mark(string) *statement { return nil }
 
 func (l *lite) settled(ctx context.Context, sequence string) (int64, error) {
-	return One(ctx, &DB{l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, sequence)
+	return One(ctx, &DB{engine: l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, sequence)
 }
 
 func (l *lite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }

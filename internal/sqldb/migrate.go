@@ -108,11 +108,11 @@ func (l *lite) migrate(ctx context.Context, all []migration) ([]string, error) {
 }
 
 func (l *lite) applied(ctx context.Context) (map[string]bool, error) {
-	n, err := One(ctx, &DB{l}, Value[int64], `SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'`)
+	n, err := One(ctx, &DB{engine: l}, Value[int64], `SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'`)
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	return appliedNames(ctx, &DB{l})
+	return appliedNames(ctx, &DB{engine: l})
 }
 
 // migrationLock is an arbitrary number that no other program is likely to lock.
@@ -151,11 +151,11 @@ func (p *postgres) migrate(ctx context.Context, all []migration) ([]string, erro
 }
 
 func (p *postgres) applied(ctx context.Context) (map[string]bool, error) {
-	there, err := One(ctx, &DB{p}, Value[bool], `SELECT to_regclass('migrations') IS NOT NULL`)
+	there, err := One(ctx, &DB{engine: p}, Value[bool], `SELECT to_regclass('migrations') IS NOT NULL`)
 	if err != nil || !there {
 		return nil, err
 	}
-	return appliedNames(ctx, &DB{p})
+	return appliedNames(ctx, &DB{engine: p})
 }
 
 func appliedNames(ctx context.Context, r Reader) (map[string]bool, error) {

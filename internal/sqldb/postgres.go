@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,7 +18,10 @@ import (
 type postgres struct {
 	pool       *pgxpool.Pool
 	roundTrips bool
+	committed  atomic.Int64
 }
+
+func (p *postgres) commits() int64 { return p.committed.Load() }
 
 // maxTries bounds how often a transaction is run again when PostgreSQL says that
 // it got in another's way.
@@ -73,7 +77,9 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 func (p *postgres) write(ctx context.Context, fn func(*Tx) error) error {
 	var err error
 	for range maxTries {
-		err = p.transact(ctx, "begin", fn)
+		if err = p.transact(ctx, "begin", fn); err == nil {
+			p.committed.Add(1)
+		}
 		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "40001" && e.Code != "40P01" {
 			return err
 		}
@@ -138,11 +144,11 @@ func (p *postgres) mark(sequence string) *statement {
 // not there yet draws its ids later still, so they are higher; one whose mark is
 // gone is decided, and whoever reads now sees what it did.
 func (p *postgres) settled(ctx context.Context, sequence string) (int64, error) {
-	newest, err := One(ctx, &DB{p}, Value[int64], lastDrawn+sequence)
+	newest, err := One(ctx, &DB{engine: p}, Value[int64], lastDrawn+sequence)
 	if err != nil {
 		return 0, err
 	}
-	oldest, err := One(ctx, &DB{p}, Value[int64], `SELECT coalesce(min(((classid::bigint & 1073741823) << 32) | objid::bigint), $1)
+	oldest, err := One(ctx, &DB{engine: p}, Value[int64], `SELECT coalesce(min(((classid::bigint & 1073741823) << 32) | objid::bigint), $1)
 		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 30 = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, newest)
 	return min(newest, oldest), err

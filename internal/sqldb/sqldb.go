@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,7 +38,8 @@ type Options struct {
 
 // DB is an open database.
 type DB struct {
-	engine engine
+	engine  engine
+	written atomic.Int64 // transactions
 }
 
 // engine is what the two databases do differently.
@@ -59,6 +61,7 @@ type engine interface {
 	tryLock(name string) *statement
 	forUpdate() string
 	skipLocked() string
+	commits() int64
 	close() error
 }
 
@@ -108,10 +111,17 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if err != nil {
 		return tellAway(err)
 	}
+	db.written.Add(1)
 	for _, f := range after {
 		f()
 	}
 	return nil
+}
+
+// Counts is how many transactions were written since the database was opened,
+// and in how many commits: on SQLite those that wait together share one.
+func (db *DB) Counts() (transactions, commits int64) {
+	return db.written.Load(), db.engine.commits()
 }
 
 func (db *DB) query(ctx context.Context, s *statement) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type writer struct {
 	engine   engine
 	single   bool
 	longer   time.Duration // that a commit takes; see Options
+	commits  atomic.Int64
 	requests chan *request
 	closing  <-chan struct{}
 	done     chan struct{}
@@ -169,6 +171,9 @@ func (w *writer) attempt(group []*request, savepoints bool) error {
 	}
 	if err == nil {
 		err = w.conn.exec(end)
+	}
+	if err == nil && end == "COMMIT" {
+		w.commits.Add(1)
 	}
 	if err != nil && !w.conn.GetAutocommit() {
 		err = errors.Join(err, w.conn.exec("ROLLBACK"))
