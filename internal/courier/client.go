@@ -163,7 +163,7 @@ func (c *Client) request(r Request) (*http.Request, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("make the request: %w", err)
-	case req.URL.Scheme != "https" && !c.options.AllowPrivate:
+	case req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !c.options.AllowPrivate):
 		return nil, errPlain
 	case req.URL.User != nil:
 		return nil, errUserInfo

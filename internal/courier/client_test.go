@@ -135,15 +135,35 @@ func TestSendStopsWithItsCaller(t *testing.T) {
 }
 
 func TestSendRefusesWhatIsNoRequest(t *testing.T) {
+	c := courier.New(courier.Options{AllowPrivate: true, Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+		t.Errorf("%s was called", address)
+		return nil, errors.New("not there")
+	}})
 	for _, r := range []courier.Request{
 		{Method: "GET", URL: "://"},
+		{Method: "GET", URL: "example.com"},
 		{Method: "GET", URL: "ftp://example.com"},
 		{Method: "GET", URL: "http://user:word@example.com"},
 		{Method: "G T", URL: "http://example.com"},
-		{Method: "GET", URL: "http://example.com", Header: http.Header{"X": {"a\r\nb"}}},
 	} {
-		if a, err := local(t).Send(t.Context(), r); err == nil {
+		if a, err := c.Send(t.Context(), r); err == nil {
 			t.Errorf("%+v was sent: %d", r, a.Status)
 		}
+	}
+}
+
+// TestSendCannotBeSplit: what is put into a header stays in it.
+func TestSendCannotBeSplit(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for name := range r.Header {
+			if strings.HasPrefix(name, "Smuggled") {
+				t.Errorf("%s arrived", name)
+			}
+		}
+		_, _ = io.WriteString(w, r.Header.Get("X"))
+	})
+	header := http.Header{"X": {"a\r\nSmuggled-1: b"}, "Y: c\r\nSmuggled-2": {"d"}, "Host": {"other.example\r\nSmuggled-3: e"}}
+	if a, err := local(t).Send(t.Context(), courier.Request{Method: "POST", URL: url, Header: header, Body: []byte("{}")}); err != nil || a.Body != "a  Smuggled-1: b" {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
