@@ -36,6 +36,7 @@ const (
 	defaultIdlePerHost = 64
 	maxIdle            = 4096
 	idleTimeout        = 90 * time.Second
+	tidyEvery          = 15 * time.Second
 )
 
 // What is wrong with a request that is not sent.
@@ -77,7 +78,7 @@ func New(o Options) *Client {
 		o.Dial = dialer.DialContext
 	}
 	return &Client{options: o, lines: lines{
-		dial: o.Dial, perHost: o.IdlePerHost, idle: map[string][]*line{},
+		dial: o.Dial, perHost: o.IdlePerHost, most: maxIdle, idle: map[string][]*line{},
 		tls: &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
 	}}
 }
@@ -90,7 +91,7 @@ func (c *Client) AllowsPrivate() bool { return c != nil && c.options.AllowPrivat
 func (c *Client) UserAgent() string { return c.options.UserAgent }
 
 // Close ends the connections that are kept open.
-func (c *Client) Close() { c.lines.drop(time.Now()) }
+func (c *Client) Close() { c.lines.drop(func(*line) bool { return true }) }
 
 // Request is what is sent. Header holds what to send beside the usual; it is not
 // changed.
@@ -122,35 +123,39 @@ func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	start := time.Now()
-	a, err := c.exchange(ctx, req, r, start.Add(Timeout))
-	a.Took = time.Since(start)
-	switch {
-	case err == nil:
+	begun := time.Now()
+	a, err := c.exchange(ctx, req, r, begun)
+	if err == nil {
 		return a, nil
+	}
+	a.Took = time.Since(begun)
+	switch {
 	case ctx.Err() != nil:
-		return a, fmt.Errorf("send the request: %w: %w", context.Cause(ctx), err)
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	case a.Took >= Timeout:
-		return a, fmt.Errorf("send the request: %w: %w", errSlow, err)
+		err = fmt.Errorf("%w: %w", errSlow, err)
 	}
 	return a, fmt.Errorf("send the request: %w", err)
 }
 
 // exchange sends the request over a kept connection or a new one. A kept one may
 // be closed by the server at the very moment; what may be sent again is then.
-func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, until time.Time) (Answer, error) {
+func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, begun time.Time) (Answer, error) {
 	for anew := false; ; anew = true {
+		if ctx.Err() != nil {
+			return Answer{}, ctx.Err()
+		}
 		l, err := c.lines.take(ctx, req.URL, anew)
 		if err != nil {
 			return Answer{}, err
 		}
-		a, reusable, err := l.exchange(ctx, req, until)
+		a, reusable, err := l.exchange(ctx, req, begun)
 		if reusable {
 			c.lines.keep(l)
 			return a, nil
 		}
 		_ = l.Close() // its answer has been read, or never will be
-		if err == nil || !r.Repeatable || !l.broken(err) || ctx.Err() != nil {
+		if err == nil || !r.Repeatable || !l.stale(err) {
 			return a, err
 		}
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))

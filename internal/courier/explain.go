@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"code.dny.dev/ssrf"
@@ -28,7 +29,7 @@ func Remedy(err error) string {
 }
 
 func explain(err error) (text, remedy string) {
-	for _, known := range []func(error) (text, remedy string){explainRefusal, explainDNS, explainConnection, explainTLS} {
+	for _, known := range []func(error) (text, remedy string){explainRefusal, explainAnswer, explainDNS, explainConnection, explainTLS} {
 		if text, remedy = known(err); text != "" {
 			return text, remedy
 		}
@@ -36,6 +37,9 @@ func explain(err error) (text, remedy string) {
 	if isTimeout(err) {
 		return "no connection could be made within " + ConnectTimeout.String(),
 			"Let our requests through your firewall, and check that the server listens at the address that DNS gives for the host."
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner // without our own words
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err // without the address
@@ -51,10 +55,26 @@ func explainRefusal(err error) (text, remedy string) {
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrProhibitedPort):
 		return "the host name leads to an address that is not public; only public addresses are called",
 			"Use a host that can be reached over the internet; for your own machine, use a tunnel."
+	case errors.Is(err, errSlow) && errors.Is(err, errMidway):
+		return "the answer had begun, but was not complete within " + Timeout.String(), "Send the whole answer at once, and keep it short."
 	case errors.Is(err, errSlow):
 		return "there was " + errSlow.Error(), "Answer as soon as the event is stored, and do the work afterwards."
 	case errors.Is(err, context.Canceled):
 		return "the request was given up", ""
+	}
+	return "", ""
+}
+
+// explainAnswer says what is wrong with an answer that came. It quotes nothing of
+// it: this is logged and mailed.
+func explainAnswer(err error) (text, remedy string) {
+	switch {
+	case errors.Is(err, errLongHeader):
+		return errLongHeader.Error() + ": more than 64 KiB", "Send fewer or shorter headers, cookies above all."
+	case errors.Is(err, errNotHTTP):
+		return "what came back is no HTTP/1.1 answer", "Check that the port is the one of your web server."
+	case errors.Is(err, errMidway):
+		return "the answer broke off before it was complete", "Look into the log of your server: it may have crashed, or announced another Content-Length than it sent."
 	}
 	return "", ""
 }
@@ -96,8 +116,14 @@ func explainTLS(err error) (text, remedy string) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "the server does not speak TLS on that port; is it an http server?", "Put TLS before it, or name the port on which it speaks TLS."
 	}
-	if alert, ok := errors.AsType[tls.AlertError](err); ok {
-		return "the TLS handshake failed: " + alert.Error(), "The server must speak TLS 1.2 or newer and know the host name that the URL names."
+	// An alert is wrapped as an error of the network, and what we refuse has no type.
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
+		err = op.Err
+	} else if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	if what, ok := strings.CutPrefix(err.Error(), "tls: "); ok {
+		return "the TLS handshake failed: " + what, "The server must speak TLS 1.2 or newer, know the host name that the URL names, and ask for no certificate."
 	}
 	return "", ""
 }

@@ -35,13 +35,18 @@ func TestExplain(t *testing.T) {
 		_, _ = io.WriteString(c, "SSH-2.0-OpenSSH\r\n")
 		_ = c.Close()
 	})
+	bomb := listen(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+strings.Repeat("A: b\r\n", 20000)+"\r\n")
+		_ = c.Close()
+	})
 	for name, c := range map[string]struct{ url, want string }{
 		"refused":               {"http://" + closedPort(t), "refused"},
 		"unknown certificate":   {tls.URL, "certificate is not valid"},
 		"http behind https":     {"https" + strings.TrimPrefix(plain, "http"), "does not speak TLS"},
 		"closed without answer": {"http://" + hangUp, "closed the connection"},
-		"closed in the answer":  {"http://" + half, "closed the connection"},
-		"not HTTP":              {"http://" + noise, "the request failed"},
+		"closed in the answer":  {"http://" + half, "the answer broke off"},
+		"not HTTP":              {"http://" + noise, "no HTTP/1.1 answer"},
+		"endless headers":       {"http://" + bomb, "headers are too long"},
 	} {
 		_, err := local(t).Send(t.Context(), courier.Request{Method: "GET", URL: c.url})
 		if err == nil {
@@ -49,7 +54,10 @@ func TestExplain(t *testing.T) {
 			continue
 		}
 		text := courier.Explain(err)
-		if !strings.Contains(text, c.want) || strings.Contains(text, "127.0.0.1") || strings.Contains(text, "://") {
+		if courier.Remedy(err) == "" {
+			t.Errorf("%s: nothing is said of what to do", name)
+		}
+		if !strings.Contains(text, c.want) || strings.Contains(text, "127.0.0.1") || strings.Contains(text, "SSH") || strings.Contains(text, "://") {
 			t.Errorf("%s: explained as %q, want %q in it and no address (%v)", name, text, c.want, err)
 		}
 	}
@@ -84,7 +92,9 @@ func TestExplainNetwork(t *testing.T) {
 // TestExplainTimeouts makes the errors of slow servers in no time.
 func TestExplainTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var dialTime time.Duration
 		c := courier.New(courier.Options{AllowPrivate: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+			time.Sleep(dialTime)
 			ours, theirs := net.Pipe()
 			go func() { _, _ = io.Copy(io.Discard, theirs) }() // listens and says nothing
 			t.Cleanup(func() { _ = theirs.Close() })
@@ -102,6 +112,11 @@ func TestExplainTimeouts(t *testing.T) {
 		_, err = c.Send(t.Context(), courier.Request{Method: "GET", URL: "https://slow.example"})
 		if text := courier.Explain(err); text != "no connection could be made within 3s" {
 			t.Errorf("a slow handshake is explained as %q (%v)", text, err)
+		}
+		dialTime, start = 2*time.Second, time.Now()
+		_, err = c.Send(t.Context(), courier.Request{Method: "GET", URL: "https://slow.example"})
+		if took := time.Since(start); took != courier.ConnectTimeout {
+			t.Errorf("a slow connection with a slow handshake: given up after %s, want %s (%v)", took, courier.ConnectTimeout, err)
 		}
 	})
 }

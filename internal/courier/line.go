@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -17,25 +20,32 @@ import (
 type line struct {
 	net.Conn          // plain or TLS
 	raw      net.Conn // what that stands on
-	to       string   // the address and protocol that it leads to
+	to       string   // the protocol and address that it leads to
 	in       bufio.Reader
 	out      bufio.Writer
 	room     int64     // how much may still be read of the answer
 	used     bool      // for an earlier request
 	since    time.Time // idle
-	heard    bool      // something of the present answer came
+	sent     time.Time // the present request
+	heard    bool      // something of its answer came
 }
 
 // past is a deadline that cuts off what is under way.
 var past = time.Unix(1, 0)
 
+// What is wrong with an answer.
 var (
-	errLongHeader  = errors.New("the answer's headers are too long")
-	errManyInterim = errors.New("the server sent interim answers without end")
+	errLongHeader = errors.New("the answer's headers are too long")
+	errNotHTTP    = errors.New("the answer is not HTTP")
+	errMidway     = errors.New("the answer broke off")
 )
 
-// maxInterim bounds the answers with 1xx that may come before the answer.
-const maxInterim = 5
+const (
+	// atOnce is how soon a server that had closed a kept connection lets us know.
+	atOnce = time.Second
+	// drainTime is how long the rest of an answer may take that nobody wants.
+	drainTime = time.Second
+)
 
 func newLine(conn, raw net.Conn, to string) *line {
 	l := &line{Conn: conn, raw: raw, to: to}
@@ -57,9 +67,27 @@ func (r reader) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// open reports whether a kept line is open and the server has said nothing on it
+// since its last answer. Else it was closed, or is about to be: some servers send
+// 408 first, which must not be taken for the answer to the next request.
+func (l *line) open() bool {
+	if l.Conn != l.raw {
+		// TLS may have read more than the answer. With no time left, what it has is
+		// all that can be read.
+		var b [1]byte
+		_ = l.SetReadDeadline(past)
+		if _, err := l.Conn.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return false
+		}
+	}
+	// Nothing can be asked of a connection past its deadline.
+	return l.SetDeadline(time.Time{}) == nil && quiet(l.raw)
+}
+
 // exchange sends a request and reads its answer, until then. It reports whether
 // the line can serve another request.
-func (l *line) exchange(ctx context.Context, req *http.Request, until time.Time) (a Answer, reusable bool, err error) {
+func (l *line) exchange(ctx context.Context, req *http.Request, begun time.Time) (a Answer, reusable bool, err error) {
+	until := begun.Add(Timeout)
 	l.heard, l.room = false, maxHeader
 	if err := l.SetDeadline(until); err != nil {
 		return a, false, err
@@ -72,33 +100,51 @@ func (l *line) exchange(ctx context.Context, req *http.Request, until time.Time)
 	if err := l.out.Flush(); err != nil {
 		return a, false, err
 	}
+	l.sent = time.Now()
 	resp, err := l.head(req) //nolint:bodyclose // that would read it to its end, however long it is
 	if err != nil {
 		return a, false, err
 	}
 	l.room = math.MaxInt64 // read bounds the body
 	body, whole, err := read(resp)
-	a = Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}
+	a = Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, Took: time.Since(begun)}
 	if err != nil {
-		return a, false, err
+		return a, false, fmt.Errorf("%w: %w", errMidway, err)
 	}
-	whole = whole || drain(resp, len(body))
+	if !whole {
+		_ = l.SetReadDeadline(time.Now().Add(min(drainTime, time.Until(until))))
+		whole = drain(resp, len(body))
+	}
 	return a, whole && !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols && l.in.Buffered() == 0, nil
 }
 
-// head reads the answer up to its body.
+// head reads the answer up to its body. Interim answers are passed over, as many
+// as there is room for.
 func (l *line) head(req *http.Request) (*http.Response, error) {
-	for range maxInterim {
+	for {
 		resp, err := http.ReadResponse(&l.in, req)
-		if err != nil || resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
-			return resp, err
+		switch {
+		case err != nil && l.room <= 0:
+			return nil, errLongHeader
+		case err != nil && !broke(err):
+			return nil, errNotHTTP // net/http's words quote it
+		case err != nil:
+			return nil, err
+		case resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols:
+			return resp, nil
 		}
 	}
-	return nil, errManyInterim
 }
 
-// broken reports whether an error means that the server had closed the line
-// before the request came: nothing was heard, and it is not that we gave up.
-func (l *line) broken(err error) bool {
-	return l.used && !l.heard && !isTimeout(err)
+// broke reports whether an error is the connection's, and not about what came
+// over it.
+func broke(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// stale reports whether an error means that the server had closed a kept line
+// before the request came: it shows at once, and nothing was heard.
+func (l *line) stale(err error) bool {
+	return l.used && !l.heard && !isTimeout(err) && (l.sent.IsZero() || time.Since(l.sent) < atOnce)
 }

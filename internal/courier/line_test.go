@@ -62,7 +62,9 @@ func TestSendReadsTheRightAnswer(t *testing.T) {
 		want   []int
 	}{
 		"interim answers":         {[][]string{{"HTTP/1.1 100 Continue\r\n\r\n" + interim + ok, ok}}, []int{200, 200}},
-		"interim without end":     {[][]string{{strings.Repeat(interim, 20) + ok}, {ok}}, []int{0, 200}},
+		"many interim answers":    {[][]string{{strings.Repeat(interim, 100) + ok, ok}}, []int{200, 200}},
+		"interim without end":     {[][]string{{strings.Repeat(interim, 2000) + ok}, {ok}}, []int{0, 200}},
+		"a strange status":        {[][]string{{"HTTP/1.1 099 What\r\nContent-Length: 0\r\n\r\n", ok}}, []int{99, 200}},
 		"another protocol":        {[][]string{{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", wrong}, {ok}}, []int{101, 200}},
 		"closed after the answer": {[][]string{{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", wrong}, {ok}}, []int{200, 200}},
 		"HTTP/1.0":                {[][]string{{"HTTP/1.0 200 OK\r\n\r\nuntil it ends"}, {ok}}, []int{200, 200}},
@@ -215,6 +217,56 @@ func TestConnectionsEnd(t *testing.T) {
 		client.Close()
 		if conn := <-last; !ended(conn) {
 			t.Error("a connection is open after the client was closed")
+		}
+	})
+}
+
+// TestSendInTime: what nobody waits for does not hold up who sends, and what was
+// given up before is not sent.
+func TestSendInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := make(chan net.Conn, 10)
+		client := courier.New(courier.Options{AllowPrivate: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			made <- theirs
+			return ours, nil
+		}})
+		defer client.Close()
+		request := courier.Request{Method: "POST", URL: "http://a.example/", Repeatable: true}
+		const long = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+		requests := make(chan string, 10)
+		go func() { // a long answer, whose end does not come
+			conn := <-made
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, long+strings.Repeat("x", courier.MaxBody))
+		}()
+		begun := time.Now()
+		if a, err := client.Send(t.Context(), request); err != nil || len(a.Body) != courier.MaxBody || a.Took != 0 || time.Since(begun) > time.Second {
+			t.Errorf("a long answer: %d bytes in %s, %v; it took %s in all", len(a.Body), a.Took, err, time.Since(begun))
+		}
+		go func() { // an answer, then a request that is worked on for a while in vain
+			conn := <-made
+			in := bufio.NewReader(conn)
+			for _, answer := range []string{ok, ""} {
+				_, _ = http.ReadRequest(in)
+				requests <- "request"
+				if answer == "" {
+					time.Sleep(2 * time.Second)
+				}
+				_, _ = io.WriteString(conn, answer)
+			}
+			_ = conn.Close()
+		}()
+		if _, err := client.Send(t.Context(), request); err != nil {
+			t.Error(err)
+		}
+		if _, err := client.Send(t.Context(), request); err == nil || len(made) != 0 || len(requests) != 2 {
+			t.Errorf("a request that the server worked on was sent again: %v", err)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if _, err := client.Send(ended, request); !errors.Is(err, context.Canceled) || len(made) != 0 {
+			t.Errorf("a request that was given up was sent: %v", err)
 		}
 	})
 }

@@ -15,6 +15,7 @@ type lines struct {
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	tls     *tls.Config
 	perHost int
+	most    int
 
 	mu     sync.Mutex
 	idle   map[string][]*line // by where they lead, the last used at the end
@@ -31,10 +32,10 @@ func (ls *lines) take(ctx context.Context, u *url.URL, anew bool) (*line, error)
 		if l == nil {
 			break
 		}
-		if quiet(l.raw) {
+		if l.open() {
 			return l, nil
 		}
-		_ = l.Close() // by the server, or it says what nobody asked
+		_ = l.Close()
 	}
 	return ls.connect(ctx, u, to)
 }
@@ -54,8 +55,10 @@ func (ls *lines) last(to string) *line {
 	return l
 }
 
-// connect makes a new line.
+// connect makes a new line, within ConnectTimeout.
 func (ls *lines) connect(ctx context.Context, u *url.URL, to string) (*line, error) {
+	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
+	defer cancel()
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -70,8 +73,6 @@ func (ls *lines) connect(ctx context.Context, u *url.URL, to string) (*line, err
 	config := ls.tls.Clone()
 	config.ServerName = u.Hostname()
 	secure := tls.Client(conn, config)
-	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
-	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -79,45 +80,62 @@ func (ls *lines) connect(ctx context.Context, u *url.URL, to string) (*line, err
 	return newLine(secure, conn, to), nil
 }
 
-// keep keeps a line for use again, or closes it where enough are kept.
+// keep keeps a line for use again; where enough are kept, another has to go.
 func (ls *lines) keep(l *line) {
-	l.used, l.since = true, time.Now()
+	l.used, l.since, l.sent = true, time.Now(), time.Time{}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.count >= maxIdle || len(ls.idle[l.to]) >= ls.perHost {
+	if len(ls.idle[l.to]) >= ls.perHost {
 		_ = l.Close()
 		return
 	}
+	if ls.count >= ls.most {
+		ls.evict()
+	}
+	ls.idle[l.to] = append(ls.idle[l.to], l)
 	ls.count++
 	if !ls.tidies {
 		ls.tidies = true
-		time.AfterFunc(idleTimeout, ls.tidy)
+		time.AfterFunc(tidyEvery, ls.tidy)
 	}
-	ls.idle[l.to] = append(ls.idle[l.to], l)
 }
 
-// tidy closes what was idle for long, and comes back while anything is kept.
+// evict closes the line of some server that was idle longest; the lock is held.
+func (ls *lines) evict() {
+	for to, kept := range ls.idle {
+		if len(kept) > 0 {
+			_ = kept[0].Close()
+			ls.idle[to] = slices.Delete(kept, 0, 1)
+			ls.count--
+			return
+		}
+	}
+}
+
+// tidy closes what was idle for long, and what the server has closed, and comes
+// back while anything is kept.
 func (ls *lines) tidy() {
-	ls.drop(time.Now().Add(-idleTimeout))
+	long := time.Now().Add(-idleTimeout)
+	ls.drop(func(l *line) bool { return !l.since.After(long) || !l.open() })
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.tidies = ls.count > 0; ls.tidies {
-		time.AfterFunc(idleTimeout/2, ls.tidy)
+		time.AfterFunc(tidyEvery, ls.tidy)
 	}
 }
 
-// drop closes the lines that are idle since that time or longer.
-func (ls *lines) drop(since time.Time) {
+// drop closes the idle lines of which that is so.
+func (ls *lines) drop(so func(*line) bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for to, kept := range ls.idle {
 		ls.idle[to] = slices.DeleteFunc(kept, func(l *line) bool {
-			old := !l.since.After(since)
-			if old {
+			gone := so(l)
+			if gone {
 				ls.count--
 				_ = l.Close()
 			}
-			return old
+			return gone
 		})
 		if len(ls.idle[to]) == 0 {
 			delete(ls.idle, to)

@@ -8,9 +8,7 @@ import (
 	"syscall"
 )
 
-// quiet reports whether an idle connection is open and the server has said
-// nothing on it. Else it was closed, or is about to be: some servers send 408
-// first, which must not be taken for the answer to the next request.
+// quiet reports whether an idle connection is open and nothing came over it.
 func quiet(conn net.Conn) bool {
 	c, ok := conn.(syscall.Conn)
 	if !ok {

@@ -54,7 +54,9 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 			return s.URL
 		}, text: "the server's certificate is not valid"},
 		"hangs":                  {url: func(t *testing.T) string { return raw(t, "") }, text: "there was no answer within 10s"},
-		"hangs up":               {url: answer("\x00"), text: "the request failed"},
+		"hangs up":               {url: answer("\x00"), text: "what came back is no HTTP"},
+		"breaks off":             {url: answer("HTTP/1.1 500 No\r\nContent-Length: 60\r\n\r\nhalf"), status: 500, text: "the answer broke off"},
+		"breaks off after a 200": {url: answer("HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n{\"success\":true}"), status: 200, text: "the answer broke off"},
 		"moved":                  {url: status(301), status: 301},
 		"see other":              {url: status(303), status: 303},
 		"temporarily moved":      {url: status(307), status: 307},
@@ -65,8 +67,8 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 		"away":                   {url: status(503), status: 503},
 		"says no":                {url: answer("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{\"success\":false}"), status: 200, text: `{"success":false}`},
 		"says nothing, strict":   {url: status(200), status: 200, strict: true},
-		"a header without end":   {url: answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n"), text: "the request failed"},
-		"no HTTP, and not UTF-8": {url: answer("\xff\xfe\x00\x01 what?\r\n\r\n"), text: "the request failed"},
+		"a header without end":   {url: answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n"), text: "the answer's headers are too long"},
+		"no HTTP, and not UTF-8": {url: answer("\xff\xfe\x00\x01 what?\r\n\r\n"), text: "what came back is no HTTP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

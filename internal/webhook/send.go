@@ -24,6 +24,7 @@ type result struct {
 	url      string
 	status   int // 0: no HTTP answer
 	answer   string
+	broke    string // why there was no whole answer; "": there was
 	ok       bool
 	gone     bool          // 410
 	wait     time.Duration // until the next attempt, when there is one
@@ -44,8 +45,9 @@ func (d *Dispatcher) send(ctx context.Context, it *item, e Endpoint) *result {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil
-	case err != nil:
-		r.answer = courier.Clean(courier.Explain(err), maxAnswer) // it may quote what was sent to us
+	case err != nil: // maybe after a status
+		r.status, r.answer = answer.Status, courier.Clean(courier.Explain(err), maxAnswer)
+		r.broke = r.answer
 	default:
 		r.status, r.answer = answer.Status, courier.Clean(answer.Body, maxAnswer)
 		r.ok, _ = courier.Delivered(answer.Status, answer.Body, e.Strict)
@@ -97,7 +99,7 @@ func (r *result) outcome() string {
 		return "exhausted"
 	case r.status == 0:
 		return "unreachable"
-	case r.status >= 200 && r.status < 300:
+	case r.broke == "" && r.status >= 200 && r.status < 300:
 		return "refused" // success: false, or not what a strict partner must say
 	default:
 		return "failed"
@@ -108,8 +110,8 @@ func (r *result) outcome() string {
 func (r *result) cause() string {
 	_, why := courier.Delivered(r.status, "", false)
 	switch {
-	case r.status == 0:
-		return r.answer
+	case r.broke != "":
+		return r.broke
 	case why == "":
 		return "it answered with a 2xx that does not say success"
 	}

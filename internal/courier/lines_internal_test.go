@@ -1,0 +1,200 @@
+package courier
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// corked is a connection that keeps what is written back, so that several TLS
+// records leave in one piece.
+type corked struct {
+	net.Conn
+	held bytes.Buffer
+	cork bool
+}
+
+func (c *corked) Write(b []byte) (int, error) {
+	if c.cork {
+		return c.held.Write(b)
+	}
+	return c.Conn.Write(b)
+}
+
+// tlsServer serves every connection by a function and returns a client that
+// trusts it.
+func tlsServer(t *testing.T, config *tls.Config, serve func(*tls.Conn, *corked)) *Client {
+	t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	s.Close()
+	config.Certificates = s.TLS.Certificates
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			raw, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				c := &corked{Conn: raw}
+				defer c.Close()                                                 //nolint:errcheck // it served
+				if secure := tls.Server(c, config); secure.Handshake() == nil { //nolint:noctx // the client ends it
+					serve(secure, c)
+				}
+			}()
+		}
+	}()
+	c := New(Options{Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, l.Addr().String())
+	}})
+	c.lines.tls.RootCAs = x509.NewCertPool()
+	c.lines.tls.RootCAs.AddCert(s.Certificate())
+	t.Cleanup(c.Close)
+	return c
+}
+
+// TestSendReadsTheRightAnswerOverTLS: what comes with an answer in the same piece
+// is read by TLS before anybody asks for it, and counts for nothing all the same.
+func TestSendReadsTheRightAnswerOverTLS(t *testing.T) {
+	for name, extra := range map[string]func(*tls.Conn){
+		"a second answer": func(c *tls.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 5\r\n\r\nstale")
+		},
+		"a goodbye": func(c *tls.Conn) { _ = c.CloseWrite() },
+	} {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			t.Run(fmt.Sprint(name, " ", tls.VersionName(version)), func(t *testing.T) {
+				c := tlsServer(t, &tls.Config{MaxVersion: version}, func(secure *tls.Conn, beneath *corked) {
+					for in := bufio.NewReader(secure); ; {
+						req, err := http.ReadRequest(in)
+						if err != nil {
+							return
+						}
+						body, _ := io.ReadAll(req.Body)
+						beneath.cork = true
+						_, _ = fmt.Fprintf(secure, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+						extra(secure)
+						beneath.cork = false
+						_ = beneath.SetDeadline(time.Time{}) // a goodbye sets one
+						_, _ = beneath.Conn.Write(beneath.held.Next(beneath.held.Len()))
+					}
+				})
+				for _, body := range []string{"first", "second", "third"} {
+					a, err := c.Send(t.Context(), Request{Method: "POST", URL: "https://example.com", Body: []byte(body)})
+					if err != nil || a.Status != 200 || a.Body != body {
+						t.Errorf("%s was answered %d %q, %v", body, a.Status, a.Body, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestExplainTLS: a server that will not talk to us says so by an alert.
+func TestExplainTLS(t *testing.T) {
+	for name, config := range map[string]*tls.Config{
+		"too old":       {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
+		"another host":  {GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, io.EOF }, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, io.EOF }},
+		"a certificate": {ClientAuth: tls.RequireAnyClientCert},
+	} {
+		c := tlsServer(t, config, func(*tls.Conn, *corked) {})
+		_, err := c.Send(t.Context(), Request{Method: "POST", URL: "https://example.com"})
+		if text := Explain(err); !strings.HasPrefix(text, "the TLS handshake failed: ") || strings.Contains(text, "127.0.0.1") || Remedy(err) == "" {
+			t.Errorf("%s: explained as %q, %q (%v)", name, text, Remedy(err), err)
+		}
+	}
+}
+
+// counted runs a server that answers and counts its connections.
+func counted(t *testing.T) (s *httptest.Server, connections *atomic.Int64) {
+	t.Helper()
+	connections = new(atomic.Int64)
+	s = httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s, connections
+}
+
+// kept is a client that calls one server whatever the host's name is.
+func kept(t *testing.T, s *httptest.Server) (c *Client, send func(host string)) {
+	t.Helper()
+	c = New(Options{AllowPrivate: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
+	}})
+	t.Cleanup(c.Close)
+	return c, func(host string) {
+		t.Helper()
+		if _, err := c.Send(t.Context(), Request{Method: "POST", URL: "http://" + host, Body: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLinesOutliveADeadline: the time of the last request, long over when the next
+// one comes, does not make its connection useless.
+func TestLinesOutliveADeadline(t *testing.T) {
+	s, connections := counted(t)
+	c, send := kept(t, s)
+	send("a.example")
+	if err := c.lines.idle["http://a.example"][0].SetDeadline(past); err != nil {
+		t.Fatal(err)
+	}
+	c.lines.tidy()
+	send("a.example")
+	if n := connections.Load(); n != 1 {
+		t.Errorf("%d connections were made, want 1", n)
+	}
+}
+
+// TestTidyClosesWhatTheServerClosed: nobody may use it for long, and its
+// descriptor is one of few.
+func TestTidyClosesWhatTheServerClosed(t *testing.T) {
+	s, _ := counted(t)
+	c, send := kept(t, s)
+	send("a.example")
+	send("b.example")
+	c.lines.tidy()
+	if c.lines.count != 2 {
+		t.Fatalf("%d lines are kept, want 2", c.lines.count)
+	}
+	s.CloseClientConnections()
+	c.lines.tidy()
+	if c.lines.count != 0 || len(c.lines.idle) != 0 {
+		t.Errorf("%d lines are kept, want none", c.lines.count)
+	}
+}
+
+// TestFullPoolMakesRoom: where no more can be kept, the newest takes the place of
+// another.
+func TestFullPoolMakesRoom(t *testing.T) {
+	s, connections := counted(t)
+	c, send := kept(t, s)
+	c.lines.most = 1
+	send("a.example")
+	send("b.example")
+	send("b.example")
+	if n := connections.Load(); n != 2 || c.lines.count != 1 {
+		t.Errorf("%d connections were made and %d are kept, want 2 and 1", n, c.lines.count)
+	}
+}
