@@ -44,6 +44,7 @@ var (
 	errSlow     = errors.New("no answer within " + Timeout.String())
 	errPlain    = errors.New("the URL does not begin with https://")
 	errUserInfo = errors.New("the URL carries a user name or password")
+	errNoHost   = errors.New("the URL names no host")
 )
 
 // Options are the settings of a client; the zero value calls public addresses.
@@ -172,6 +173,8 @@ func (c *Client) request(r Request) (*http.Request, error) {
 		return nil, errPlain
 	case req.URL.User != nil:
 		return nil, errUserInfo
+	case req.URL.Host == "":
+		return nil, errNoHost
 	}
 	if req.Header = r.Header; r.Header["User-Agent"] == nil {
 		if req.Header = r.Header.Clone(); req.Header == nil {

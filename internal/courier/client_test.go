@@ -143,6 +143,8 @@ func TestSendRefusesWhatIsNoRequest(t *testing.T) {
 		{Method: "GET", URL: "://"},
 		{Method: "GET", URL: "example.com"},
 		{Method: "GET", URL: "ftp://example.com"},
+		{Method: "GET", URL: "http:///path"},
+		{Method: "GET", URL: "http:opaque"},
 		{Method: "GET", URL: "http://user:word@example.com"},
 		{Method: "G T", URL: "http://example.com"},
 	} {

@@ -50,8 +50,8 @@ func explain(err error) (text, remedy string) {
 // explainRefusal says why we did not send, or gave up.
 func explainRefusal(err error) (text, remedy string) {
 	switch {
-	case errors.Is(err, errPlain), errors.Is(err, errUserInfo):
-		return err.Error() + ", so it was not called", "Save a URL that begins with https:// and has no user name or password in it."
+	case errors.Is(err, errPlain), errors.Is(err, errUserInfo), errors.Is(err, errNoHost):
+		return err.Error() + ", so it was not called", "Save a URL that begins with https:// and a host name, and has no user name or password in it."
 	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrProhibitedPort):
 		return "the host name leads to an address that is not public; only public addresses are called",
 			"Use a host that can be reached over the internet; for your own machine, use a tunnel."
