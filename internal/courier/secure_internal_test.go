@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,7 @@ func TestSendOverTLS(t *testing.T) {
 		names <- hello.ServerName
 		return nil, nil
 	}}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of our refusals
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
