@@ -21,6 +21,11 @@ import (
 const (
 	After = 15 * time.Minute // how long deliveries fail before contacts are told
 	Again = 24 * time.Hour   // how long after that they are told again
+
+	// Stale is how long events given up stay news after their outage ended, or was
+	// last told of, while the partner has no contacts. Whoever becomes one within
+	// that time is told of them; later, the records tell.
+	Stale = 7 * 24 * time.Hour
 )
 
 // Outage is a time when a partner could not be reached, or when events to it
@@ -114,22 +119,24 @@ func shut(tx *sqldb.Tx, n Notice) {
 
 // current are the outages that events given up now may belong to: the open one,
 // and one of the last day that tells of nothing but such events, or has yet to.
+// While there is nobody to tell, events gather in one for half of Stale: whoever
+// becomes a contact gets few mails, and yet learns of each event of that last half.
 const current = `partner_id = $1 AND (closed_at = 0 OR tellings = 0 AND exhausted > 0
-	AND (closed_at > $3 OR exhausted_told_at > $3 OR exhausted_told < exhausted))`
+	AND (closed_at > $3 OR exhausted_told_at > $3 OR exhausted_told < exhausted AND closed_at > $4))`
 
 // exhaust counts events that were given up. During an outage that was told they
 // are part of it; otherwise those of a day are gathered in one, so that one event
 // after another that a partner will not take makes one mail a day. Where the
 // partner is well, that outage begins and ends here.
 func exhaust(tx *sqldb.Tx, n Notice) {
-	dayAgo := n.At.Add(-Again)
+	dayAgo, daysAgo := n.At.Add(-Again), n.At.Add(-Stale/2)
 	tx.Queue(`UPDATE outages SET exhausted = exhausted + $2, settled_at = 0
 		WHERE id = (SELECT id FROM outages WHERE `+current+`
 			ORDER BY CASE WHEN closed_at = 0 AND tellings > 0 THEN 1 WHEN exhausted > 0 THEN 2 ELSE 3 END, id DESC LIMIT 1)`,
-		n.PartnerID, n.Exhausted, dayAgo)
+		n.PartnerID, n.Exhausted, dayAgo, daysAgo)
 	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
-		SELECT CAST($1 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($4 AS BIGINT), 0
-		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, n.At, words(n.Cause))
+		SELECT CAST($1 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($5 AS BIGINT), 0
+		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.At, words(n.Cause))
 }
 
 // words makes one line of what a failure met, of a length that a mail can bear.
@@ -189,14 +196,12 @@ func (o Outage) next(now time.Time) step {
 		return opened
 	case o.Open() && o.Tellings > 0 && !now.Before(o.ToldAt.Add(Again)):
 		return still
-	case o.untold(now):
-		return exhausted
-	case o.Open() || o.Exhausted > o.exhaustedTold:
-		return wait
+	case o.Open():
+		return o.nextIdle(now)
 	case o.Exhausted == 0 && o.ClosedAt.Sub(o.OpenedAt) < After:
 		return forget
 	default:
-		return settle
+		return o.nextOver(now)
 	}
 }
 
@@ -206,6 +211,28 @@ func (o Outage) nextIdle(now time.Time) step {
 		return exhausted
 	}
 	return wait
+}
+
+// nextOver is next for an outage that is over, when that is no news to anybody.
+func (o Outage) nextOver(now time.Time) step {
+	switch {
+	case o.untold(now):
+		return exhausted
+	case o.Exhausted > o.exhaustedTold:
+		return wait
+	default:
+		return settle
+	}
+}
+
+// stale reports whether it is too late for whoever becomes a contact now to be
+// told that events were given up.
+func (o Outage) stale(now time.Time) bool {
+	last := o.ClosedAt
+	if o.exhaustedToldAt.After(last) {
+		last = o.exhaustedToldAt
+	}
+	return !o.Open() && !now.Before(last.Add(Stale))
 }
 
 // untold reports whether it is time to tell that events were given up.

@@ -34,7 +34,7 @@ type Watch struct {
 	Log   *slog.Logger  // nil: slog.Default()
 	Every time.Duration // between rounds; 0: 30 s
 
-	lonely map[int64]bool // open outages without a contact that were logged
+	lonely map[int64]bool // outages without a contact that were logged
 }
 
 // Counts is what waits for a partner.
@@ -129,12 +129,18 @@ func (w *Watch) tend(ctx context.Context, o Outage, now time.Time) (mails int, e
 		return 0, err
 	case opened, still, exhausted, recovered:
 	}
-	facts, contacts, err := w.facts(ctx, o, s, now)
+	facts, contacts, err := w.facts(ctx, o, now)
 	if err != nil {
 		return 0, err
 	}
-	if len(contacts) == 0 && o.Open() {
-		w.lament(o) // whoever becomes a contact while it lasts is told at once
+	s, contacts = audience(o, s, contacts, now)
+	switch {
+	case s == wait:
+		return 0, nil
+	case s == settle:
+		return w.write(ctx, o, s, nil, now)
+	case len(contacts) == 0: // Nobody is told, and so nothing is marked as told.
+		w.lament(o)
 		return 0, nil
 	}
 	if (s == opened || s == still) && facts.known && facts.Waiting == 0 {
@@ -142,16 +148,35 @@ func (w *Watch) tend(ctx context.Context, o Outage, now time.Time) (mails int, e
 		if s = o.nextIdle(now); s == wait {
 			return 0, nil
 		}
-		facts.step = s
 	}
+	facts.step = s
 	var letters []mail.Message
 	for _, c := range contacts {
-		if s == recovered && c.CreatedAt.After(o.ToldAt) {
-			continue // was not told that there was anything to recover from
-		}
 		letters = append(letters, facts.message(c))
 	}
 	return w.write(ctx, o, s, letters, now)
+}
+
+// audience is who of the contacts is told of an outage, and what: who was not told
+// that there was anything to recover from is not told that it is over. Where there
+// is nobody, what is to be told waits for somebody until it is stale.
+func audience(o Outage, s step, contacts []profile.Contact, now time.Time) (step, []profile.Contact) {
+	if s == recovered {
+		var told []profile.Contact
+		for _, c := range contacts {
+			if !c.CreatedAt.After(o.ToldAt) {
+				told = append(told, c)
+			}
+		}
+		if len(told) > 0 {
+			return s, told
+		}
+		s = o.nextOver(now)
+	}
+	if len(contacts) == 0 && o.stale(now) {
+		return settle, nil
+	}
+	return s, contacts
 }
 
 // lament logs, once, that an outage has nobody to be told.
@@ -163,13 +188,17 @@ func (w *Watch) lament(o Outage) {
 		w.lonely = map[int64]bool{}
 	}
 	w.lonely[o.ID] = true
-	w.log().Warn("a partner cannot be reached and has no contacts to tell", "outage", o.ID, "partner", o.PartnerID,
+	what := "a partner cannot be reached and has no contacts to tell"
+	if !o.Open() {
+		what = "events were given up and their partner has no contacts to tell"
+	}
+	w.log().Warn(what, "outage", o.ID, "partner", o.PartnerID,
 		"since", o.OpenedAt, "cause", o.Cause, "exhausted", o.Exhausted)
 }
 
 // facts gathers what mails about an outage say.
-func (w *Watch) facts(ctx context.Context, o Outage, s step, now time.Time) (facts, []profile.Contact, error) {
-	f := facts{step: s, outage: o, now: now, service: w.Service, lasts: w.Lasts}
+func (w *Watch) facts(ctx context.Context, o Outage, now time.Time) (facts, []profile.Contact, error) {
+	f := facts{outage: o, now: now, service: w.Service, lasts: w.Lasts}
 	p, err := w.Partners.Get(ctx, o.PartnerID)
 	if err != nil {
 		return f, nil, err

@@ -141,7 +141,68 @@ func TestNoContacts(t *testing.T) {
 	h.contact(acme, "Ann")
 	h.equal("a contact", []string{"ann: Acme: webhooks have been failing since 4 March, 12:00 UTC"}, h.round())
 	h.contact(quiet, "Quinn")
+	h.equal("a contact soon after the end", []string{"quinn: Quiet: 1 webhook event was given up"}, h.round())
+	h.equal("and no more", nil, h.round())
+}
+
+// TestNobodyWasTold: events that were given up while there was nobody to tell are
+// told to whoever becomes a contact in the days that follow, in few mails; older
+// ones are no news, and keep no later event from being told.
+func TestNobodyWasTold(t *testing.T) {
+	h := open(t)
+	acme, late, once := h.partner("Acme"), h.partner("Late"), h.partner("Once")
+	for _, id := range []int64{acme, late, once} {
+		h.note(outage.Notice{PartnerID: id, At: h.now, Failed: true, Exhausted: 1, Cause: refused})
+		h.works(id)
+	}
+	h.equal("nobody to tell", nil, h.round())
+	for day := range 6 {
+		h.now = noon.Add(time.Duration(day) * outage.Again)
+		h.note(outage.Notice{PartnerID: acme, At: h.now, Exhausted: 1, Cause: refused}, outage.Notice{PartnerID: late, At: h.now, Exhausted: 1, Cause: refused})
+		h.equal("nor later", nil, h.round())
+	}
+	if log := h.log.String(); strings.Contains(log, "told contacts") || strings.Count(log, "no contacts to tell") != 10 {
+		t.Errorf("want one warning for each of five outages and node, and nobody told:\n%s", log)
+	}
+	h.now = noon.Add(outage.Stale - 1)
+	h.contact(acme, "Ann")
+	h.equal("within a week", []string{"ann: Acme: 5 webhook events were given up", "ann: Acme: 2 webhook events were given up"}, h.round())
+	h.now = noon.Add(outage.Stale)
 	h.equal("too late", nil, h.round())
+	h.contact(late, "Lea")
+	h.contact(once, "Oda")
+	h.equal("but not for the last days", []string{"lea: Late: 2 webhook events were given up"}, h.round())
+	h.note(outage.Notice{PartnerID: once, At: h.now, Exhausted: 3, Cause: refused})
+	h.equal("the next events", []string{"oda: Once: 3 webhook events were given up"}, h.round())
+}
+
+// TestNewContactsOnly: who became a contact after an outage was last told is not
+// told that it is over, but is of the events that it cost and nobody heard of.
+func TestNewContactsOnly(t *testing.T) {
+	h := open(t)
+	acme, bare := h.partner("Acme"), h.partner("Bare")
+	ann, ben := h.contact(acme, "Ann"), h.contact(bare, "Ben")
+	h.fails(acme)
+	h.fails(bare)
+	h.now = noon.Add(time.Hour)
+	h.equal("told", 2, len(h.round()))
+	for id, contact := range map[int64]int64{acme: ann, bare: ben} {
+		if err := h.book.DeleteContact(t.Context(), operator, id, contact); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.now = noon.Add(2 * time.Hour)
+	h.note(outage.Notice{PartnerID: acme, At: h.now, Failed: true, Exhausted: 1, Cause: refused})
+	h.works(acme)
+	h.works(bare)
+	h.equal("nobody to tell", nil, h.round())
+	h.contact(acme, "Carol")
+	h.contact(bare, "Dan")
+	h.equal("contacts", []string{"carol: Acme: 1 webhook event was given up"}, h.round())
+	h.equal("and no more", nil, h.round())
+	if n := strings.Count(h.log.String(), "told contacts of an outage"); n != 3 {
+		t.Errorf("%d lines say that contacts were told, want one for each telling:\n%s", n, h.log.String())
+	}
 }
 
 // TestPoison: events that a healthy partner will not take make one mail a day.
