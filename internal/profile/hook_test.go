@@ -188,6 +188,8 @@ func TestWebhookCheckFindsMistakes(t *testing.T) {
 		"PHP":             {brandCheck(whole, written(phpEncode), hex.EncodeToString), "PHP's json_encode", nil},
 		"Go":              {brandCheck(whole, written(goMarshal(t)), hex.EncodeToString), "Go's json.Marshal", nil},
 		"seconds":         {readsSeconds(whole), "wrong unit: X-Acme-Timestamp is in milliseconds", nil},
+		"to seconds":      {brandCheck(whole, divided(t, func(ms int64) string { return strconv.FormatInt(ms/1000, 10) }), hex.EncodeToString), "converts the timestamp", nil},
+		"to a fraction":   {brandCheck(whole, divided(t, fraction), hex.EncodeToString), "converts the timestamp", nil},
 		"dot":             {brandCheck(whole, func(p post) string { return p.Header.Get("X-Acme-Timestamp") + "." + string(p.body) }, hex.EncodeToString), "puts a dot", nil},
 		"decoded key":     {brandCheck(decoded, proper, hex.EncodeToString), "wrong form of the secret", nil},
 		"cut key":         {brandCheck(bare, proper, hex.EncodeToString), "cuts whsec_ off", nil},
@@ -212,16 +214,21 @@ func TestWebhookCheckFindsPython(t *testing.T) {
 	if err != nil {
 		t.Skip("python3 is not on this machine")
 	}
-	dumps := func(p post) string {
-		run := exec.CommandContext(t.Context(), python, "-c", "import json, sys; sys.stdout.write(json.dumps(json.loads(sys.stdin.buffer.read())))")
-		run.Stdin = bytes.NewReader(p.body)
-		out, err := run.Output()
-		if err != nil {
-			t.Error(err)
+	for options, want := range map[string]string{
+		"":                        "with spaces and \\u escapes",
+		`, separators=(",", ":")`: "compactly, with \\u escapes",
+	} {
+		dumps := func(p post) string {
+			run := exec.CommandContext(t.Context(), python, "-c", "import json, sys; sys.stdout.write(json.dumps(json.loads(sys.stdin.buffer.read())"+options+"))")
+			run.Stdin = bytes.NewReader(p.body)
+			out, err := run.Output()
+			if err != nil {
+				t.Error(err)
+			}
+			return p.Header.Get("X-Acme-Timestamp") + string(out)
 		}
-		return p.Header.Get("X-Acme-Timestamp") + string(out)
+		found(t, brandCheck([]byte(ownSecret), dumps, hex.EncodeToString), want, ownSecret)
 	}
-	found(t, brandCheck([]byte(ownSecret), dumps, hex.EncodeToString), "Python's json.dumps", ownSecret)
 }
 
 // found checks that an app is refused and told of its mistake.
@@ -252,6 +259,28 @@ func readsSeconds(key []byte) app {
 		seconds, err := strconv.ParseInt(p.Header.Get("X-Acme-Timestamp"), 10, 64)
 		return err == nil && noon.Sub(time.Unix(seconds, 0)).Abs() < 5*time.Minute && good(p)
 	}
+}
+
+// divided signs over what a server makes of the milliseconds.
+func divided(t *testing.T, by func(ms int64) string) func(p post) string {
+	t.Helper()
+	return func(p post) string {
+		ms, err := strconv.ParseInt(p.Header.Get("X-Acme-Timestamp"), 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return by(ms) + string(p.body)
+	}
+}
+
+// fraction is a number of milliseconds divided by 1000, as Python writes it; other
+// languages leave out a fraction of 0.
+func fraction(ms int64) string {
+	text := strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
 }
 
 // phpEncode is what json_encode(json_decode($body)) makes of the test's bodies.

@@ -80,6 +80,11 @@ var mistakes = []mistake{
 		change: func(f *forgery) { f.over(python(f.body)) },
 	},
 	{
+		signed: "over the body in ASCII, as Python's json.dumps writes it without spaces",
+		likely: reserialised + "(compactly, with \\u escapes, as Python's json.dumps does with separators).",
+		change: func(f *forgery) { f.over(ascii(f.body)) },
+	},
+	{
 		signed: "over the body as PHP's json_encode writes it",
 		likely: reserialised + "(as PHP's json_encode does, with \\/ and \\u escapes).",
 		change: func(f *forgery) { f.over(php(f.body)) },
@@ -95,6 +100,21 @@ var mistakes = []mistake{
 		change: func(f *forgery) {
 			f.ms, f.seconds = f.seconds, f.ms
 			f.over(f.body)
+		},
+	},
+	{
+		signed: "over its timestamps converted to the other unit",
+		likely: converted,
+		change: func(f *forgery) {
+			f.brandText, f.text = f.seconds+f.body, f.id+"."+f.seconds+"000."+f.body
+		},
+	},
+	{
+		signed: "over its milliseconds converted to seconds with a fraction",
+		likely: converted,
+		change: func(f *forgery) { // The fraction is one that no language writes shorter.
+			f.ms = f.seconds + "001"
+			f.brandText, f.text = f.seconds+".001"+f.body, f.id+"."+f.seconds+".001."+f.body
 		},
 	},
 	{
@@ -132,6 +152,8 @@ var mistakes = []mistake{
 func standardForm(s courier.Secrets) bool { return strings.HasPrefix(s.Current, "whsec_") }
 
 const reserialised = "Your server parses the body and writes it again before it computes the signature. Use the raw bytes of the request; what is written again differs "
+
+const converted = "Your server converts the timestamp before it computes the signature. Sign it as it was sent: X-<Brand>-Timestamp in milliseconds, webhook-timestamp in seconds."
 
 func bare(secret string) []byte { return []byte(strings.TrimPrefix(secret, "whsec_")) }
 
@@ -223,6 +245,11 @@ func php(body string) string {
 		}
 		return string(r)
 	})
+}
+
+// ascii is a compact body with all that is not ASCII escaped.
+func ascii(body string) string {
+	return rewrite(body, func(r rune, _ bool) string { return string(r) })
 }
 
 // rewrite writes compact JSON again, in ASCII, each ASCII character by write,
