@@ -59,7 +59,7 @@ func TestWebhookCheckNamesLikelyMistakes(t *testing.T) {
 		"refuses":           {false, reply(401, ""), "it answered 401", []string{"right secret", "byte by byte", "refuses the event itself", "not allowed"}, 15},
 		"bad request":       {false, reply(400, ""), "it answered 400", []string{"right secret", "byte by byte", "refuses the event", "does not like the post"}, 15},
 		"firewall":          {false, reply(403, htmlPage), "it answered 403", []string{"A page came back", "right secret", "byte by byte", "refuses", "not allowed", "HTML"}, 15},
-		"success false":     {false, reply(200, `{"success":false}`), `with "success": false`, []string{"right secret", "byte by byte", "refuses", "refused the post"}, 15},
+		"success false":     {false, reply(200, `{"success":false}`), `with "success": false`, []string{"refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret", "must take license keys", "right secret", "byte by byte", "refused the post"}, 15},
 		"strict, nothing":   {true, reply(200, `{"ok":true}`), `without "success": true`, []string{"strict"}, 3},
 		"strict, a string":  {true, reply(200, `{"success":"true"}`), `without "success": true`, []string{"no string"}, 3},
 		"strict, other 2xx": {true, reply(201, `{"success":true}`), "must answer 200", []string{"strict"}, 3},

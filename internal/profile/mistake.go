@@ -205,10 +205,18 @@ func (t *trial) suspicions(a courier.Answer) []string {
 	if isPage(a) {
 		list = append(list, "A page came back and no answer of a program: a firewall, a login or CSRF protection may stand before your handler. Let posts to this URL through; the signature protects it.")
 	}
-	return append(list,
+	const takes = `it must take license keys and members that it does not know, and answer "test": true as any other.`
+	secret := []string{
 		"Is it the right secret? It is the webhook secret as it was shown, whsec_ included; neither the API key, unless the marketplace set a single key, nor the client secret.",
-		"Compare the text that your code signs with the one shown here, byte by byte: the timestamp of "+t.signer.TimestampHeader()+" and at once the raw body.",
-		"Or your handler refuses the event itself: it must take license keys and members that it does not know, and answer \"test\": true as any other.")
+		"Compare the text that your code signs with the one shown here, byte by byte: the timestamp of " + t.signer.TimestampHeader() + " and at once the raw body.",
+	}
+	if a.Status > 299 {
+		return append(append(list, secret...), "Or your handler refuses the event itself: "+takes)
+	}
+	// A no with a 2xx status is the program's own, and need not be for the signature.
+	return append(append(list,
+		"Your program refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret.",
+		"Look at how it handles the event: "+takes), secret...)
 }
 
 // words puts the brand's own header names into a text.
