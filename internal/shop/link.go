@@ -30,7 +30,11 @@ func (s *Shop) linkPage(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if v.in() && v.user.Email != opened.Email {
 		view.Other = v.user.Email
 	}
-	return s.show(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, Data: view})
+	formTo, err := s.endsOf(r, opened.Next)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: formTo, Data: view})
 }
 
 // masked is an address of which a stranger learns little: b•••@example.com.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +121,27 @@ func ends(req oauth.Request) []string {
 		return []string{"https:", "http:"}
 	}
 	return []string{"https:"}
+}
+
+// endsOf is ends for a form that signs in and goes on to next: the application
+// where that is a request of its, which may end there without another page.
+func (s *Shop) endsOf(r *http.Request, next string) ([]string, error) {
+	u, err := url.Parse(next)
+	if err != nil || strings.TrimSuffix(u.Path, "/") != "/openid/authorize" {
+		return nil, nil //nolint:nilerr // it is no such request, which is no failure
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, nil //nolint:nilerr // likewise
+	}
+	req, err := s.OAuth.Begin(r.Context(), q)
+	if _, denied := errors.AsType[*oauth.Denial](err); denied || fault.Of(err) != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ends(req), nil
 }
 
 // activate begins the connection: straight on for whoever consented before, by
