@@ -144,21 +144,33 @@ func (s *Shop) endsOf(r *http.Request, next string) ([]string, error) {
 	return ends(req), nil
 }
 
-// activate begins the connection: straight on for whoever consented before, by
-// way of the application when it wants to begin itself, else to the consent.
-func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error {
-	view, req, err := s.redeemable(r, v)
-	switch {
-	case err != nil:
-		return err
-	case !view.Can():
-		seeOther(w, r, view.Redeem) // which says why
-		return nil
+// connectable is redeemable for the steps of a connection that begins here. Where
+// it cannot, the visitor is sent elsewhere and it is not ok: to the page that says
+// why, or to an application that wants to begin itself, which is never given a code
+// that it did not ask for.
+func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visit) (view redeemView, req oauth.Request, ok bool, err error) {
+	if view, req, err = s.redeemable(r, v); err != nil {
+		return view, req, false, err
 	}
-	if to := s.OAuth.Initiation(req); to != "" {
+	to := s.OAuth.Initiation(req)
+	switch {
+	case !view.Can():
+		to = view.Redeem
+	case to != "":
 		s.remember(r, view.License)
-		seeOther(w, r, to)
-		return nil
+	default:
+		return view, req, true, nil
+	}
+	seeOther(w, r, to)
+	return view, req, false, nil
+}
+
+// activate begins the connection: straight on for whoever consented before, else
+// to the consent.
+func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error {
+	view, req, ok, err := s.connectable(w, r, v)
+	if !ok {
+		return err
 	}
 	consented, err := s.OAuth.Consented(r.Context(), v.user.ID, view.License)
 	if err != nil {
@@ -209,13 +221,9 @@ type hidden struct{ Name, Value string }
 
 // consentPage asks for the consent in the flow that began here.
 func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visit) error {
-	view, req, err := s.redeemable(r, v)
-	switch {
-	case err != nil:
+	view, req, ok, err := s.connectable(w, r, v)
+	if !ok {
 		return err
-	case !view.Can():
-		seeOther(w, r, view.Redeem)
-		return nil
 	}
 	return s.askConsent(w, r, v, req, consentView{
 		Partner: req.Partner, Host: req.Host(), Action: r.URL.Path, Choices: []ownedView{view.ownedView},
@@ -233,17 +241,14 @@ func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err := readForm(r); err != nil {
 		return err
 	}
-	view, req, err := s.redeemable(r, v)
-	switch {
-	case err != nil:
-		return err
-	case !view.Can():
-		seeOther(w, r, view.Redeem)
-		return nil
-	case r.PostFormValue("decision") != "allow":
+	if r.PostFormValue("decision") != "allow" {
 		s.Sessions.Flash(r.Context(), "Nothing was connected. The license waits for you here.")
 		seeOther(w, r, "/licenses")
 		return nil
+	}
+	view, req, ok, err := s.connectable(w, r, v)
+	if !ok {
+		return err
 	}
 	return s.connect(w, r, v, req, view.License.RedemptionID)
 }

@@ -228,6 +228,18 @@ func TestInitiateLogin(t *testing.T) {
 	if brought.Get("iss") != h.url || brought.Has("code") {
 		t.Errorf("the application gets %v", brought)
 	}
+	for name, s := range map[string]*sheet{
+		"consent page": b.get(consentPage(l)),
+		"consent":      b.post(consentPage(l), "decision", "allow"),
+	} {
+		if brought := s.arrives(start); brought.Get("iss") != h.url || brought.Has("code") {
+			t.Errorf("%s: the application gets %v", name, brought)
+		}
+	}
+	b.post(consentPage(l), "decision", "cancel").leads("/licenses")
+	if now := h.license(l); now != l {
+		t.Errorf("the license is now %+v", now)
+	}
 	consent := b.get("/openid/authorize?" + h.request("state", "s1").Encode())
 	consent.want(http.StatusOK, "Connect Tide Planner?")
 	if strings.Contains(consent.text(), "Which license?") {
