@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/wire"
@@ -102,7 +103,7 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 	}
 	switch asks := slices.Contains(req.Prompt, "consent") || slices.Contains(req.Prompt, "select_account"); {
 	case len(known) == 1 && !asks:
-		return s.connect(w, r, v, req, known[0].RedemptionID)
+		return s.answer(w, r, v, req, known[0].RedemptionID)
 	case slices.Contains(req.Prompt, "none"):
 		return s.deny(w, r, req, &oauth.Denial{Code: "consent_required", Text: "The buyer has to consent, and prompt=none forbids asking."})
 	}
@@ -153,7 +154,32 @@ func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if !v.in() || s.stale(v, a) {
 		return s.askToSignIn(w, r, v, a)
 	}
-	return s.connect(w, r, v, a.Request, r.PostFormValue("license"))
+	return s.answer(w, r, v, a.Request, r.PostFormValue("license"))
+}
+
+// unconnected is what an application reads of a license that cannot be connected,
+// by the code of the fault.
+var unconnected = map[string]string{
+	"unknown_license":   "There is no such license of this application, or none was chosen.",
+	"license_not_yours": "The license belongs to another account than the one that is signed in.",
+	"license_refunded":  "The license was refunded.",
+	"license_held":      "The license is on hold.",
+	"user_erased":       "The account of the buyer was deleted.",
+}
+
+// answer is connect for an application that asked and waits: it learns why the
+// license cannot be connected. All else, such as that its redirect URL has just
+// changed, is no matter of the license and shown here.
+func (s *Shop) answer(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
+	err := s.connect(w, r, v, req, redemptionID)
+	if f := fault.Of(err); f != nil && unconnected[f.Code] != "" {
+		wire.NoteOf(r.Context()).Err = err
+		err = &oauth.Denial{Code: "access_denied", Text: unconnected[f.Code]}
+	}
+	if err != nil {
+		return s.deny(w, r, req, err)
+	}
+	return nil
 }
 
 // deny takes a refusal back to the application, when it is known where that is,
