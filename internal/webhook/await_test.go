@@ -54,6 +54,7 @@ func TestAwaitAttemptInVain(t *testing.T) {
 		r.partner(1, nil)
 		r.license(1, 10)
 		r.event(r.out, 10)
+		r.event(r.out, 10) // behind one that has not failed
 		begun := time.Now()
 		if r.out.AwaitAttempt(t.Context(), 10, time.Second) {
 			t.Error("an attempt that nobody made counts as made")
@@ -67,4 +68,51 @@ func TestAwaitAttemptInVain(t *testing.T) {
 			t.Error("that somebody left counts as an attempt")
 		}
 	})
+}
+
+// TestAwaitAttemptThatCannotBe: it does not wait where no attempt can be made.
+func TestAwaitAttemptThatCannotBe(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T) *webhook.Outbox{
+		"behind one that failed": func(t *testing.T) *webhook.Outbox {
+			r := steppedRig(t)
+			e := &endpoint{TB: t, all: 500}
+			r.partner(1, e.ServeHTTP)
+			r.license(1, 1)
+			out := r.stepped(settings{schedule: hourly})
+			r.event(out, 1)
+			r.step(out)
+			r.event(out, 1)
+			same(t, "states", r.states(), []string{"1 pending after 1", "2 pending after 0"})
+			return out
+		},
+		"parked": func(t *testing.T) *webhook.Outbox {
+			r := steppedRig(t)
+			e := &endpoint{TB: t, all: 410}
+			r.partner(1, e.ServeHTTP)
+			r.license(1, 1, 2)
+			out := r.stepped(settings{schedule: hourly})
+			r.event(out, 2)
+			r.step(out)
+			r.event(out, 1)
+			return out
+		},
+		"no endpoint": func(t *testing.T) *webhook.Outbox {
+			r := steppedRig(t)
+			r.partner(1, nil)
+			r.license(1, 1)
+			out := r.stepped(settings{schedule: hourly})
+			r.event(out, 1)
+			r.step(out)
+			return out
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := prepare(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // only for one that waits
+			defer cancel()
+			if !out.AwaitAttempt(ctx, 1, time.Hour) {
+				t.Error("it waits for an attempt that cannot be made")
+			}
+		})
+	}
 }
