@@ -56,6 +56,9 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error
 	if err != nil {
 		return s.deny(w, r, a.Request, err)
 	}
+	if r.Method == http.MethodHead {
+		return nil // it was only looked at: nothing is connected, and nobody's sign-in used up
+	}
 	a.obeyed = s.arrived(r, v, a)
 	if !v.in() || s.stale(v, a) {
 		return s.askToSignIn(w, r, v, a)

@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/partner"
+	"claviger/internal/sqldb"
 )
 
 // nothing changes nothing of a partner.
@@ -67,6 +68,34 @@ func TestAuthorize(t *testing.T) {
 	if q := b.follow(form).arrives(h.redirect); q.Get("state") != "s3" || q.Get("code") == "" {
 		t.Errorf("a request by form brings %v", q)
 	}
+}
+
+// TestAuthorizeIsOnlyLookedAt: a HEAD changes nothing, neither for who would go
+// straight through nor for who would be asked.
+func TestAuthorizeIsOnlyLookedAt(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	b.press(b.get(authorize(h.request())), "Allow and continue").arrives(h.redirect)
+	look := func(pairs ...string) *sheet {
+		return b.do(http.MethodHead, authorize(h.request(pairs...)), nil, "none")
+	}
+	count := func() int64 {
+		n, err := sqldb.One(t.Context(), h.db, sqldb.Value[int64], `SELECT count(*) FROM oauth_grants`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := count()
+	if s := look(); s.Status != http.StatusOK || s.Header.Get("Location") != "" || count() != before {
+		t.Errorf("got %d to %q, and %d codes after %d", s.Status, s.Header.Get("Location"), count(), before)
+	}
+	look("response_type", "token").refused(h, "unsupported_response_type")
+
+	h.advance(time.Second)
+	signIn := b.follow(b.get(authorize(h.request("prompt", "login"))))
+	s := b.press(signIn, "Sign in", "email", ann, "password", password)
+	look("prompt", "login")
+	b.follow(s).arrives(h.redirect) // the sign-in still counts
 }
 
 // TestAuthorizeRefuses: what is wrong with the request goes back to the
