@@ -102,7 +102,7 @@ func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if view.By {
 		u, err = s.Accounts.ResetPassword(r.Context(), v.actor(), v.user.ID, r.PostFormValue("password"))
 	} else {
-		if wait := s.Throttle.try(r, "user:"+strconv.FormatInt(v.user.ID, 10)); wait > 0 {
+		if wait := s.Throttle.tryOwn(r, v.user.ID); wait > 0 {
 			view.Problem = "There were too many tries. Wait " + retryAfter(w.Header(), wait) + "."
 			return s.showPassword(w, r, v, http.StatusTooManyRequests, view)
 		}

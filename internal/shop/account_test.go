@@ -3,6 +3,7 @@ package shop_test
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -220,4 +221,20 @@ func TestAccountIsForWhoIsSignedIn(t *testing.T) {
 	h.user(ann, password)
 	b.signIn(ann, password)
 	b.get("/account/sign-out-everywhere").leads("/account")
+}
+
+// TestOwnPasswordStaysOpen: nobody closes it to somebody who is signed in by typing
+// something for an address.
+func TestOwnPasswordStaysOpen(t *testing.T) {
+	h := build(t)
+	u := h.user(ann, password)
+	b := h.browser().signIn(ann, password)
+	id := strconv.FormatInt(u.ID, 10)
+	for _, typed := range []string{"user:" + id, "user " + id, "mail " + id} {
+		outsider := h.browser()
+		for range 20 {
+			outsider.post("/sign-in", "email", typed, "password", "guess")
+		}
+	}
+	b.post("/account/password", "current_password", password, "password", "another horse battery").leads("/account")
 }

@@ -38,6 +38,15 @@ func (t *Throttle) try(r *http.Request, email string) time.Duration {
 	return take(t.Clients, wire.Client(r), t.Accounts, mailbox(email))
 }
 
+// tryOwn counts a try of the password of a user who is signed in: apart from what
+// anybody types as an address, which could otherwise close it to them.
+func (t *Throttle) tryOwn(r *http.Request, userID int64) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return take(t.Clients, wire.Client(r), t.Accounts, "user "+strconv.FormatInt(userID, 10))
+}
+
 // mail counts a mail that is asked for. It returns how long to wait when there
 // were too many.
 func (t *Throttle) mail(r *http.Request, email string) time.Duration {
@@ -59,10 +68,11 @@ func take(clients *wire.Limiter, client string, accounts *wire.Limiter, account 
 	return 0
 }
 
-// mailbox is what an address is counted under.
+// mailbox is what an address is counted under, whatever was typed for one: no user
+// is counted under a name that begins like this.
 func mailbox(email string) string {
 	const longest = 254 // of an address that exists
-	return field.EmailKey(email[:min(len(email), longest)])
+	return "mail " + field.EmailKey(email[:min(len(email), longest)])
 }
 
 // retryAfter says in the header how long to wait, and returns it in words.
