@@ -34,13 +34,14 @@ var parameters = []string{
 	"code_challenge", "code_challenge_method", "prompt", "max_age", "id_token_hint",
 }
 
-// authorizeByForm turns a request that came as a form into the same as a link: a
+// authorizeByForm turns a request that came as a form, or as JSON, into a link: a
 // form from another site brings no cookie, a link does.
 func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visit) error {
-	if err := readForm(r); err != nil {
+	sent, err := wire.Decoder{Limit: maxForm}.Values(w, r)
+	if err != nil {
 		return err
 	}
-	seeOther(w, r, "/openid/authorize?"+r.PostForm.Encode())
+	seeOther(w, r, "/openid/authorize?"+sent.Encode())
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package shop_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -67,6 +68,45 @@ func TestAuthorize(t *testing.T) {
 	form := b.do(http.MethodPost, "/openid/authorize", h.request("state", "s3"), "cross-site")
 	if q := b.follow(form).arrives(h.redirect); q.Get("state") != "s3" || q.Get("code") == "" {
 		t.Errorf("a request by form brings %v", q)
+	}
+}
+
+// TestAuthorizeByBody: a request that is posted is read as a form or as JSON, and
+// what is there twice is not lost.
+func TestAuthorizeByBody(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	b.press(b.get(authorize(h.request())), "Allow and continue").arrives(h.redirect)
+	q := h.request("max_age", "3600")
+	object := map[string]any{}
+	for name := range q {
+		object[name] = q.Get(name)
+	}
+	object["max_age"] = 3600
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ kind, body, want string }{
+		"form":                {"application/x-www-form-urlencoded", q.Encode(), "code"},
+		"JSON":                {"application/json; charset=utf-8", string(text), "code"},
+		"JSON, called a form": {"application/x-www-form-urlencoded", string(text), "code"},
+		"form, called JSON":   {"application/json", q.Encode(), "code"},
+		"twice in a form":     {"application/x-www-form-urlencoded", q.Encode() + "&nonce=2", "error"},
+		"twice in JSON":       {"application/json", strings.Replace(string(text), "{", `{"nonce":"2",`, 1), "error"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/openid/authorize", strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", c.kind)
+		answer, err := b.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if got := b.follow(b.sheet(answer, "")).arrives(h.redirect); got.Get(c.want) == "" || got.Get("state") != "a b&c" {
+			t.Errorf("%s brings %v, want %s", name, got, c.want)
+		}
 	}
 }
 

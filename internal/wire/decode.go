@@ -156,7 +156,7 @@ func (d Decoder) parse(body []byte, declared format, v reflect.Value) error {
 		if checkJSON(body) == nil && s.inJSON(body) {
 			return decodeJSON(body, v)
 		}
-		return invalidBody("The body is not a form: it needs name=value pairs joined by &, with other characters percent-encoded.")
+		return invalidForm()
 	}
 	syntax := checkJSON(body)
 	if syntax == nil {
@@ -177,6 +177,11 @@ func formOf(body []byte) (url.Values, bool) {
 	}
 	values, err := url.ParseQuery(string(body))
 	return values, err == nil
+}
+
+// invalidForm is the fault of a body that is said to be a form.
+func invalidForm() error {
+	return invalidBody("The body is not a form: it needs name=value pairs joined by &, with other characters percent-encoded.")
 }
 
 // invalidBody is the fault of a body that cannot be understood.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -85,6 +86,31 @@ func FuzzDecodeForm(f *testing.F) {
 		values, bad := url.ParseQuery(strings.TrimSpace(body))
 		if err == nil && bad == nil && !json.Valid([]byte(strings.TrimPrefix(body, "\ufeff"))) && !strings.HasPrefix(body, "\ufeff") && values.Get("email") != got.Email {
 			t.Fatalf("email is %q, net/url reads %q", got.Email, values.Get("email"))
+		}
+	})
+}
+
+func FuzzDecodeValues(f *testing.F) {
+	for _, s := range seeds {
+		f.Add(s, jsonType)
+		f.Add(s, formType)
+	}
+	f.Fuzz(func(t *testing.T, body, kind string) {
+		got, err := wire.Decoder{}.Values(httptest.NewRecorder(), post(kind, body))
+		if err != nil {
+			if fault.Of(err) == nil {
+				t.Fatalf("got %v", err)
+			}
+			return
+		}
+		var members map[string]string
+		if json.Unmarshal([]byte(body), &members) != nil {
+			return
+		}
+		for name, value := range members {
+			if value != "" && !slices.Contains(got[name], value) {
+				t.Fatalf("%q is %q, encoding/json reads %q", name, got[name], value)
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -259,5 +260,37 @@ func TestDecodeIntoAnythingElse(t *testing.T) {
 	}
 	if err := wire.Decode(httptest.NewRecorder(), post(jsonType, `{"share":1}`), &bad); err == nil || fault.Of(err) != nil {
 		t.Errorf("a member of a sort we do not read: got %v, want an internal error", err)
+	}
+}
+
+func TestDecodeValues(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, body string
+		want       url.Values
+		refused    string
+	}{
+		"form":                {formType, "a=1&a=2&b=%C3%A9", url.Values{"a": {"1", "2"}, "b": {"é"}}, ""},
+		"object":              {jsonType, ` {"a": "1", "b": "\u00e9", "a": "2"} `, url.Values{"a": {"1", "2"}, "b": {"é"}}, ""},
+		"what is no string":   {jsonType, `{"a": 60, "b": true, "c": null, "d": {"e": [1]}}`, url.Values{"a": {"60"}, "b": {"true"}, "d": {`{"e": [1]}`}}, ""},
+		"object, called form": {formType, `{"a":"1"}`, url.Values{"a": {"1"}}, ""},
+		"form, called object": {jsonType, `a=1`, url.Values{"a": {"1"}}, ""},
+		"nothing":             {jsonType, "", url.Values{}, ""},
+		"array":               {jsonType, `["a"]`, nil, "invalid_body"},
+		"half an object":      {jsonType, `{"a":`, nil, "invalid_body"},
+		"half, called form":   {formType, `{"a":`, nil, "invalid_body"},
+		"bad form":            {formType, "a=%zz", nil, "invalid_body"},
+		"no text":             {jsonType, "{\"a\":\"\xff\"}", nil, "invalid_body"},
+		"no text inside":      {jsonType, "{\"a\":[\"\xff\"]}", nil, "invalid_body"},
+		"another type":        {"text/plain", "a=1", nil, "unsupported_media_type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := wire.Decoder{}.Values(httptest.NewRecorder(), post(c.kind, c.body))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("values (-want +got):\n%s", diff)
+			}
+			if (err != nil || c.refused != "") && !fault.Is(err, c.refused) {
+				t.Errorf("got %v, want %q", err, c.refused)
+			}
+		})
 	}
 }
