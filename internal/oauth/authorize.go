@@ -69,7 +69,7 @@ func (s *Server) Begin(ctx context.Context, q url.Values) (Request, error) {
 		return Request{}, err
 	}
 	r.ByPartner = true
-	if state := q.Get("state"); len(q["state"]) == 1 && len(state) <= maxState && isText(state) {
+	if state := q.Get("state"); len(q["state"]) == 1 && unfit(state, maxState) == "" {
 		r.State = state
 	}
 	if d := r.read(q); d != nil {
@@ -142,7 +142,7 @@ func (r *Request) read(q url.Values) *Denial {
 	}
 	switch {
 	case q.Get("state") != r.State:
-		return deny("invalid_request", "state has more than "+strconv.Itoa(maxState)+" bytes or a control character")
+		return deny("invalid_request", "state "+unfit(q.Get("state"), maxState))
 	case q.Get("request") != "":
 		return deny("request_not_supported", "send the parameters themselves instead of request")
 	case q.Get("request_uri") != "":
@@ -159,8 +159,9 @@ func (r *Request) read(q url.Values) *Denial {
 	if slices.Contains(strings.Fields(q.Get("scope")), scopeOpenID) {
 		r.Scope = scopeOpenID + " " + scopeLicense
 	}
-	if r.Nonce = q.Get("nonce"); len(r.Nonce) > maxNonce || !isText(r.Nonce) {
-		return deny("invalid_request", "nonce has more than "+strconv.Itoa(maxNonce)+" bytes or a control character")
+	r.Nonce = q.Get("nonce")
+	if why := unfit(r.Nonce, maxNonce); why != "" {
+		return deny("invalid_request", "nonce "+why)
 	}
 	if d := r.readChallenge(q.Get("code_challenge"), q.Get("code_challenge_method")); d != nil {
 		return d
@@ -215,6 +216,20 @@ func (r *Request) readSignIn(prompt, maxAge string) *Denial {
 
 // promptsSupported is what prompt may ask for.
 var promptsSupported = []string{"none", "login", "consent", "select_account"}
+
+// unfit says why what a partner sent cannot come back to it as it is; "" when it
+// can.
+func unfit(s string, most int) string {
+	switch {
+	case len(s) > most:
+		return "has " + strconv.Itoa(len(s)) + " bytes; at most " + strconv.Itoa(most) + " come back"
+	case !utf8.ValidString(s):
+		return "is not UTF-8; percent-encode the bytes of UTF-8"
+	case !isText(s):
+		return "has a control character; leave it out, or send base64url"
+	}
+	return ""
+}
 
 // isText reports whether s can be stored and sent back: UTF-8 without control
 // characters.

@@ -179,6 +179,26 @@ func TestBeginDenies(t *testing.T) {
 	}
 }
 
+// TestBeginNamesTheCause of a text that cannot come back, and no other.
+func TestBeginNamesTheCause(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(home)
+	for value, says := range map[string]string{
+		strings.Repeat("x", 2001): "has 2001 bytes",
+		"a%ffb":                   "is not UTF-8",
+		"a%0ab":                   "has a control character",
+		"%c2%85":                  "has a control character",
+	} {
+		for _, name := range []string{"state", "nonce"} {
+			_, err := w.Begin(t.Context(), query(t, "client_id="+p.ClientID+"&response_type=code&"+name+"="+value))
+			d, ok := errors.AsType[*oauth.Denial](err)
+			if !ok || !strings.HasPrefix(d.Text, name+" "+says) {
+				t.Errorf("%s=%.9s: %v, want that it %s", name, value, err, says)
+			}
+		}
+	}
+}
+
 func TestMarket(t *testing.T) {
 	w := newWorld(t)
 	p, silent := w.enrol(home), w.enrol("")

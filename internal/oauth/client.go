@@ -122,30 +122,53 @@ func basicOf(text string) (credentials, error) {
 // under the client id, and answered by 429 when there were too many; right ones
 // are not held up by them.
 func (s *Server) known(r *http.Request, c credentials) (partner.Partner, error) {
-	if c.ClientID == "" || c.ClientSecret == "" {
+	if lacks := lacking(c); lacks != "" {
 		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
-			"The request lacks client credentials. Send client_id and client_secret in the body, or both as HTTP Basic.")
+			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.", lacks)
 	}
-	err := error(fault.New(fault.Unknown, invalidClient, "The client id is not text."))
+	wrong := noClient
 	if isText(c.ClientID) {
-		var who partner.Partner
-		if who, err = s.Partners.ByClient(r.Context(), c.ClientID, c.ClientSecret); err == nil {
-			return who, nil
+		who, err := s.Partners.ByClient(r.Context(), c.ClientID, c.ClientSecret)
+		if !fault.Is(err, invalidClient) {
+			return who, err
 		}
-	}
-	if !fault.Is(err, invalidClient) {
-		return partner.Partner{}, err
+		// Which of the two it was is looked up whatever it was: client ids are known to
+		// every buyer who follows a link, and the secret takes no part in this.
+		switch _, err = s.Partners.ByClientID(r.Context(), c.ClientID); {
+		case err == nil:
+			wrong = noSecret
+		case !fault.Is(err, "unknown_partner"):
+			return partner.Partner{}, err
+		}
 	}
 	for _, key := range []string{wire.Client(r), "client " + secret.Hash(c.ClientID)} {
 		if q := s.Guard.Take(key); !q.OK {
 			f := fault.New(fault.Throttled, tooOften,
-				"The client id or the client secret is not valid, and was not too often. Wait as long as Retry-After says, then send the right ones.")
+				"%s This was so too often: wait as long as Retry-After says, then send the right ones.", wrong)
 			f.After = q.After
 			return partner.Partner{}, f
 		}
 	}
-	return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
-		"The client id or the client secret is not valid. Compare both with those of your application; a replaced secret ends when its overlap does.")
+	return partner.Partner{}, fault.New(fault.Unknown, invalidClient, "%s", wrong)
+}
+
+// What can be wrong with credentials.
+const (
+	noClient = "There is no application with this client_id. Copy it from your credentials; it is neither the API key nor the name."
+	noSecret = "The client_secret is not one of this client_id. Compare it with that of your application; a replaced secret ends when its overlap does."
+)
+
+// lacking says what is not there of credentials, "" when both are.
+func lacking(c credentials) string {
+	switch {
+	case c == credentials{}:
+		return "client credentials"
+	case c.ClientID == "":
+		return "client_id"
+	case c.ClientSecret == "":
+		return "client_secret"
+	}
+	return ""
 }
 
 // nameOf is a client as the request line names it.

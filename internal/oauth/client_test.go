@@ -73,6 +73,38 @@ func TestClientAuthentication(t *testing.T) {
 	}
 }
 
+// TestWrongCredentialsAreNamed: a developer reads which of the two is wrong or not
+// there.
+func TestWrongCredentialsAreNamed(t *testing.T) {
+	h := build(t)
+	id, word := h.keys.ClientID, h.keys.ClientSecret
+	for name, tt := range map[string]struct {
+		body   []string
+		header []string
+		says   string
+	}{
+		"nothing":                {nil, nil, "The request lacks client credentials."},
+		"no id":                  {[]string{"client_secret", word}, nil, "The request lacks client_id."},
+		"no secret":              {[]string{"client_id", id}, nil, "The request lacks client_secret."},
+		"no id by Basic":         {nil, []string{basic("", word)}, "The request lacks client_id."},
+		"no secret by Basic":     {nil, []string{basic(id, "")}, "The request lacks client_secret."},
+		"unknown id":             {[]string{"client_id", "nobody", "client_secret", word}, nil, "There is no application with this client_id."},
+		"id that is no text":     {nil, []string{basic("%00", word)}, "There is no application with this client_id."},
+		"wrong secret":           {[]string{"client_id", id, "client_secret", "x"}, nil, "The client_secret is not one of this client_id."},
+		"another's secret":       {[]string{"client_id", id, "client_secret", h.otherKeys.ClientSecret}, nil, "The client_secret is not one of this client_id."},
+		"secret that is no text": {nil, []string{basic(id, "%FF")}, "The client_secret is not one of this client_id."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := h.on(t)
+			a := h.ask("POST", "/openid/token", changed(form("grant_type", "authorization_code"), tt.body...).Encode(), tt.header...)
+			h.refused(a, 401, "invalid_client")
+			if !strings.Contains(a.body, `"error_description":"`+tt.says) {
+				t.Errorf("answered %s, want %q", a.body, tt.says)
+			}
+		})
+	}
+}
+
 // TestBothSecretsServeDuringRotation: the replaced one until its overlap ends.
 func TestBothSecretsServeDuringRotation(t *testing.T) {
 	h := build(t)

@@ -128,7 +128,7 @@ func TestRefreshRefused(t *testing.T) {
 		"no token at all": {[]string{"refresh_token", "x\u00e9"}, 400, "invalid_grant", "not known"},
 		"an access token": {[]string{"refresh_token", held.Access}, 400, "invalid_grant", "not known"},
 		"capital letters": {[]string{"refresh_token", strings.ToUpper(held.Refresh)}, 400, "invalid_grant", "not known"},
-		"wrong secret":    {[]string{"client_secret", "cs_wrong"}, 401, "invalid_client", "not valid"},
+		"wrong secret":    {[]string{"client_secret", "cs_wrong"}, 401, "invalid_client", "client_secret is not"},
 		"another client":  {[]string{"client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret}, 400, "invalid_grant", "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
