@@ -338,5 +338,6 @@ func TestTokenRequestForm(t *testing.T) {
 		if a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "POST" {
 			t.Errorf("%s answered %d, Allow %q", method, a.status, a.header.Get("Allow"))
 		}
+		h.refused(a, 405, "invalid_request", "answers POST only")
 	}
 }

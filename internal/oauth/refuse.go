@@ -48,6 +48,11 @@ func shaped(h func(http.ResponseWriter, *http.Request) error) func(http.Response
 	}
 }
 
+// wrongMethod answers a method that a path does not have in the form of OAuth.
+func wrongMethod(w http.ResponseWriter, _ *http.Request) {
+	_ = wire.JSON(w, http.StatusMethodNotAllowed, refusal{invalidRequest, "This path answers " + w.Header().Get("Allow") + " only."})
+}
+
 // speakable is text in the characters that RFC 6749 allows in a description:
 // ASCII without the quote and the backslash.
 func speakable(text string) string {

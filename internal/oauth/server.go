@@ -57,7 +57,7 @@ var description []byte
 // Routes is the table of the endpoints. Its paths are those of openapi.yaml,
 // which a test compares.
 func (s *Server) Routes() []wire.Route {
-	return []wire.Route{
+	routes := []wire.Route{
 		wire.Public("POST", "/openid/token", s.token(true)),
 		wire.Public("POST", "/openid/oauth2/token", s.token(false)),
 		wire.Public("GET", "/openid/license_key", shaped(s.licenseKey)),
@@ -71,6 +71,10 @@ func (s *Server) Routes() []wire.Route {
 		wire.Public("GET", "/.well-known/oauth-authorization-server", s.discovery),
 		wire.Public("GET", "/openid/openapi.json", s.describe),
 	}
+	for i := range routes {
+		routes[i].Other = wrongMethod
+	}
+	return routes
 }
 
 // describe answers the description of these endpoints.

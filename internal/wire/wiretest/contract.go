@@ -181,7 +181,7 @@ func (c *Contract) find(r *http.Request) (*openapi3filter.RequestValidationInput
 }
 
 // checkRefusal checks the answer to what the document does not describe: the
-// status, and the body by the schema Error, when there is one.
+// status, and the body by what the document has for it.
 func (c *Contract) checkRefusal(resp *http.Response, got []byte, want int) error {
 	if resp.StatusCode != want {
 		return fmt.Errorf("the document does not describe this operation, so the status should be %d", want)
@@ -189,14 +189,30 @@ func (c *Contract) checkRefusal(resp *http.Response, got []byte, want int) error
 	if want == http.StatusMethodNotAllowed && resp.Header.Get("Allow") == "" {
 		return errors.New("the header Allow is missing")
 	}
-	if resp.Request.Method == http.MethodHead || c.doc.Components == nil || c.doc.Components.Schemas["Error"] == nil {
+	schema := c.refusal(want)
+	if resp.Request.Method == http.MethodHead || schema == nil {
 		return nil
 	}
 	var v any
 	if err := json.Unmarshal(got, &v); err != nil {
 		return fmt.Errorf("the error body is no JSON: %w", err)
 	}
-	return c.doc.Components.Schemas["Error"].Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.VisitAsResponse())
+	return schema.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.VisitAsResponse())
+}
+
+// refusal is the schema of a refusal outside of all operations: that of the
+// response MethodNotAllowed where it is one, else Error; nil when there is none.
+func (c *Contract) refusal(status int) *openapi3.SchemaRef {
+	parts := c.doc.Components
+	if parts == nil {
+		return nil
+	}
+	if r := parts.Responses["MethodNotAllowed"]; r != nil && status == http.StatusMethodNotAllowed {
+		if media := r.Value.Content.Get("application/json"); media != nil {
+			return media.Schema
+		}
+	}
+	return parts.Schemas["Error"]
 }
 
 // mislabelled reports whether a body is not of the type it is said to be. The
