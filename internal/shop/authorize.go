@@ -108,6 +108,8 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 	switch asks := slices.Contains(req.Prompt, "consent") || slices.Contains(req.Prompt, "select_account"); {
 	case len(known) == 1 && !asks:
 		return s.answer(w, r, v, req, known[0].RedemptionID)
+	case slices.Contains(req.Prompt, "none") && len(list) > 1:
+		return s.deny(w, r, req, &oauth.Denial{Code: "interaction_required", Text: "The buyer has to choose one of several licenses, and prompt=none forbids asking."})
 	case slices.Contains(req.Prompt, "none"):
 		return s.deny(w, r, req, &oauth.Denial{Code: "consent_required", Text: "The buyer has to consent, and prompt=none forbids asking."})
 	}

@@ -119,3 +119,27 @@ func TestButtonAfterARefusal(t *testing.T) {
 		t.Error("it asks which license though the buyer said so")
 	}
 }
+
+// TestNobodyChooses: an application that forbids asking is told that the buyer has
+// to choose, whether some of the licenses are known to it or none; the only one
+// that is goes straight through.
+func TestNobodyChooses(t *testing.T) {
+	h, b, first := annAndLicense(t)
+	second := h.sell(ann, 3)
+	none := func() *sheet { return b.get(authorize(h.request("prompt", "none"))) }
+	refused := func() {
+		t.Helper()
+		s := none()
+		s.refused(h, "interaction_required")
+		if text := s.arrives(h.redirect).Get("error_description"); !strings.Contains(text, "one of several licenses") {
+			t.Errorf("the application reads %q", text)
+		}
+	}
+	refused()
+	b.press(b.get(consentPage(first)), "Allow and continue").arrives(h.redirect)
+	if none().arrives(h.redirect).Get("code") == "" {
+		t.Error("the one that is known does not go through")
+	}
+	b.press(b.get(consentPage(second)), "Allow and continue").arrives(h.redirect)
+	refused()
+}
