@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -142,4 +143,23 @@ func TestNobodyChooses(t *testing.T) {
 	}
 	b.press(b.get(consentPage(second)), "Allow and continue").arrives(h.redirect)
 	refused()
+}
+
+// TestAnotherLicense: who has one connected chooses another when the application
+// lets them, or at the button of that license.
+func TestAnotherLicense(t *testing.T) {
+	h, b, first := annAndLicense(t)
+	second, third := h.sell(ann, 2), h.sell(ann, 3)
+	b.press(b.get(consentPage(first)), "Allow and continue").arrives(h.redirect)
+	b.get(authorize(h.request())).arrives(h.redirect) // straight through with the first
+
+	h.advance(time.Second)
+	page := b.asks("prompt", "select_account")
+	b.press(page, "Allow and continue", "license", second.RedemptionID).arrives(h.redirect)
+	b.press(b.follow(b.press(b.get(redeemPage(third)), "Activate")), "Allow and continue").arrives(h.redirect)
+	for _, l := range []license.License{first, second, third} {
+		if now := h.license(l); now.Status != event.Active {
+			t.Errorf("license %d is %s", l.Tier, now.Status)
+		}
+	}
 }
