@@ -73,11 +73,11 @@ func (s *Shop) showPassword(w http.ResponseWriter, r *http.Request, v *visit, st
 	if view.By || view.First {
 		title = "Choose a password"
 	}
-	formTo, err := s.endsOf(r, view.Next)
+	req, err := s.asked(r, view.Next)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "password", ui.View{Title: title, Status: status, FormTo: formTo, Data: view})
+	return s.show(w, r, v, "password", ui.View{Title: title, Status: status, FormTo: ends(req), Data: view})
 }
 
 func (s *Shop) passwordPage(w http.ResponseWriter, r *http.Request, v *visit) error {

@@ -5,11 +5,18 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/wire"
+)
+
+// Where applications send buyers to, and where the consent is given then.
+const (
+	authorizePath = "/openid/authorize"
+	decidePath    = authorizePath + "/decide"
 )
 
 // connectingRoutes are the pages between a license and its application.
@@ -20,11 +27,11 @@ func (s *Shop) connectingRoutes() []wire.Route {
 		s.own(http.MethodPost, "/licensing/{id}/redeem", s.activate),
 		s.own(http.MethodGet, "/licensing/{id}/consent", s.consentPage),
 		s.own(http.MethodPost, "/licensing/{id}/consent", s.consent),
-		s.open(http.MethodGet, "/openid/authorize", s.authorize),
+		s.open(http.MethodGet, authorizePath, s.authorize),
 		// OpenID lets an application send its request as a form, which comes from
 		// another site by its nature. It changes nothing here.
-		s.route(http.MethodPost, "/openid/authorize", free, s.authorizeByForm),
-		s.open(http.MethodPost, "/openid/authorize/decide", s.decide),
+		s.route(http.MethodPost, authorizePath, free, s.authorizeByForm),
+		s.open(http.MethodPost, decidePath, s.decide),
 	}
 }
 
@@ -41,7 +48,7 @@ func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visit)
 	if err != nil {
 		return err
 	}
-	seeOther(w, r, "/openid/authorize?"+sent.Encode())
+	seeOther(w, r, authorizePath+"?"+sent.Encode())
 	return nil
 }
 
@@ -92,7 +99,26 @@ func (s *Shop) begin(r *http.Request, sent url.Values) (asking, error) {
 }
 
 // address is where the request begins again.
-func (a asking) address() string { return "/openid/authorize?" + a.params.Encode() }
+func (a asking) address() string { return authorizePath + "?" + a.params.Encode() }
+
+// asked is the request that next begins again: a form that signs in and goes on
+// there may end at the application, without another page. It is the zero one when
+// next is something else, or is not in order.
+func (s *Shop) asked(r *http.Request, next string) (oauth.Request, error) {
+	u, err := url.Parse(next)
+	if err != nil || strings.TrimSuffix(u.Path, "/") != authorizePath {
+		return oauth.Request{}, nil //nolint:nilerr // it is no such request, which is no failure
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return oauth.Request{}, nil //nolint:nilerr // likewise
+	}
+	req, err := s.OAuth.Begin(r.Context(), q)
+	if _, denied := errors.AsType[*oauth.Denial](err); denied || fault.Of(err) != nil {
+		return oauth.Request{}, nil
+	}
+	return req, err
+}
 
 // choose goes straight on for whoever consented before, and else asks, for which
 // license when there are several.
@@ -118,7 +144,7 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 		return err
 	}
 	s.tie(r, a, list)
-	view := consentView{Partner: req.Partner, Host: req.Host(), Action: "/openid/authorize/decide", Choices: choices}
+	view := consentView{Partner: req.Partner, Host: req.Host(), Action: decidePath, Choices: choices}
 	for _, name := range parameters {
 		if a.params.Has(name) {
 			view.Hidden = append(view.Hidden, hidden{name, a.params.Get(name)})

@@ -7,16 +7,17 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/oauth"
 	"claviger/internal/secret"
 )
 
-// askedAt is when somebody was last sent to sign in, and by which request (its
-// hash: sessions are small); arrivedAt is the same of whoever came back from there,
-// and so has signed in for that request.
+// signedFor is when somebody signed in on the way to a request, and to which (its
+// hash: sessions are small); arrivedAt is the same of whoever has come there. Who
+// is sent to sign in is not noted: anybody could fill the table of sessions.
 const (
-	askedAt   = "asked-to-sign-in"
-	arrivedAt = "signed-in-for"
+	signedFor = "signed-in-for"
+	arrivedAt = "arrived-from-sign-in"
 )
 
 // wayBack is how long the way from the sign-in may take, and reading a page that
@@ -27,6 +28,20 @@ const (
 	decision = 10 * time.Minute
 )
 
+// enter makes this the session of a user who signs in now, on the way to next.
+func (s *Shop) enter(r *http.Request, u account.User, next string) error {
+	now := s.Now()
+	if err := s.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, now); err != nil {
+		return err
+	}
+	if strings.HasPrefix(next, authorizePath+"?") {
+		s.Sessions.Keep(r.Context(), signedFor, now.Format(time.RFC3339Nano)+" "+secret.Hash(next))
+	} else {
+		s.Sessions.Take(r.Context(), signedFor)
+	}
+	return nil
+}
+
 // wantsSignIn reports whether the application wants a sign-in made because of its
 // request.
 func wantsSignIn(req oauth.Request) bool {
@@ -36,7 +51,7 @@ func wantsSignIn(req oauth.Request) bool {
 // arrived reports whether who is signed in did so because of this very request. It
 // is told once: the same request sent again is a new one.
 func (s *Shop) arrived(r *http.Request, v *visit, a asking) bool {
-	note := s.Sessions.Take(r.Context(), askedAt)
+	note := s.Sessions.Take(r.Context(), signedFor)
 	if !obeys(note, v, a) {
 		return false
 	}
@@ -49,12 +64,12 @@ func (s *Shop) arrivedBefore(r *http.Request, v *visit, a asking) bool {
 	return obeys(s.Sessions.Kept(r.Context(), arrivedAt), v, a) && s.Now().Sub(v.signed.At) <= decision
 }
 
-// obeys reports whether who is signed in did so after a note was made for this
-// very request.
+// obeys reports whether a note is of this very request, and who is signed in has
+// been so since.
 func obeys(note string, v *visit, a asking) bool {
 	at, request, _ := strings.Cut(note, " ")
-	asked, err := time.Parse(time.RFC3339Nano, at)
-	return err == nil && request == secret.Hash(a.address()) && !v.signed.At.Before(asked)
+	signed, err := time.Parse(time.RFC3339Nano, at)
+	return err == nil && request == secret.Hash(a.address()) && !v.signed.At.Before(signed)
 }
 
 // stale reports whether the application wants another sign-in than there is: one
@@ -70,18 +85,11 @@ func (s *Shop) stale(v *visit, a asking) bool {
 // askToSignIn has a person sign in for a request and come back, unless the
 // application forbids asking, or somebody else than it expects has just done so.
 func (s *Shop) askToSignIn(w http.ResponseWriter, r *http.Request, v *visit, a asking) error {
-	other := !s.OAuth.Expects(a.Request, v.user.ID)
-	switch {
+	switch other := !s.OAuth.Expects(a.Request, v.user.ID); {
 	case slices.Contains(a.Prompt, "none"):
 		return s.deny(w, r, a.Request, &oauth.Denial{Code: "login_required", Text: "Nobody is signed in as the request wants it, and prompt=none forbids asking."})
 	case other && a.obeyed:
 		return s.deny(w, r, a.Request, &oauth.Denial{Code: "login_required", Text: "Somebody else signed in than id_token_hint names."})
-	case other:
-		s.Sessions.Flash(r.Context(), "Sign in with the account that "+a.Partner.Name+" is connected with.")
-	}
-	if a.MaxAge >= 0 || wantsSignIn(a.Request) || other {
-		// Whoever comes back from there has signed in after this moment.
-		s.Sessions.Keep(r.Context(), askedAt, s.Now().Format(time.RFC3339Nano)+" "+secret.Hash(a.address()))
 	}
 	seeOther(w, r, "/sign-in?again=1&next="+url.QueryEscape(a.address()))
 	return nil

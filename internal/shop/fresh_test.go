@@ -3,10 +3,12 @@ package shop_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"claviger/internal/event"
+	"claviger/internal/sqldb"
 )
 
 // asks signs Ann in for a request, which then asks for her consent.
@@ -103,4 +105,64 @@ func TestSignedOutBeforeTheDecision(t *testing.T) {
 	b.post("/sign-out")
 	signIn := b.follow(b.press(page, "Allow and continue")).want(http.StatusOK, "Sign in")
 	b.follow(b.press(signIn, "Sign in", "email", ann, "password", password)).want(http.StatusOK, "Connect Tide Planner?")
+}
+
+// TestAskingToSignInStoresNothing: who is not signed in gets no session by being
+// asked to, or anybody could fill their table.
+func TestAskingToSignInStoresNothing(t *testing.T) {
+	h, ofAnn := annKnown(t)
+	count := func() int64 {
+		n, err := sqldb.One(t.Context(), h.db, sqldb.Value[int64], `SELECT count(*) FROM sessions`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := count()
+	for _, pairs := range [][]string{
+		{"prompt", "login"}, {"prompt", "select_account"}, {"max_age", "0"}, {"id_token_hint", ofAnn}, {"prompt", "login", "id_token_hint", ofAnn},
+	} {
+		b := h.browser()
+		b.follow(b.get(authorize(h.request(pairs...)))).want(http.StatusOK, "Sign in")
+	}
+	if after := count(); after != before {
+		t.Errorf("%d sessions became %d", before, after)
+	}
+}
+
+// TestHintToNobody: who is not signed in is told as whom to do so, as often as the
+// page is shown.
+func TestHintToNobody(t *testing.T) {
+	h, ofAnn := annKnown(t)
+	b := h.browser()
+	page := b.follow(b.get(authorize(h.request("id_token_hint", ofAnn))))
+	for range 2 {
+		if text := page.text(); !strings.Contains(text, "Sign in with the account that Tide Planner is connected with.") {
+			t.Errorf("the page does not say whom it asks for: %s", text)
+		}
+		page = b.press(page, "Sign in", "email", ann, "password", "wrong password")
+	}
+	b.follow(b.press(page, "Sign in", "email", ann, "password", password)).arrives(h.redirect)
+}
+
+// TestSignInByLinkForARequest counts for it, in whatever browser the link is opened.
+func TestSignInByLinkForARequest(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	b.press(b.get(authorize(h.request())), "Allow and continue").arrives(h.redirect)
+	h.advance(time.Second)
+	signIn := b.follow(b.get(authorize(h.request("prompt", "login"))))
+	b.press(signIn, "Send me a sign-in link", "email", ann)
+	phone := h.browser()
+	phone.follow(phone.press(phone.get(h.link(ann)), "Continue")).arrives(h.redirect)
+}
+
+// TestSignInForAnotherPage is none for a request that somebody was on the way to
+// before.
+func TestSignInForAnotherPage(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	h.advance(time.Second)
+	signIn := b.follow(b.get(authorize(h.request("prompt", "login"))))
+	b.press(signIn, "Sign in", "email", ann, "password", password) // and does not go on
+	b.press(b.get("/sign-in?again=1"), "Sign in", "email", ann, "password", password)
+	b.follow(b.get(authorize(h.request("prompt", "login")))).want(http.StatusOK, "Sign in")
 }

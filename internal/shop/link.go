@@ -30,11 +30,11 @@ func (s *Shop) linkPage(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if v.in() && v.user.Email != opened.Email {
 		view.Other = v.user.Email
 	}
-	formTo, err := s.endsOf(r, opened.Next)
+	req, err := s.asked(r, opened.Next)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: formTo, Data: view})
+	return s.show(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: ends(req), Data: view})
 }
 
 // masked is an address of which a stranger learns little: b•••@example.com.
@@ -58,7 +58,7 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return s.deadLink(w, r, v, err)
 	}
-	if err := s.Sessions.SignIn(ctx, e.User.ID, e.User.SessionEpoch, s.Now()); err != nil {
+	if err := s.enter(r, e.User, e.Next); err != nil {
 		return err
 	}
 	s.Sessions.Take(ctx, keptBrowser)

@@ -102,11 +102,11 @@ func next(r *http.Request) string { return account.LocalPath(r.FormValue("next")
 
 // showForm shows a page with a form.
 func (s *Shop) showForm(w http.ResponseWriter, r *http.Request, v *visit, name, title string, status int, f form) error {
-	formTo, err := s.endsOf(r, f.Next)
+	req, err := s.asked(r, f.Next)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, name, ui.View{Title: title, Status: status, NoIndex: true, FormTo: formTo, Data: f})
+	return s.show(w, r, v, name, ui.View{Title: title, Status: status, NoIndex: true, FormTo: ends(req), Data: f})
 }
 
 // refused writes at its field what a room did not take, in the words of a page.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,35 +112,19 @@ func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visit) erro
 	return s.show(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: ends(req)})
 }
 
-// ends are where a form that connects may end. Browsers hold every redirect after
-// a form to this, those of the application too, which may go on to other hosts of
-// its own: so it names schemes and not the one origin that we know.
+// ends are where a form that connects may end; none for the zero request. Browsers
+// hold every redirect after a form to this, those of the application too, which may
+// go on to other hosts of its own: so it names schemes and not the one origin that
+// we know.
 func ends(req oauth.Request) []string {
-	if strings.HasPrefix(req.RedirectURL, "http://") {
+	switch {
+	case req.RedirectURL == "":
+		return nil
+	case strings.HasPrefix(req.RedirectURL, "http://"):
 		return []string{"https:", "http:"}
+	default:
+		return []string{"https:"}
 	}
-	return []string{"https:"}
-}
-
-// endsOf is ends for a form that signs in and goes on to next: the application
-// where that is a request of its, which may end there without another page.
-func (s *Shop) endsOf(r *http.Request, next string) ([]string, error) {
-	u, err := url.Parse(next)
-	if err != nil || strings.TrimSuffix(u.Path, "/") != "/openid/authorize" {
-		return nil, nil //nolint:nilerr // it is no such request, which is no failure
-	}
-	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return nil, nil //nolint:nilerr // likewise
-	}
-	req, err := s.OAuth.Begin(r.Context(), q)
-	if _, denied := errors.AsType[*oauth.Denial](err); denied || fault.Of(err) != nil {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return ends(req), nil
 }
 
 // connectable is redeemable for the steps of a connection that begins here. Where

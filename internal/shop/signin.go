@@ -29,7 +29,15 @@ func signInForm(r *http.Request, email string) form {
 }
 
 func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visit, status int, f form) error {
-	return s.showForm(w, r, v, "sign-in", "Sign in", status, f)
+	req, err := s.asked(r, f.Next)
+	if err != nil {
+		return err
+	}
+	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: ends(req), Data: f}
+	if !s.OAuth.Expects(req, v.user.ID) {
+		view.Notice = "Sign in with the account that " + req.Partner.Name + " is connected with."
+	}
+	return s.show(w, r, v, "sign-in", view)
 }
 
 // signIn takes an address and its password. What is wrong with them it does not
@@ -60,7 +68,7 @@ func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, s.Now()); err != nil {
+	if err := s.enter(r, u, f.Next); err != nil {
 		return err
 	}
 	goOn(w, r, f.Next)
