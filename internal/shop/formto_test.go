@@ -26,18 +26,13 @@ func TestFormsThatEndAtTheApplication(t *testing.T) {
 		"password":           func(next string) *sheet { return in.get("/account/password?next=" + url.QueryEscape(next)) },
 		"password, again":    func(next string) *sheet { return in.post("/account/password", "next", next) },
 	} {
-		for next, may := range map[string]bool{
-			authorize(h.request()):                                          true,
-			authorize(h.request("prompt", "login", "max_age", "0")):         true,
-			authorize(h.request("redirect_uri", "https://evil.example/")):   false,
-			authorize(h.request("client_id", "nobody")):                     false,
-			authorize(h.request("response_type", "token")):                  false,
-			authorize(h.request()) + "&%zz":                                 false,
-			"/licenses?" + h.request().Encode():                             false,
-			"https://evil.example/openid/authorize?" + h.request().Encode(): false,
-			"//evil.example/openid/authorize?" + h.request().Encode():       false,
-			"": false,
+		for i, next := range []string{
+			authorize(h.request()), authorize(h.request("prompt", "login", "max_age", "0")),
+			authorize(h.request("redirect_uri", "https://evil.example/")), authorize(h.request("client_id", "nobody")),
+			authorize(h.request("response_type", "token")), authorize(h.request()) + "&%zz",
+			"/licenses?" + h.request().Encode(), "https://evil.example" + authorize(h.request()), "//evil.example" + authorize(h.request()), "",
 		} {
+			may := i < 2
 			h.advance(time.Hour) // or there were too many mails
 			policy := open(next).Header.Get("Content-Security-Policy")
 			if got := strings.Contains(policy, "form-action 'self' https:;"); got != may || !may && !strings.Contains(policy, "form-action 'self';") {
