@@ -22,6 +22,13 @@ type ownedView struct {
 	Details string
 }
 
+// Ending is the end of the license's key: enough to tell it from others of the
+// same plan, and no use to whoever reads it on a screen.
+func (o ownedView) Ending() string {
+	const shown = 6
+	return o.License.Key[max(0, len(o.License.Key)-shown):]
+}
+
 // owned puts together what a license's owner sees. Plans and partners are asked
 // for once each.
 func (s *Shop) owned(r *http.Request, list []license.License) ([]ownedView, error) {
