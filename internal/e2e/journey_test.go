@@ -126,6 +126,10 @@ func (b *buyer) signUp(email, password string) {
 	b.Press("main form button")
 	b.on("Check your mail")
 	b.Look("04-check-mail")
+	b.Back()
+	b.on("Create an account")
+	b.Forward()
+	b.on("Check your mail") // and no question whether to send the form again
 	b.Open(b.linkInMail())
 	b.Look("05-link")
 	b.Press("main form button")

@@ -52,7 +52,7 @@ func TestMails(t *testing.T) {
 // sent.
 func TestMailsAreCaught(t *testing.T) {
 	w := run(t)
-	w.submit(t, "/sign-in/send", map[string][]string{"email": {w.Buyer.Email}}).has(t, 200)
+	w.submit(t, "/sign-in/send", map[string][]string{"email": {w.Buyer.Email}}).has(t, 200, "Check your mail")
 	db := sqldbtest.OpenWith(t, w.db, sqldb.Options{})
 	for look := time.NewTicker(10 * time.Millisecond); ; <-look.C {
 		mails, err := mail.Recent(t.Context(), db, 10)

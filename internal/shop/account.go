@@ -200,5 +200,16 @@ func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err := s.Sessions.SignOut(r.Context()); err != nil {
 		return err
 	}
-	return s.show(w, r, &visit{}, "goodbye", ui.View{Title: "Goodbye", NoIndex: true})
+	s.leave(w, goodbyePath, "deleted")
+	seeOther(w, r, goodbyePath)
+	return nil
+}
+
+// goodbye is the page after that. It tells nobody else that their account is gone.
+func (s *Shop) goodbye(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if v.in() || left(r) == "" {
+		seeOther(w, r, "/")
+		return nil
+	}
+	return s.show(w, r, v, "goodbye", ui.View{Title: "Goodbye", NoIndex: true})
 }

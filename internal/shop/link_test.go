@@ -16,7 +16,7 @@ func TestSignInByLink(t *testing.T) {
 	h := build(t)
 	h.user(ann, "")
 	b := h.browser()
-	page := b.press(b.get("/sign-in?next=%2Faccount"), "Send me a sign-in link", "email", ann).want(http.StatusOK, "Check your mail")
+	page := b.follow(b.press(b.get("/sign-in?next=%2Faccount"), "Send me a sign-in link", "email", ann)).want(http.StatusOK, "Check your mail")
 	if !strings.Contains(page.text(), ann) {
 		t.Errorf("the page does not name the address: %s", page.text())
 	}
@@ -47,7 +47,7 @@ func TestDeadLinks(t *testing.T) {
 	h.user(ann, "")
 	b := h.browser()
 	send := func() string {
-		b.post("/sign-in/send", "email", ann).want(http.StatusOK, "Check your mail")
+		b.follow(b.post("/sign-in/send", "email", ann)).want(http.StatusOK, "Check your mail")
 		return h.link(ann)
 	}
 	used := send()
@@ -74,7 +74,7 @@ func TestDeadLinks(t *testing.T) {
 				b.post("/sign-in/link", "token", token).want(tt.status, tt.title)
 			}
 			b.signedIn("")
-			b.press(page, "Send me a new link", "email", ann).want(http.StatusOK, "Check your mail")
+			b.follow(b.press(page, "Send me a new link", "email", ann)).want(http.StatusOK, "Check your mail")
 			b.press(b.get(h.link(ann)), "Continue as").leads("/licenses")
 			b.signedIn(ann)
 			b.post("/sign-out")
@@ -97,13 +97,13 @@ func TestOperatorsLinkForSomebodyWithoutAddress(t *testing.T) {
 	b.get("/account").want(http.StatusOK, "Your account")
 	page := b.get("/account/delete").want(http.StatusOK, "Delete your account")
 	b.press(page, "Delete my account", "confirm", "").want(http.StatusUnprocessableEntity, "Delete your account")
-	b.press(page, "Delete my account", "confirm", "delete").want(http.StatusOK, "Goodbye")
+	b.follow(b.press(page, "Delete my account", "confirm", "delete")).want(http.StatusOK, "Goodbye")
 }
 
 func TestSignUp(t *testing.T) {
 	h := build(t)
 	b := h.browser()
-	page := b.press(b.get("/sign-up?next=%2Faccount"), "Create account", "email", ann, "name", "Ann", "password", password)
+	page := b.follow(b.press(b.get("/sign-up?next=%2Faccount"), "Create account", "email", ann, "name", "Ann", "password", password))
 	page.want(http.StatusOK, "Check your mail")
 	if !strings.Contains(page.text(), "We sent a mail to "+ann) {
 		t.Errorf("the page says: %s", page.text())
@@ -121,7 +121,7 @@ func TestSignUp(t *testing.T) {
 func TestSignUpForSomebodyElse(t *testing.T) {
 	h := build(t)
 	mallory, b := h.browser(), h.browser()
-	mallory.post("/sign-up", "email", ann, "name", "Mallory", "password", "mallory knows").want(http.StatusOK, "Check your mail")
+	mallory.follow(mallory.post("/sign-up", "email", ann, "name", "Mallory", "password", "mallory knows")).want(http.StatusOK, "Check your mail")
 	s := b.press(b.get(h.link(ann)), "Continue as")
 	s.leads("/account/password?next=")
 	page := b.follow(s).want(http.StatusOK, "Choose a password")
@@ -138,7 +138,7 @@ func TestSignUpForSomebodyElse(t *testing.T) {
 func TestChoosingAPasswordCanWait(t *testing.T) {
 	h := build(t)
 	mine, other := h.browser(), h.browser()
-	mine.post("/sign-up", "email", ann, "password", password, "next", "/licenses?x=1").want(http.StatusOK, "Check your mail")
+	mine.follow(mine.post("/sign-up", "email", ann, "password", password, "next", "/licenses?x=1")).want(http.StatusOK, "Check your mail")
 	s := other.press(other.get(h.link(ann)), "Continue as")
 	s.leads("/account/password?next=%2Flicenses%3Fx%3D1")
 	if page := other.follow(s); !strings.Contains(page.Body, `<a href="/licenses?x=1">Not now</a>`) {
@@ -152,7 +152,7 @@ func TestSignUpWithAnAccount(t *testing.T) {
 	h := build(t)
 	h.user(ann, password)
 	b := h.browser()
-	b.post("/sign-up", "email", ann, "password", "another password").want(http.StatusOK, "Check your mail")
+	b.follow(b.post("/sign-up", "email", ann, "password", "another password")).want(http.StatusOK, "Check your mail")
 	b.press(b.get(h.link(ann)).want(http.StatusOK, "Welcome back"), "Continue as").leads("/licenses")
 	h.browser().post("/sign-in", "email", ann, "password", "another password").want(http.StatusUnauthorized, "Sign in")
 	h.browser().signIn(ann, password)
@@ -166,7 +166,7 @@ func TestReset(t *testing.T) {
 	if !strings.Contains(page.Body, `href="/reset?next=%2flicenses%3fx%3d1"`) {
 		t.Error("the way to the reset forgets where to go on to")
 	}
-	b.press(b.get("/reset?next=%2Flicenses%3Fx%3D1"), "Send me a link", "email", ann).want(http.StatusOK, "Check your mail")
+	b.follow(b.press(b.get("/reset?next=%2Flicenses%3Fx%3D1"), "Send me a link", "email", ann)).want(http.StatusOK, "Check your mail")
 	s := b.press(b.get(h.link(ann)).want(http.StatusOK, "Choose a new password"), "Continue as")
 	s.leads("/account/password?next=%2Flicenses%3Fx%3D1")
 	page = b.follow(s).want(http.StatusOK, "Choose a password")

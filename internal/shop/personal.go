@@ -18,14 +18,15 @@ func (s *Shop) personalRoutes() []wire.Route {
 	return []wire.Route{
 		s.open(http.MethodGet, "/sign-in", s.signInPage),
 		s.open(http.MethodPost, "/sign-in", s.signIn),
-		s.open(http.MethodGet, "/sign-in/send", to("/sign-in")),
-		s.open(http.MethodPost, "/sign-in/send", s.sendLink),
+		s.open(http.MethodGet, askedBySignIn, to("/sign-in")),
+		s.open(http.MethodPost, askedBySignIn, s.sendLink),
 		s.open(http.MethodGet, "/sign-in/link", s.linkPage),
 		s.open(http.MethodPost, "/sign-in/link", s.useLink),
 		s.open(http.MethodGet, "/sign-up", s.signUpPage),
-		s.open(http.MethodPost, "/sign-up", s.signUp),
+		s.open(http.MethodPost, askedBySignUp, s.signUp),
 		s.open(http.MethodGet, "/reset", s.resetPage),
-		s.open(http.MethodPost, "/reset", s.reset),
+		s.open(http.MethodPost, askedByReset, s.reset),
+		s.open(http.MethodGet, checkMailPath, s.checkMail),
 		s.open(http.MethodGet, "/sign-out", to(accountPath)),
 		s.open(http.MethodPost, "/sign-out", s.signOut),
 		s.own(http.MethodGet, accountPath, s.account),
@@ -36,14 +37,17 @@ func (s *Shop) personalRoutes() []wire.Route {
 		s.own(http.MethodGet, "/account/data", s.data),
 		s.own(http.MethodGet, "/account/delete", s.deletePage),
 		s.own(http.MethodPost, "/account/delete", s.delete),
+		s.open(http.MethodGet, goodbyePath, s.goodbye),
 	}
 }
 
 // The pages that others lead to.
 const (
-	accountPath  = "/account"
-	passwordPath = "/account/password"
-	licensesPath = "/licenses"
+	accountPath   = "/account"
+	passwordPath  = "/account/password"
+	licensesPath  = "/licenses"
+	checkMailPath = "/check-mail"
+	goodbyePath   = "/goodbye"
 )
 
 // to sends whoever comes to another page.

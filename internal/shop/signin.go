@@ -96,7 +96,8 @@ func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if err != nil {
 		return err
 	}
-	return s.checkMail(w, r, v, mailSent{Email: email, Next: f.Next, Again: "/sign-in/send"})
+	s.mailed(w, r, askedBySignIn, email, f.Next)
+	return nil
 }
 
 // tooManyMails is what somebody reads who asked for too many mails.

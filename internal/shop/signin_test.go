@@ -107,7 +107,7 @@ func strange(t *testing.T) *house {
 
 // blank is an answer without what was typed.
 func blank(s *sheet, email string) string {
-	return fmt.Sprintf("%d Retry-After:%s\n%s", s.Status, s.Header.Get("Retry-After"), strings.ReplaceAll(s.Body, email, "ADDRESS"))
+	return fmt.Sprintf("%d Retry-After:%s Location:%s\n%s", s.Status, s.Header.Get("Retry-After"), s.Header.Get("Location"), strings.ReplaceAll(s.Body, email, "ADDRESS"))
 }
 
 func TestSameAnswerWhateverIsWrong(t *testing.T) {
@@ -121,7 +121,7 @@ func TestSameAnswerWhateverIsWrong(t *testing.T) {
 		}
 		if i == 0 {
 			first = answers
-			if !strings.HasPrefix(first[9], "401 ") || !strings.HasPrefix(first[10], "429 Retry-After:6\n") {
+			if !strings.HasPrefix(first[9], "401 ") || !strings.HasPrefix(first[10], "429 Retry-After:6 ") {
 				t.Fatalf("the tenth answer is %.20q, the eleventh %.20q", first[9], first[10])
 			}
 		}
@@ -140,11 +140,12 @@ func TestSameAnswerToWhoAsksForMail(t *testing.T) {
 				b := h.browser()
 				var answers []string
 				for range 6 { // the last is one too many
-					answers = append(answers, blank(b.post(path, "email", email, "password", "another password", "next", "/account"), email))
+					s := b.post(path, "email", email, "password", "another password", "next", "/account")
+					answers = append(answers, blank(s, email)+blank(b.follow(s), email))
 				}
 				if i == 0 {
 					first = answers
-					if !strings.HasPrefix(first[4], "200 ") || !strings.HasPrefix(first[5], "429 Retry-After:12\n") {
+					if !strings.HasPrefix(first[4], "303 ") || !strings.HasPrefix(first[5], "429 Retry-After:12 ") {
 						t.Fatalf("the fifth answer is %.20q, the sixth %.20q", first[4], first[5])
 					}
 				}
@@ -173,7 +174,7 @@ func TestThrottledAccountOpensByMail(t *testing.T) {
 	if got := page.Header.Get("Retry-After"); got != "6" || !strings.Contains(page.text(), "Wait 6 seconds") {
 		t.Errorf("Retry-After is %q, the page says %s", got, page.text())
 	}
-	b.press(page, "Send me a sign-in link").want(http.StatusOK, "Check your mail")
+	b.follow(b.press(page, "Send me a sign-in link")).want(http.StatusOK, "Check your mail")
 	b.press(b.get(h.link(ann)), "Continue as a•••@example.com").leads("/account")
 	b.signedIn(ann)
 
@@ -192,12 +193,13 @@ func TestThrottledClient(t *testing.T) {
 	h.browser().signIn(ann, password)
 
 	for i := range 20 {
-		b.post("/sign-in/send", "email", fmt.Sprintf("u%d@example.com", i)).want(http.StatusOK, "Check your mail")
+		b.follow(b.post("/sign-in/send", "email", fmt.Sprintf("u%d@example.com", i))).want(http.StatusOK, "Check your mail")
 	}
 	b.post("/sign-in/send", "email", ann).want(http.StatusTooManyRequests, "Sign in")
 	b.post("/sign-up", "email", ann, "password", password).want(http.StatusTooManyRequests, "Create an account")
 	b.post("/reset", "email", ann).want(http.StatusTooManyRequests, "Reset your password")
-	h.browser().post("/reset", "email", ann).want(http.StatusOK, "Check your mail")
+	other := h.browser()
+	other.follow(other.post("/reset", "email", ann)).want(http.StatusOK, "Check your mail")
 	if n := len(h.mails(ann)); n != 1 {
 		t.Errorf("%d mails were sent, want one", n)
 	}
@@ -347,7 +349,7 @@ func TestCookies(t *testing.T) {
 func TestNobodyGetsACookieForLooking(t *testing.T) {
 	h := build(t)
 	b := h.browser()
-	for _, path := range []string{"/", "/sign-in", "/sign-up", "/reset", "/sign-in/link?token=x", "/account", authorize(h.request())} {
+	for _, path := range []string{"/", "/sign-in", "/sign-up", "/reset", "/check-mail", "/goodbye", "/sign-in/link?token=x", "/account", authorize(h.request())} {
 		if c := b.get(path).Header.Get("Set-Cookie"); c != "" {
 			t.Errorf("%s sets the cookie %s", path, c)
 		}

@@ -2,6 +2,8 @@ package shop
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 
 	"claviger/internal/account"
 	"claviger/internal/field"
@@ -60,7 +62,8 @@ func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return err
 	}
 	s.Sessions.Keep(r.Context(), keptBrowser, browser)
-	return s.checkMail(w, r, v, mailSent{Email: email, Next: f.Next, SignUp: true})
+	s.mailed(w, r, askedBySignUp, email, f.Next)
+	return nil
 }
 
 // validEmail checks an address before it is counted or looked for.
@@ -68,6 +71,13 @@ func validEmail(email string) error {
 	_, err := field.Email("email", email)
 	return err
 }
+
+// The forms that mail a link, by where they are sent to.
+const (
+	askedBySignUp = "/sign-up"
+	askedByReset  = "/reset"
+	askedBySignIn = "/sign-in/send"
+)
 
 // mailSent is the page after a mail was asked for. It is the same whether one
 // was sent or not.
@@ -79,8 +89,29 @@ type mailSent struct {
 	Mailbox string // where mails are shown instead of sent; "" when they are sent
 }
 
-func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visit, m mailSent) error {
-	m.Mailbox = s.Mailbox
+// mailed sends whoever asked for a mail to the page that says what to do now.
+func (s *Shop) mailed(w http.ResponseWriter, r *http.Request, form, email, next string) {
+	s.leave(w, checkMailPath, form+" "+email)
+	to := checkMailPath
+	if next != "" {
+		to += "?next=" + url.QueryEscape(next)
+	}
+	seeOther(w, r, to)
+}
+
+// checkMail is that page. Whoever asked for nothing has none.
+func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visit) error {
+	form, email, _ := strings.Cut(left(r), " ")
+	m := mailSent{Email: email, Next: next(r), Mailbox: s.Mailbox}
+	switch {
+	case validEmail(email) == nil && form == askedBySignUp:
+		m.SignUp = true
+	case validEmail(email) == nil && (form == askedByReset || form == askedBySignIn):
+		m.Again = form
+	default:
+		seeOther(w, r, "/sign-in?next="+url.QueryEscape(m.Next))
+		return nil
+	}
 	return s.show(w, r, v, "check-mail", ui.View{Title: "Check your mail", NoIndex: true, Data: m})
 }
 
@@ -117,5 +148,6 @@ func (s *Shop) reset(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.checkMail(w, r, v, mailSent{Email: email, Next: f.Next, Again: "/reset"})
+	s.mailed(w, r, askedByReset, email, f.Next)
+	return nil
 }

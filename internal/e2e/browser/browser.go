@@ -55,6 +55,7 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("disable-back-forward-cache", true), // who goes back asks for the page again
 	)
 	ctx, cancel := chromedp.NewContext(alloc)
 	t.Cleanup(func() {

@@ -146,6 +146,18 @@ func (tab *Tab) Click(css string) {
 	run(tab, "click "+css, chromedp.Click(chromedp.CSS(css)))
 }
 
+// Back goes back in the tab's history.
+func (tab *Tab) Back() {
+	tab.t.Helper()
+	run(tab, "go back", chromedp.NavigateBack())
+}
+
+// Forward goes forward in the tab's history.
+func (tab *Tab) Forward() {
+	tab.t.Helper()
+	run(tab, "go forward", chromedp.NavigateForward())
+}
+
 // Await waits until there is to be seen what the CSS selector finds, on this page
 // or on one that the browser goes on to by itself.
 func (tab *Tab) Await(css string) {
