@@ -84,6 +84,16 @@ func (r *Registry) Members(ctx context.Context, partnerID int64) ([]Member, erro
 	return list, nil
 }
 
+// Memberships returns where a user acts for a partner, the first first.
+func (r *Registry) Memberships(ctx context.Context, userID int64) ([]Member, error) {
+	list, err := sqldb.All(ctx, r.DB, scanMember,
+		`SELECT `+memberColumns+` FROM members WHERE user_id = $1 ORDER BY created_at, partner_id`, userID)
+	if err != nil {
+		return nil, fmt.Errorf("list memberships: %w", err)
+	}
+	return list, nil
+}
+
 // Leave queues that a user acts for no partner any more, as when it is erased.
 func Leave(tx *sqldb.Tx, userID int64) {
 	tx.Queue(`DELETE FROM members WHERE user_id = $1`, userID)

@@ -195,6 +195,14 @@ func TestMembers(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0] != want || list[1].UserID != 8 {
 		t.Errorf("Members = %+v, %v", list, err)
 	}
+	other, _ := d.create(t, partner.Draft{Name: "b"})
+	if _, err := d.AddMember(t.Context(), operator, other.ID, 7, partner.Viewer); err != nil {
+		t.Fatal(err)
+	}
+	of, err := d.Memberships(t.Context(), 7)
+	if err != nil || len(of) != 2 || of[0] != want || of[1].PartnerID != other.ID || of[1].Role != partner.Viewer {
+		t.Errorf("Memberships = %+v, %v", of, err)
+	}
 	if n := len(d.entries(t, "partner:1")); n != 4 { // the partner, two members, one change
 		t.Errorf("%d audit entries, want 4", n)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/event"
+	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
@@ -153,12 +154,22 @@ func TestOperatorsDoNotDeleteThemselves(t *testing.T) {
 	b.signedIn(ann)
 }
 
+// member lets a user act for the partner.
+func (h *house) member(u account.User, role partner.Role) {
+	h.Helper()
+	if _, err := h.shop.Partners.AddMember(h.Context(), tester, h.partner.ID, u.ID, role); err != nil {
+		h.Fatal(err)
+	}
+}
+
 func TestDownloadMyData(t *testing.T) {
 	h := build(t)
-	h.user(ann, password)
+	u := h.user(ann, password)
+	h.member(h.user(eve, ""), partner.Admin)
 	l := h.sell(ann, 2)
 	h.sell("bob@example.com", 1)
 	b := h.browser().signIn(ann, password)
+	h.member(u, partner.Developer)
 	s := b.get("/account/data")
 	if got := s.Header.Get("Content-Disposition"); got != `attachment; filename="my-data.json"` || s.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("sent as %s %s", s.Header.Get("Content-Type"), got)
@@ -171,6 +182,7 @@ func TestDownloadMyData(t *testing.T) {
 			LicenseKey                string `json:"license_key"`
 			Receipts                  []map[string]any
 		}
+		Memberships []map[string]any
 	}
 	if err := json.Unmarshal([]byte(s.Body), &got); err != nil {
 		t.Fatalf("%v in %s", err, s.Body)
@@ -191,6 +203,10 @@ func TestDownloadMyData(t *testing.T) {
 	want := map[string]any{"kind": "purchase", "tier": 2.0, "amount_cents": 9800.0, "currency": "USD", "quantity": 1.0, "refunded": false}
 	if d := cmp.Diff(want, receipt); d != "" {
 		t.Errorf("receipt (-want +got):\n%s", d)
+	}
+	acts := []map[string]any{{"application": "Tide Planner", "role": "developer", "since": h.now().Format("2006-01-02T15:04:05.000000Z")}}
+	if d := cmp.Diff(acts, got.Memberships); d != "" {
+		t.Errorf("memberships (-want +got):\n%s", d)
 	}
 	if !strings.Contains(s.Body, "\n  \"account\": {\n") {
 		t.Error("the file is not made for reading")

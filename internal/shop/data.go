@@ -9,12 +9,13 @@ import (
 	"claviger/internal/wire"
 )
 
-// dataFile is what is kept about a person, as they download it. It has nothing in
-// it that would let its reader in somewhere.
+// dataFile is what is kept about a person, as they download it; the page says what
+// it leaves out. It has nothing in it that would let its reader in somewhere.
 type dataFile struct {
-	MadeAt   wire.Time     `json:"made_at"`
-	Account  dataAccount   `json:"account"`
-	Licenses []dataLicense `json:"licenses"`
+	MadeAt      wire.Time        `json:"made_at"`
+	Account     dataAccount      `json:"account"`
+	Licenses    []dataLicense    `json:"licenses"`
+	Memberships []dataMembership `json:"memberships"`
 }
 
 type dataAccount struct {
@@ -51,6 +52,12 @@ type dataReceipt struct {
 	Refunded    bool      `json:"refunded"`
 }
 
+type dataMembership struct {
+	Application string    `json:"application"`
+	Role        string    `json:"role"`
+	Since       wire.Time `json:"since"`
+}
+
 // data sends the visitor what is kept about them, as a file.
 func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visit) error {
 	account, err := s.accountData(r, v)
@@ -61,11 +68,15 @@ func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
+	memberships, err := s.membershipData(r, v)
+	if err != nil {
+		return err
+	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(dataFile{MadeAt: wire.Time(s.Now()), Account: account, Licenses: licenses}); err != nil {
+	if err := enc.Encode(dataFile{MadeAt: wire.Time(s.Now()), Account: account, Licenses: licenses, Memberships: memberships}); err != nil {
 		return fmt.Errorf("encode the data of a user: %w", err)
 	}
 	w.Header().Set("Content-Disposition", `attachment; filename="my-data.json"`)
@@ -81,6 +92,23 @@ func (s *Shop) accountData(r *http.Request, v *visit) (dataAccount, error) {
 		Email: d.Email, Name: d.Name, Reference: d.ExternalID, Operator: d.Operator, HasPassword: d.HasPassword,
 		ConfirmedAt: wire.Time(d.ProvenAt), CreatedAt: wire.Time(d.CreatedAt), UpdatedAt: wire.Time(d.UpdatedAt),
 	}, nil
+}
+
+// membershipData is for which applications the visitor acts, and as what.
+func (s *Shop) membershipData(r *http.Request, v *visit) ([]dataMembership, error) {
+	members, err := s.Partners.Memberships(r.Context(), v.user.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]dataMembership, len(members))
+	for i, m := range members {
+		p, err := s.Partners.Get(r.Context(), m.PartnerID)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = dataMembership{Application: p.Name, Role: string(m.Role), Since: wire.Time(m.CreatedAt)}
+	}
+	return list, nil
 }
 
 // licenseData is the visitor's licenses with their receipts, which are read one
