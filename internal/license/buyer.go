@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/event"
 	"claviger/internal/sqldb"
 )
 
@@ -34,6 +35,22 @@ func (r *Registry) Standing(ctx context.Context, l License) (Standing, error) {
 		return Standing{}, fmt.Errorf("read the purchases of a license: %w", err)
 	}
 	return Standing{Refunded: refunded(chain)}, nil
+}
+
+// Refunded tells which licenses of a user have no purchase left that is not
+// refunded.
+func (r *Registry) Refunded(ctx context.Context, userID int64) (map[int64]bool, error) {
+	ids, err := sqldb.All(ctx, r.DB, sqldb.Value[int64], `SELECT k.license_id FROM purchase_links k JOIN licenses l ON l.id = k.license_id
+		WHERE l.owner_id = $1 AND l.owner_id <> 0 AND l.status = $2 GROUP BY k.license_id HAVING min(k.refund_id) <> 0`,
+		userID, int(event.Deactivated))
+	if err != nil {
+		return nil, fmt.Errorf("list the refunded licenses of a user: %w", err)
+	}
+	gone := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		gone[id] = true
+	}
+	return gone, nil
 }
 
 // mostOwned bounds what is read of one person's licenses at once.

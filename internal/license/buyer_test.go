@@ -141,6 +141,47 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
+// TestRefunded tells of a user's licenses what Standing tells of each.
+func TestRefunded(t *testing.T) {
+	h := build(t)
+	p, ann, bob := h.partner(), person("ann"), person("bob")
+	var mine []license.License
+	for range 4 {
+		mine = append(mine, h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})...)
+	}
+	refund := func(o license.RefundOrder) {
+		if _, err := h.licenses.Refund(t.Context(), tester, o, func(license.Refund) []byte { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refund(license.RefundOrder{LicenseKey: mine[1].Key})
+	refund(license.RefundOrder{LicenseKey: h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &bob})[0].Key})
+	// A refund of the plan alone leaves the first purchase, on hold or not.
+	_, err := h.licenses.ChangePlan(t.Context(), tester, mine[2].Key, license.PlanChange{Tier: 3, ExternalID: "order-2"}, func(license.License) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	refund(license.RefundOrder{PartnerID: p, PurchaseExternalID: "order-2"})
+	for _, l := range mine[2:] {
+		if _, err := h.licenses.Hold(t.Context(), tester, l.Key, license.HoldOther); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := h.licenses.Refunded(t.Context(), h.user("ann").ID)
+	if diff := cmp.Diff(map[int64]bool{mine[1].ID: true}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, l := range mine {
+		standing, err := h.licenses.Standing(t.Context(), l)
+		if err != nil || standing.Refunded != got[l.ID] {
+			t.Errorf("Standing of %d is %+v, %v", l.ID, standing, err)
+		}
+	}
+	if none, err := h.licenses.Refunded(t.Context(), 0); err != nil || len(none) != 0 {
+		t.Errorf("nobody's are %v, %v", none, err)
+	}
+}
+
 // TestErasedUserClaimsNothing: a request of somebody who is erased meanwhile must
 // not leave a license with an owner who is gone.
 func TestErasedUserClaimsNothing(t *testing.T) {

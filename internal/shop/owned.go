@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
@@ -72,9 +71,17 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if err != nil {
 		return err
 	}
-	views, err := s.owned(r, list)
+	owned, err := s.owned(r, list)
 	if err != nil {
 		return err
+	}
+	gone, err := s.Licenses.Refunded(r.Context(), v.user.ID)
+	if err != nil {
+		return err
+	}
+	views := make([]licenseView, len(owned))
+	for i, o := range owned {
+		views[i] = licenseView{ownedView: o, Stage: stageOf(o.License, license.Standing{Refunded: gone[o.License.ID]})}
 	}
 	return s.show(w, r, v, "licenses", ui.View{Title: "My licenses", Data: views})
 }
@@ -97,12 +104,12 @@ func (s *Shop) mine(r *http.Request, v *visit) (ownedView, error) {
 	return views[0], nil
 }
 
-// licenseView is the page of one license.
+// licenseView is a license with what can be done with it, in the list and on its
+// own page.
 type licenseView struct {
 	ownedView
-	Standing license.Standing
-	Bill     ui.Receipt
-	Active   bool
+	Stage stage
+	Bill  ui.Receipt // on its own page
 }
 
 // bill is the purchases of a license as receipts.
@@ -129,16 +136,17 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := licenseView{ownedView: o, Active: o.License.Status == event.Active}
-	if view.Standing, err = s.Licenses.Standing(r.Context(), o.License); err != nil {
+	standing, err := s.Licenses.Standing(r.Context(), o.License)
+	if err != nil {
 		return err
 	}
 	receipts, err := s.Licenses.Receipts(r.Context(), o.License.ID)
 	if err != nil {
 		return err
 	}
-	view.Bill = bill(receipts)
-	return s.show(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: view})
+	return s.show(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
+		ownedView: o, Stage: stageOf(o.License, standing), Bill: bill(receipts),
+	}})
 }
 
 // release disconnects a license that was connected to the wrong account.

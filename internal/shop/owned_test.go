@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html/atom"
+
+	"claviger/internal/license"
 )
 
 // TestLicensesOfOnePlanAreToldApart: by the end of the key, which says no more of
@@ -25,4 +27,69 @@ func TestLicensesOfOnePlanAreToldApart(t *testing.T) {
 	if first == last {
 		t.Errorf("the choices are both %q", first)
 	}
+}
+
+// TestStepsFitTheState: what the pages of a license offer is what can be done with
+// it.
+func TestStepsFitTheState(t *testing.T) {
+	h := build(t)
+	user := h.user(ann, password)
+	b := h.browser().signIn(ann, password)
+	redeem := func(l license.License) error {
+		_, err := h.shop.Licenses.Redeem(t.Context(), tester, l.RedemptionID, user.ID)
+		return err
+	}
+	tests := []struct {
+		name, step string
+		change     bool
+		do         func(license.License) error
+	}{
+		{"ready", "Activate Tide Planner", true, func(license.License) error { return nil }},
+		{"connected", "Open Tide Planner", true, redeem},
+		{"released", "Activate Tide Planner again", true, func(l license.License) error {
+			if err := redeem(l); err != nil {
+				return err
+			}
+			_, err := h.shop.Licenses.Release(t.Context(), tester, l.Key)
+			return err
+		}},
+		{"refunded", "What now? Tide Planner", false, func(l license.License) error {
+			_, err := h.shop.Licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil })
+			return err
+		}},
+		{"held", "What now? Tide Planner", true, func(l license.License) error {
+			_, err := h.shop.Licenses.Hold(t.Context(), tester, l.Key, license.HoldChargeback)
+			return err
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h.in(t)
+			l := h.sell(ann, 1)
+			if err := tt.do(l); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{"/licenses", "/licenses/" + l.RedemptionID} {
+				offered := b.get(path).links(l.RedemptionID)
+				if got := offered[redeemPage(l)]; got != tt.step {
+					t.Errorf("%s offers %q, want %q", path, got, tt.step)
+				}
+				if _, ok := offered["/licensing/"+l.RedemptionID+"/change_plan/"]; ok != tt.change {
+					t.Errorf("%s offers a change of the plan: %v", path, ok)
+				}
+			}
+		})
+	}
+}
+
+// links are the texts of the links to addresses that have a text in them.
+func (s *sheet) links(part string) map[string]string {
+	s.Helper()
+	found := map[string]string{}
+	for _, a := range s.all(atom.A) {
+		if to := attr(a, "href"); strings.Contains(to, part) {
+			found[to] = words(a)
+		}
+	}
+	return found
 }
