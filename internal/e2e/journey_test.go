@@ -163,7 +163,7 @@ func (b *buyer) changesPlan() {
 func (b *buyer) releases() {
 	b.t.Helper()
 	b.Press("form[action$='/release'] button")
-	b.on("is disconnected")
+	b.on("is not connected")
 	b.Look("14-redeem-released")
 }
 

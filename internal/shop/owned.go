@@ -155,10 +155,15 @@ func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Licenses.Disconnect(r.Context(), v.actor(), o.License.RedemptionID, v.user.ID); err != nil {
+	done := "The license is disconnected. Activate it again with the right account whenever you like."
+	_, err = s.Licenses.Disconnect(r.Context(), v.actor(), o.License.RedemptionID, v.user.ID)
+	switch {
+	case fault.Is(err, "license_not_active"):
+		done = "Nothing was done: the license was not connected any more."
+	case err != nil:
 		return err
 	}
-	s.Sessions.Flash(r.Context(), "The license is disconnected. Activate it again with the right account whenever you like.")
+	s.Sessions.Flash(r.Context(), done)
 	seeOther(w, r, o.Redeem)
 	return nil
 }

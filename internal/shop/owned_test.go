@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/net/html/atom"
 
+	"claviger/internal/account"
 	"claviger/internal/license"
 )
 
@@ -46,7 +47,7 @@ func TestStepsFitTheState(t *testing.T) {
 	}{
 		{"ready", "Activate Tide Planner", true, func(license.License) error { return nil }},
 		{"connected", "Open Tide Planner", true, redeem},
-		{"released", "Activate Tide Planner again", true, func(l license.License) error {
+		{"released", "Activate Tide Planner", true, func(l license.License) error {
 			if err := redeem(l); err != nil {
 				return err
 			}
@@ -92,4 +93,21 @@ func (s *sheet) links(part string) map[string]string {
 		}
 	}
 	return found
+}
+
+// TestNewOwner reads nothing of an account that the license was used with before:
+// it was not theirs.
+func TestNewOwner(t *testing.T) {
+	h, b, l := annAndLicense(t)
+	b.press(b.get(consentPage(l)), "Allow and continue").arrives(h.redirect)
+	h.user(eve, password)
+	if _, err := h.shop.Licenses.Transfer(t.Context(), tester, l.Key, account.Person{Email: eve}); err != nil {
+		t.Fatal(err)
+	}
+	page := h.browser().signIn(eve, password).get(redeemPage(l)).want(http.StatusOK, "Tide Planner is not connected")
+	for _, wrong := range []string{"again", "disconnected", "was used"} {
+		if strings.Contains(page.text(), wrong) {
+			t.Errorf("the page says %q: %s", wrong, page.text())
+		}
+	}
 }

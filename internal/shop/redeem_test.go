@@ -116,7 +116,7 @@ func TestRedeemStages(t *testing.T) {
 			if _, err := h.shop.Licenses.Release(t.Context(), tester, l.Key); err != nil {
 				t.Fatal(err)
 			}
-		}, "Tide Planner is disconnected", "Activate again"},
+		}, "Tide Planner is not connected", "Activate"},
 		"refunded": {func(l license.License) {
 			if _, err := h.shop.Licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil }); err != nil {
 				t.Fatal(err)
