@@ -42,7 +42,7 @@ rooms          : audit            # own tables and rules; a command takes the ac
     webhook    : fault page secret courier outage profile partner sqldb
     event      : fault page webhook sqldb
     license    : fault page secret once event partner account sqldb
-    oauth      : fault secret wire sqldb partner account profile license
+    oauth      : fault field secret wire sqldb partner account profile license
 doors          : words tools rooms # never one another
     api        :
     operator   :

@@ -1,7 +1,7 @@
 // Package field holds the rules for what a member of a request may be: a line of
 // text, an e-mail address, a URL. A value that breaks its rule is a fault that
-// names the member and says what to do. The package knows no member by name and
-// stores nothing.
+// names the member and says what to do. WithQuery adds to a URL that was taken. The
+// package knows no member by name and stores nothing.
 package field
 
 import (

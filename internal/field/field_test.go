@@ -222,3 +222,19 @@ func FuzzURL(f *testing.F) {
 		}
 	})
 }
+
+func TestWithQuery(t *testing.T) {
+	params := url.Values{"b": {"x y"}, "a": {"1"}}
+	for saved, want := range map[string]string{
+		"https://a.example":                          "https://a.example?a=1&b=x+y",
+		"https://a.example/in":                       "https://a.example/in?a=1&b=x+y",
+		"https://a.example/in?":                      "https://a.example/in?a=1&b=x+y",
+		"https://a.example/in?b=2&a=%7E1&flag&s=a+b": "https://a.example/in?b=2&a=%7E1&flag&s=a+b&a=1&b=x+y",
+		"https://a.example/in?b=2&":                  "https://a.example/in?b=2&a=1&b=x+y",
+		"https://a.example/in#top":                   "https://a.example/in?a=1&b=x+y",
+	} {
+		if got := field.WithQuery(saved, params); got != want {
+			t.Errorf("WithQuery(%q) = %q, want %q", saved, got, want)
+		}
+	}
+}

@@ -53,6 +53,20 @@ func wrongURL(s string, private bool) string {
 	return wrongHost(u.Hostname(), private)
 }
 
+// WithQuery is a URL that was saved with parameters behind its own query, which
+// stays byte for byte: its owner may compare it or have signed it.
+func WithQuery(saved string, params url.Values) string {
+	saved, _, _ = strings.Cut(saved, "#")
+	separator := "?"
+	if strings.Contains(saved, "?") {
+		separator = "&"
+	}
+	if strings.HasSuffix(saved, "?") || strings.HasSuffix(saved, "&") {
+		separator = ""
+	}
+	return saved + separator + params.Encode()
+}
+
 func notInURL(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\`", r)
 }

@@ -4,24 +4,14 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"claviger/internal/field"
 )
 
 // answer is the saved URL with the parameters of an answer behind its own query,
 // which stays byte for byte.
 func (r Request) answer(params url.Values) string {
-	return appended(r.RedirectURL, params)
-}
-
-func appended(saved string, params url.Values) string {
-	saved, _, _ = strings.Cut(saved, "#")
-	separator := "?"
-	if strings.Contains(saved, "?") {
-		separator = "&"
-	}
-	if strings.HasSuffix(saved, "?") || strings.HasSuffix(saved, "&") {
-		separator = ""
-	}
-	return saved + separator + params.Encode()
+	return field.WithQuery(r.RedirectURL, params)
 }
 
 // back is what every answer to this request carries. The issuer (RFC 9207) is in
@@ -72,7 +62,7 @@ func (s *Server) Initiation(r Request) string {
 	if r.Profile.InitiateLoginURI == "" {
 		return ""
 	}
-	return appended(r.Profile.InitiateLoginURI, url.Values{
+	return field.WithQuery(r.Profile.InitiateLoginURI, url.Values{
 		"iss":             {s.Issuer},
 		"target_link_uri": {r.Origin() + "/"},
 	})

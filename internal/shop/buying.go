@@ -79,11 +79,8 @@ func (s *Shop) tiers(plans []partner.Plan, l *license.License, action string) []
 			continue
 		}
 		list[i].Current = l.Tier == p.Tier
-		if u, err := url.Parse(p.CheckoutURL); err == nil && p.CheckoutURL != "" {
-			q := u.Query()
-			q.Set("license_key", l.Key)
-			u.RawQuery = q.Encode()
-			list[i].Checkout = u.String()
+		if p.CheckoutURL != "" {
+			list[i].Checkout = field.WithQuery(p.CheckoutURL, url.Values{"license_key": {l.Key}})
 		}
 	}
 	return list
