@@ -17,7 +17,7 @@ func devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run the service on your own machine, seeded, to develop against",
 		Long: "Runs the whole service with one partner (plans of tier 1 to 3), one buyer, one member of the partner and one operator in it, and prints their credentials. " +
-			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. The shop sells for test money, and mails are shown at /dev/mail/ and sent nowhere. " +
+			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. The shop sells for test money, and mails are shown at /dev/mail/ and sent nowhere unless --smtp-url names a server. " +
 			"Until you name your own application with --webhook and --redirect, a sample application at /dev/partner/ is the partner's: it shows what arrives.\n\n" +
 			"Without --db the data is temporary: a fresh start each time, removed at the end. " +
 			"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, --redirect and --brand then change what is stored. " +
@@ -27,7 +27,7 @@ func devCommand() *cobra.Command {
 			"claviger dev --addr 127.0.0.1:0 --json",
 		Args: exactly(),
 	}
-	g := settingFlags(cmd, app.Dev, "addr", "db", "brand", "rate-limit", "retry", "public-url", "admin-addr", "log-level", "log-format")
+	g := settingFlags(cmd, app.Dev)
 	cmd.Flags().StringVar(&webhook, "webhook", "", "Where the partner's webhooks go; without it to the sample application, unless another URL is stored")
 	cmd.Flags().StringVar(&redirect, "redirect", "", "Where the partner's buyers are sent back to; likewise")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object with all credentials as the first line")
