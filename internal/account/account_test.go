@@ -202,7 +202,7 @@ func TestErase(t *testing.T) {
 	d := open(t)
 	ann := account.Person{Email: "ann@example.com", Name: "Ann", ExternalID: "u-1"}
 	u := d.create(t, ann)
-	url, _, err := d.Link(t.Context(), operator, u.ID)
+	url, _, err := d.Link(t.Context(), operator, u.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestErase(t *testing.T) {
 	if _, err := d.SignIn(t.Context(), ann.Email, "correct horse"); !fault.Is(err, "invalid_credentials") {
 		t.Errorf("the password of an erased user: %v", err)
 	}
-	if _, _, err := d.Link(t.Context(), operator, u.ID); !fault.Is(err, "user_erased") {
+	if _, _, err := d.Link(t.Context(), operator, u.ID, ""); !fault.Is(err, "user_erased") {
 		t.Errorf("a new link for an erased user: %v", err)
 	}
 	if again := d.create(t, ann); again.ID == u.ID {
@@ -263,7 +263,7 @@ func TestErase(t *testing.T) {
 func TestNothingPersonalInAudit(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{Email: "ann@example.com", Name: "Ann Lee", ExternalID: "u-1"})
-	link, _, err := d.Link(t.Context(), operator, u.ID)
+	link, _, err := d.Link(t.Context(), operator, u.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func TestFindTakenAtOnce(t *testing.T) {
 func TestUseLinkAtOnce(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{Email: "ann@example.com"})
-	url, _, err := d.Link(t.Context(), operator, u.ID)
+	url, _, err := d.Link(t.Context(), operator, u.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}

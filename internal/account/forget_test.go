@@ -112,7 +112,7 @@ func TestForgetNobodyElse(t *testing.T) {
 			})
 		},
 		"given a link": func(t *testing.T, d *desk, u account.User) {
-			if _, _, err := d.Link(t.Context(), operator, u.ID); err != nil {
+			if _, _, err := d.Link(t.Context(), operator, u.ID, ""); err != nil {
 				t.Fatal(err)
 			}
 		},

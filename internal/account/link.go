@@ -81,16 +81,19 @@ func (l *link) insert(ctx context.Context, tx *sqldb.Tx, token string, now time.
 // address is the page that a link opens.
 func (b *Book) address(token string) string { return b.PublicURL + "/sign-in/link?token=" + token }
 
-// Link makes a link that signs a user in once. It is shown this once; only its
-// hash is kept.
-func (b *Book) Link(ctx context.Context, by audit.Actor, userID int64) (url string, expires time.Time, err error) {
+// Link makes a link that signs a user in once and leads to next, a page of ours, or
+// to the usual one for "". It is shown this once; only its hash is kept.
+func (b *Book) Link(ctx context.Context, by audit.Actor, userID int64, next string) (url string, expires time.Time, err error) {
+	if next != LocalPath(next) {
+		return "", time.Time{}, fault.Field("next", "must be a path of this service, such as /licenses.")
+	}
 	token := secret.Make("")
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if _, err := lock(ctx, tx, userID); err != nil {
 			return err
 		}
 		now := b.Now()
-		l := link{userID: userID, purpose: ForSignIn}
+		l := link{userID: userID, purpose: ForSignIn, next: next}
 		if err := l.insert(ctx, tx, token, now); err != nil {
 			return err
 		}

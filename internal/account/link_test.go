@@ -42,7 +42,7 @@ func TestLink(t *testing.T) {
 	u := d.create(t, account.Person{Email: "ann@example.com"})
 	make1 := func() string {
 		t.Helper()
-		link, expires, err := d.Link(t.Context(), operator, u.ID)
+		link, expires, err := d.Link(t.Context(), operator, u.ID, "")
 		if err != nil || !expires.Equal(d.now.Add(15*time.Minute)) {
 			t.Fatalf("Link: expires %v, %v", expires, err)
 		}
@@ -74,7 +74,7 @@ func TestLink(t *testing.T) {
 	}
 	d.now = d.now.Add(time.Microsecond)
 	d.dead(t, map[string]string{fourth: "link_expired"})
-	if _, _, err := d.Link(t.Context(), operator, 99); !fault.Is(err, "unknown_user") {
+	if _, _, err := d.Link(t.Context(), operator, 99, ""); !fault.Is(err, "unknown_user") {
 		t.Errorf("a link for nobody: %v", err)
 	}
 	stored, err := sqldb.All(t.Context(), d.DB, sqldb.Value[string], `SELECT hash FROM login_links`)
@@ -127,7 +127,7 @@ func TestLinkWithoutAddress(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{ExternalID: "u-1"})
 	for range 2 {
-		link, _, err := d.Link(t.Context(), operator, u.ID)
+		link, _, err := d.Link(t.Context(), operator, u.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,16 @@ type linkJSON struct {
 	ExpiresAt wire.Time `json:"expires_at"`
 }
 
+// linkBody is where a sign-in link leads; "" is the usual page.
+type linkBody struct {
+	Next string `json:"next"`
+}
+
 func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b linkBody
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
 	if !t.May(account.Admin) {
 		// Who can sign in as an operator can do what an operator can.
 		u, err := o.Accounts.Get(r.Context(), pathID(r))
@@ -111,7 +120,7 @@ func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.To
 			return fault.New(fault.Forbidden, "operator_account", "This user is an operator. A sign-in link for one takes a token with the scope admin.")
 		}
 	}
-	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r))
+	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r), b.Next)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/fault"
 	"claviger/internal/wire"
 )
 
@@ -88,7 +89,7 @@ func TestOperatorsLinkForSomebodyWithoutAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, _, err := h.shop.Accounts.Link(t.Context(), tester, u.ID)
+	link, _, err := h.shop.Accounts.Link(t.Context(), tester, u.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +99,25 @@ func TestOperatorsLinkForSomebodyWithoutAddress(t *testing.T) {
 	page := b.get("/account/delete").want(http.StatusOK, "Delete your account")
 	b.press(page, "Delete my account", "confirm", "").want(http.StatusUnprocessableEntity, "Delete your account")
 	b.follow(b.press(page, "Delete my account", "confirm", "delete")).want(http.StatusOK, "Goodbye")
+}
+
+// TestOperatorsLinkToAPage: the buyer lands where the operator wants them, and not
+// outside.
+func TestOperatorsLinkToAPage(t *testing.T) {
+	h := build(t)
+	u, l := h.user(ann, password), h.sell(ann, 1)
+	link, _, err := h.shop.Accounts.Link(t.Context(), tester, u.ID, redeemPage(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := h.browser()
+	page := b.follow(b.press(b.get(strings.TrimPrefix(link, h.url)), "Continue"))
+	page.want(http.StatusOK, "Your license for Tide Planner is ready")
+	for _, next := range elsewhere {
+		if _, _, err := h.shop.Accounts.Link(t.Context(), tester, u.ID, next); next != "" && !fault.Is(err, "invalid_field") {
+			t.Errorf("a link to %.40q: %v", next, err)
+		}
+	}
 }
 
 func TestSignUp(t *testing.T) {
