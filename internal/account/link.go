@@ -115,11 +115,13 @@ type Opened struct {
 }
 
 // PeekLink tells what a link would do, and leaves it as it is: mail scanners open
-// links too. Its faults are those of UseLink.
+// links too. Its faults are those of UseLink; of a link that worked once it tells
+// all the same where it led, and nothing else.
 func (b *Book) PeekLink(ctx context.Context, token string) (Opened, error) {
 	var o Opened
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		l, err := liveLink(ctx, tx, token, b.Now())
+		o.Next = l.next
 		if err != nil {
 			return err
 		}
@@ -128,7 +130,7 @@ func (b *Book) PeekLink(ctx context.Context, token string) (Opened, error) {
 		return err
 	})
 	if err != nil {
-		return Opened{}, fmt.Errorf("look at a link: %w", err)
+		return Opened{Next: o.Next}, fmt.Errorf("look at a link: %w", err)
 	}
 	return o, nil
 }
@@ -205,8 +207,8 @@ func (l *login) enter(tx *sqldb.Tx, by link, browser string, now time.Time) Entr
 	}
 }
 
-// liveLink returns the link of a token, or the fault that says why it does not
-// work.
+// liveLink returns the link of a token, and the fault that says why it does not
+// work if it does not.
 func liveLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (link, error) {
 	l, err := sqldb.One(ctx, tx, scanLink, `SELECT `+linkColumns+` FROM login_links WHERE hash = $1`, secret.Hash(token))
 	switch {
@@ -215,9 +217,9 @@ func liveLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (l
 	case err != nil:
 		return link{}, err
 	case !l.usedAt.IsZero():
-		return link{}, fault.New(fault.Unknown, "link_used", "This link was used already, and works only once; ask for a new one.")
+		return l, fault.New(fault.Unknown, "link_used", "This link was used already, and works only once; ask for a new one.")
 	case !l.expiresAt.After(now):
-		return link{}, fault.New(fault.Unknown, "link_expired", "This link no longer works: its time is over, or another one was used instead. Ask for a new one.")
+		return l, fault.New(fault.Unknown, "link_expired", "This link no longer works: its time is over, or another one was used instead. Ask for a new one.")
 	}
 	return l, nil
 }

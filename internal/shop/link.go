@@ -24,7 +24,7 @@ func (s *Shop) linkPage(w http.ResponseWriter, r *http.Request, v *visit) error 
 	token := r.URL.Query().Get("token")
 	opened, err := s.Accounts.PeekLink(r.Context(), token)
 	if err != nil {
-		return s.deadLink(w, r, v, err)
+		return s.deadLink(w, r, v, opened.Next, err)
 	}
 	view := linkView{Token: token, Purpose: opened.Purpose, Masked: masked(opened.Email)}
 	if v.in() && v.user.Email != opened.Email {
@@ -56,7 +56,8 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 	ctx := r.Context()
 	e, err := s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser))
 	if err != nil {
-		return s.deadLink(w, r, v, err)
+		opened, _ := s.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
+		return s.deadLink(w, r, v, opened.Next, err)
 	}
 	if err := s.enter(r, e.User, e.Next); err != nil {
 		return err
@@ -78,11 +79,13 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 type deadLinkView struct {
 	form
 	Title, Text string
+	In          bool // somebody is signed in
 }
 
-// deadLink says why a link does not work and offers a new one.
-func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visit, err error) error {
-	view := deadLinkView{form: form{Form: ui.Form{Fields: []ui.Field{emailField(v.user.Email)}}}}
+// deadLink says why a link does not work and offers a new one, or to go on to where
+// it led for whoever is signed in.
+func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visit, next string, err error) error {
+	view := deadLinkView{In: v.in(), form: form{Next: account.LocalPath(next), Form: ui.Form{Fields: []ui.Field{emailField("")}}}}
 	status := http.StatusGone
 	switch {
 	case fault.Is(err, "link_used"):

@@ -83,6 +83,37 @@ func TestDeadLinks(t *testing.T) {
 	}
 }
 
+// TestDeadLinkKnowsTheWay: a link that does not work any more still leads to where
+// it led, by a new one, by the password, or at once for whoever is signed in.
+func TestDeadLinkKnowsTheWay(t *testing.T) {
+	const next = "/account?x=1"
+	h := build(t)
+	h.user(ann, password)
+	b, late := h.browser(), h.browser()
+	b.post("/sign-in/send", "email", ann, "next", next)
+	link := h.link(ann)
+	b.press(b.get(link), "Continue as").leads(next)
+
+	page := b.get(link).want(http.StatusGone, "This link was used already")
+	if got := page.links(next)[next]; got != "Go on" || !strings.Contains(page.text(), "you are signed in as "+ann) {
+		t.Errorf("who is signed in reads: %s", page.text())
+	}
+	b.get("/sign-in/link?token=x").want(http.StatusNotFound, "This link is not valid")
+	if got := b.get("/sign-in/link?token=x").links("/licenses"); got["/licenses"] == "" {
+		t.Errorf("a link that leads nowhere offers %v", got)
+	}
+
+	pages := []*sheet{late.get(link), late.post("/sign-in/link", "token", strings.TrimPrefix(link, "/sign-in/link?token="))}
+	for _, page := range pages {
+		page.want(http.StatusGone, "This link was used already")
+		if got := page.links("/sign-in?next=%2faccount%3fx%3d1"); len(got) != 1 || strings.Contains(page.text(), "Go on") {
+			t.Errorf("who is not signed in reads: %s", page.text())
+		}
+		late.press(page, "Send me a new link", "email", ann).leads("/check-mail?next=%2Faccount%3Fx%3D1")
+	}
+	late.press(late.get(h.link(ann)), "Continue as").leads(next)
+}
+
 func TestOperatorsLinkForSomebodyWithoutAddress(t *testing.T) {
 	h := build(t)
 	u, _, err := h.shop.Accounts.Create(t.Context(), tester, account.Person{ExternalID: "crm-7"})
