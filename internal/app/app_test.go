@@ -95,6 +95,7 @@ func TestHouseServes(t *testing.T) {
 		"metrics of the process":  {admin + "/metrics", 200, "go_goroutines"},
 		"metrics are not public":  {base + "/metrics", 404, `"error":"`},
 	}
+	get(t, base+"/v2/licenses") // requests are told of once there was one
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			code, _, body := get(t, tt.url)
