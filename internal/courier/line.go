@@ -76,7 +76,7 @@ func (l *line) open() bool {
 		// all that can be read.
 		var b [1]byte
 		_ = l.SetReadDeadline(past)
-		if _, err := l.Conn.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, err := l.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
 			return false
 		}
 	}
