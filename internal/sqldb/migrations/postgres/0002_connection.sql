@@ -70,25 +70,19 @@ CREATE INDEX oauth_grants_age ON oauth_grants (created_at);
 CREATE INDEX oauth_grants_user ON oauth_grants (user_id);
 
 -- An access token (kind 1) or a refresh token (kind 2). hash begins with the time
--- of its making, so that new rows stand together.
+-- of its making, so that new rows stand together. answer is the sealed answer to
+-- the refresh that used it up, while that may be repeated.
 CREATE TABLE oauth_tokens (
 	hash       TEXT NOT NULL PRIMARY KEY,
 	grant_id   BIGINT NOT NULL,
 	kind       BIGINT NOT NULL,
 	created_at BIGINT NOT NULL,
 	expires_at BIGINT NOT NULL,
-	used_at    BIGINT NOT NULL
-) WITH (fillfactor = 80);
-CREATE INDEX oauth_tokens_expiry ON oauth_tokens (expires_at);
-
--- The sealed answer to the refresh that used a refresh token up, while it may be
--- repeated. It stands apart from the tokens, of which it would be the largest part.
-CREATE TABLE oauth_answers (
-	used_at BIGINT NOT NULL,
-	hash    TEXT NOT NULL,
-	answer  TEXT NOT NULL
+	used_at    BIGINT NOT NULL,
+	answer     TEXT NOT NULL
 );
-CREATE INDEX oauth_answers_used ON oauth_answers (used_at);
+CREATE INDEX oauth_tokens_expiry ON oauth_tokens (expires_at);
+CREATE INDEX oauth_tokens_answer ON oauth_tokens (used_at) WHERE answer <> '';
 
 -- That a buyer let an application know a license; it holds while the license's
 -- epoch is this one.
