@@ -114,3 +114,23 @@ func TestMyLicenses(t *testing.T) {
 		t.Errorf("releasing twice says %s", twice.text())
 	}
 }
+
+// TestBackToThePageOfAForm: whoever has to sign in to send a form comes back to
+// the page that it stands on.
+func TestBackToThePageOfAForm(t *testing.T) {
+	h := build(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/products/1/buy", strings.NewReader("tier=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Referer", h.url+"/products/1?a=b")
+	answer, err := h.browser().client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if to := answer.Header.Get("Location"); to != "/sign-in?next=%2Fproducts%2F1%3Fa%3Db" {
+		t.Errorf("sent to %q", to)
+	}
+}
