@@ -149,7 +149,8 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 // deliver makes all events due again and waits until all are recorded.
 func (p *post) deliver(ctx context.Context, store seed.Store) (float64, error) {
 	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE deliveries SET state = 1, attempts = 0, due_at = 1, node = '', lease_until = 0`)
+		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
+			SELECT event_id, partner_id, license_id, 1, 0, 1, '', 0, created_at, created_at FROM deliveries WHERE true ON CONFLICT (event_id) DO NOTHING`)
 		return nil
 	})
 	if err != nil {
@@ -159,7 +160,7 @@ func (p *post) deliver(ctx context.Context, store seed.Store) (float64, error) {
 	_, stop := p.run(store)
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
 		// As cheap a question as there is: it is asked beside what it measures.
-		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE state = 1 LIMIT 1) AS w`)
+		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
 		if err != nil {
 			return 0, errors.Join(err, stop())
 		}

@@ -35,7 +35,7 @@ func annAndSlowApplication(t *testing.T, glance, patience time.Duration) (*house
 func (h *house) told(l license.License) {
 	h.Helper()
 	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE deliveries SET attempts = 1 WHERE license_id = $1`, l.ID)
+		tx.Queue(`UPDATE outbox SET attempts = 1 WHERE license_id = $1`, l.ID)
 		return nil
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ func stays[T any](h *house, l license.License, came <-chan T) {
 	h.Helper()
 	untold := func() int64 {
 		n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64],
-			`SELECT count(*) FROM deliveries WHERE license_id = $1 AND state = 1 AND kind = 2`, l.ID)
+			`SELECT count(*) FROM outbox AS o JOIN deliveries AS d ON d.event_id = o.event_id WHERE o.license_id = $1 AND o.state = 1 AND d.kind = 2`, l.ID)
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -3,12 +3,13 @@ package sqldb
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestAnswersMove: the answer to a refresh that may be repeated is still there
-// after the migration that gives answers their own table. Without it, a client that
-// repeats its refresh after an upgrade would lose its connection.
-func TestAnswersMove(t *testing.T) {
+// upTo opens a new SQLite database that has only the first migrations.
+func upTo(t *testing.T, n int) *DB {
+	t.Helper()
 	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -18,10 +19,18 @@ func TestAnswersMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.engine.migrate(t.Context(), all[:3]); err != nil {
+	if _, err := db.engine.migrate(t.Context(), all[:n]); err != nil {
 		t.Fatal(err)
 	}
-	err = db.Write(t.Context(), func(tx *Tx) error {
+	return db
+}
+
+// TestAnswersMove: the answer to a refresh that may be repeated is still there
+// after the migration that gives answers their own table. Without it, a client that
+// repeats its refresh after an upgrade would lose its connection.
+func TestAnswersMove(t *testing.T) {
+	db := upTo(t, 3)
+	err := db.Write(t.Context(), func(tx *Tx) error {
 		tx.Queue(`INSERT INTO oauth_tokens (hash, grant_id, kind, created_at, expires_at, used_at, answer)
 			VALUES ('used', 1, 2, 1, 9, 5, 'sealed'), ('unused', 1, 2, 1, 9, 0, '')`)
 		return nil
@@ -36,5 +45,32 @@ func TestAnswersMove(t *testing.T) {
 	tokens, terr := One(t.Context(), db, Value[int64], `SELECT count(*) FROM oauth_tokens`)
 	if answer != "used 5 sealed" || err != nil || tokens != 2 || terr != nil {
 		t.Errorf("the answer is %q, %v, and there are %d tokens, %v", answer, err, tokens, terr)
+	}
+}
+
+// TestDeliveriesMove: what was open or exhausted before the migration that parts the
+// outbox from what is sent is so after it, and nothing else is. Without it, events
+// would be lost by an upgrade, or sent again.
+func TestDeliveriesMove(t *testing.T) {
+	db := upTo(t, 4)
+	err := db.Write(t.Context(), func(tx *Tx) error {
+		for id, state := range map[int]int{1: 1, 2: 2, 3: 3} {
+			tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, state, attempts, due_at, node, lease_until,
+				created_at, updated_at) VALUES ($1, 4, 5, 'key', 6, 'body', $2, 7, 8, 'node', 9, 10, 11)`, id, state)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := All(t.Context(), db, Value[string], `SELECT concat_ws(' ', d.event_id, d.partner_id, d.license_id, d.license_key, d.kind, d.body, d.created_at,
+		'|', o.partner_id, o.license_id, o.state, o.attempts, o.due_at, o.node, o.lease_until, o.created_at, o.updated_at)
+		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id ORDER BY d.event_id`)
+	want := []string{"1 4 5 key 6 body 10 | 4 5 1 7 8 node 9 10 11", "2 4 5 key 6 body 10 |", "3 4 5 key 6 body 10 | 4 5 3 7 8 node 9 10 11"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("deliveries and outbox: %v (-want +got)\n%s", err, diff)
 	}
 }

@@ -172,7 +172,7 @@ func TestAnEventIsExhaustedAfterItsLastAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.step(out)
-	same(t, "redelivered", r.states(), []string{"1 delivered after 1"})
+	same(t, "redelivered", r.states(), []string{"1 delivered after 4"})
 	same(t, "record", r.record(), []string{"1: 500 false", "1: 500 false", "1: 500 false", "1: 200 true"})
 }
 

@@ -23,10 +23,16 @@ const (
 	leaseSpare = courier.Timeout + clockSkew
 )
 
-const itemColumns = `event_id, partner_id, license_id, license_key, kind, body, attempts, lease_until`
+const itemColumns = `event_id, partner_id, license_id, attempts, lease_until`
 
 func scanItem(r *sqldb.Row, it *item) error {
-	return r.Scan(&it.eventID, &it.partnerID, &it.licenseID, &it.licenseKey, &it.kind, &it.body, &it.attempts, &it.leaseUntil)
+	return r.Scan(&it.eventID, &it.partnerID, &it.licenseID, &it.attempts, &it.leaseUntil)
+}
+
+// letters asks for what is sent of the events, each in an item of its own.
+func letters(tx *sqldb.Tx, events []any) *sqldb.Answer[item] {
+	return sqldb.Ask(tx, func(r *sqldb.Row, it *item) error { return r.Scan(&it.eventID, &it.licenseKey, &it.kind, &it.body) },
+		`SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id IN (`+marks(1, len(events))+`)`, events...)
 }
 
 // due returns the partners that have a delivery due, in order, by jumping from
@@ -34,11 +40,11 @@ func scanItem(r *sqldb.Row, it *item) error {
 // those whose endpoint is parked and to be probed, for which nothing need be due.
 func due(ctx context.Context, db *sqldb.DB, now time.Time) ([]int64, error) {
 	ids, err := sqldb.All(ctx, db, sqldb.Value[int64], `WITH RECURSIVE p(id) AS (
-			SELECT min(partner_id) FROM deliveries WHERE state = 1
+			SELECT min(partner_id) FROM outbox WHERE state = 1
 			UNION ALL
-			SELECT (SELECT min(d.partner_id) FROM deliveries AS d WHERE d.state = 1 AND d.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
+			SELECT (SELECT min(d.partner_id) FROM outbox AS d WHERE d.state = 1 AND d.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
 		SELECT id FROM p WHERE id IS NOT NULL AND (
-			(SELECT min(d.due_at) FROM deliveries AS d WHERE d.partner_id = p.id AND d.state = 1) <= $1
+			(SELECT min(d.due_at) FROM outbox AS d WHERE d.partner_id = p.id AND d.state = 1) <= $1
 			OR EXISTS (SELECT 1 FROM endpoints AS e WHERE e.partner_id = p.id AND e.parked_at <> 0 AND e.probe_at <= $1))
 		ORDER BY id`, now)
 	if err != nil {
@@ -50,10 +56,10 @@ func due(ctx context.Context, db *sqldb.DB, now time.Time) ([]int64, error) {
 // head is the first open delivery of the license of d. Asked as a number, it is
 // looked up in the index for each d, whatever the planner believes of the table:
 // asked as NOT EXISTS, PostgreSQL may read all that is open to join with it.
-const head = `(SELECT min(e.event_id) FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1)`
+const head = `(SELECT min(e.event_id) FROM outbox AS e WHERE e.license_id = d.license_id AND e.state = 1)`
 
 // leasedUntil is when the last lease ends of any delivery of the license of d.
-const leasedUntil = `(SELECT max(e.lease_until) FROM deliveries AS e WHERE e.license_id = d.license_id AND e.state = 1)`
+const leasedUntil = `(SELECT max(e.lease_until) FROM outbox AS e WHERE e.license_id = d.license_id AND e.state = 1)`
 
 // wish is for how many deliveries of a partner there is room.
 type wish struct {
@@ -70,7 +76,7 @@ func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		var answers []*sqldb.Answer[item]
 		for _, w := range wanted {
-			answers = append(answers, sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM deliveries AS d
+			answers = append(answers, sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
 				WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND d.lease_until <= $2
 					AND d.event_id = `+head+` AND `+leasedUntil+` <= $2
 				ORDER BY d.due_at LIMIT $3`+tx.SkipLocked(), w.partnerID, now, w.room))
@@ -101,7 +107,7 @@ func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted
 func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licenses []int64) ([]*item, error) {
 	args := ids(licenses)
 	heads, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT first FROM (
-			SELECT (SELECT min(m.event_id) FROM deliveries AS m WHERE m.license_id = l.column1 AND m.state = 1) AS first
+			SELECT (SELECT min(m.event_id) FROM outbox AS m WHERE m.license_id = l.column1 AND m.state = 1) AS first
 			FROM (VALUES `+tuples(1, len(args), 1)+`) AS l) AS o
 		WHERE first IS NOT NULL`, args...)
 	if err != nil || len(heads) == 0 {
@@ -109,7 +115,7 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 	}
 	args = append(ids(heads), now)
 	n := len(args)
-	found, err := sqldb.All(ctx, tx, scanItem, fmt.Sprintf(`SELECT `+itemColumns+` FROM deliveries AS d
+	found, err := sqldb.All(ctx, tx, scanItem, fmt.Sprintf(`SELECT `+itemColumns+` FROM outbox AS d
 		WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[2]d AND `+leasedUntil+` <= $%[2]d
 			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(),
 		marks(1, n-1), n), args...)
@@ -130,28 +136,39 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 // What is not due has to be made so; what is due is spared the change of an index.
 func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item, makeDue string) ([]*item, error) {
 	until := now.Add(leaseTime)
-	ours := make(map[int64]bool, len(items))
+	leased := make(map[int64]bool, len(items))
+	texts := make(map[int64]item, len(items))
 	for part := range slices.Chunk(items, batchSize) {
 		wanted := make([]int64, len(part))
 		for i, it := range part {
 			wanted[i] = it.eventID
 		}
-		args := append(ids(wanted), node, until, now)
+		events := ids(wanted)
+		bodies := letters(tx, events)
+		args := append(events, node, until, now)
 		n := len(args)
-		got, err := sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE deliveries AS d SET node = $%[2]d, lease_until = $%[3]d`+makeDue+`
+		got, err := sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE outbox AS d SET node = $%[2]d, lease_until = $%[3]d`+makeDue+`
 			WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[4]d AND d.event_id = `+head+`
 			RETURNING event_id`, marks(1, n-3), n-2, n-1, n), args...)
 		if err != nil {
 			return nil, err
 		}
 		for _, id := range got {
-			ours[id] = true
+			leased[id] = true
+		}
+		found, err := bodies.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range found {
+			texts[t.eventID] = t
 		}
 	}
 	for _, it := range items {
-		it.leaseUntil = until
+		t := texts[it.eventID]
+		it.leaseUntil, it.licenseKey, it.kind, it.body = until, t.licenseKey, t.kind, t.body
 	}
-	return slices.DeleteFunc(items, func(it *item) bool { return !ours[it.eventID] }), nil
+	return slices.DeleteFunc(items, func(it *item) bool { return !leased[it.eventID] }), nil
 }
 
 // claimProbe leases one head of a parked endpoint, that of the license after the
@@ -161,7 +178,7 @@ func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items 
 func claimProbe(ctx context.Context, db *sqldb.DB, node string, now time.Time, partnerID int64, every time.Duration) (*item, error) {
 	// The search reads all that waits for the endpoint, so it does not keep the
 	// writer busy.
-	license, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT d.license_id FROM deliveries AS d
+	license, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT d.license_id FROM outbox AS d
 		WHERE d.partner_id = $1 AND d.state = 1
 		ORDER BY CASE WHEN d.license_id > (SELECT probed FROM endpoints WHERE partner_id = $1) THEN 0 ELSE 1 END, d.license_id LIMIT 1`, partnerID)
 	if err != nil {
@@ -174,13 +191,17 @@ func claimProbe(ctx context.Context, db *sqldb.DB, node string, now time.Time, p
 		if _, err := moved.One(ctx); err != nil {
 			return err
 		}
-		it, err = sqldb.One(ctx, tx, scanItem, `UPDATE deliveries SET node = $1, lease_until = $2
-			WHERE state = 1 AND event_id = (SELECT min(d.event_id) FROM deliveries AS d WHERE d.state = 1 AND d.license_id = $4)
-				AND NOT EXISTS (SELECT 1 FROM deliveries AS e WHERE e.state = 1 AND e.license_id = $4 AND e.lease_until > $3)
+		it, err = sqldb.One(ctx, tx, scanItem, `UPDATE outbox SET node = $1, lease_until = $2
+			WHERE state = 1 AND event_id = (SELECT min(d.event_id) FROM outbox AS d WHERE d.state = 1 AND d.license_id = $4)
+				AND NOT EXISTS (SELECT 1 FROM outbox AS e WHERE e.state = 1 AND e.license_id = $4 AND e.lease_until > $3)
 			RETURNING `+itemColumns, node, now.Add(leaseTime), now, license)
+		if err != nil {
+			return err
+		}
+		t, err := letters(tx, []any{it.eventID}).One(ctx)
+		it.probe, it.licenseKey, it.kind, it.body = true, t.licenseKey, t.kind, t.body
 		return err
 	})
-	it.probe = true
 	return &it, err
 }
 
@@ -192,7 +213,7 @@ func extend(ctx context.Context, db *sqldb.DB, node string, until time.Time, hel
 		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 			args := append(ids(part), node, until)
 			n := len(args)
-			renewed, err = sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE deliveries SET lease_until = $%d
+			renewed, err = sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE outbox SET lease_until = $%d
 				WHERE event_id IN (%s) AND node = $%d AND state < 2 RETURNING event_id`, n, marks(1, n-2), n-1), args...)
 			return err
 		})
@@ -213,7 +234,7 @@ func release(ctx context.Context, db *sqldb.DB, node string, back []int64) error
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
 			args := append(ids(part), node)
 			n := len(args)
-			tx.Queue(fmt.Sprintf(`UPDATE deliveries SET node = '', lease_until = 0
+			tx.Queue(fmt.Sprintf(`UPDATE outbox SET node = '', lease_until = 0
 				WHERE event_id IN (%s) AND state < 2 AND (node = $%d OR node = '')`, marks(1, n-1), n), args...)
 			return nil
 		})
@@ -228,7 +249,7 @@ func release(ctx context.Context, db *sqldb.DB, node string, back []int64) error
 // counted attempt.
 func handBack(ctx context.Context, db *sqldb.DB, node string) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE deliveries SET node = '', lease_until = 0 WHERE state = 1 AND lease_until <> 0 AND (node = $1 OR $1 = '')`, node)
+		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE state = 1 AND lease_until <> 0 AND (node = $1 OR $1 = '')`, node)
 		return nil
 	})
 }

@@ -128,7 +128,7 @@ func (d *Dispatcher) apply(ctx context.Context, f *fortunes) {
 // revive ends a failing endpoint's trouble: it is open again, and what waited
 // for a later time is due now.
 func revive(tx *sqldb.Tx, partnerID int64, now time.Time) {
-	tx.Queue(`UPDATE deliveries SET due_at = $2 WHERE partner_id = $1 AND state = 1 AND due_at > $2
+	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE partner_id = $1 AND state = 1 AND due_at > $2
 		AND EXISTS (SELECT 1 FROM endpoints WHERE partner_id = $1 AND parked_at <> 0)`, partnerID, now)
 	tx.Queue(`UPDATE endpoints SET failing_since = 0, failures = 0, parked_at = 0, probe_at = 0, updated_at = $2
 		WHERE partner_id = $1 AND failing_since <> 0`, partnerID, now)
@@ -139,7 +139,7 @@ func revive(tx *sqldb.Tx, partnerID int64, now time.Time) {
 // what the old one did says nothing of the new.
 func (o *Outbox) Revive(tx *sqldb.Tx, partnerID int64) {
 	now := o.Now()
-	tx.Queue(`UPDATE deliveries SET due_at = $2 WHERE partner_id = $1 AND state = 1 AND due_at > $2`, partnerID, now)
+	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE partner_id = $1 AND state = 1 AND due_at > $2`, partnerID, now)
 	revive(tx, partnerID, now)
 	tx.AfterCommit(func() { o.Dispatcher.Forget(partnerID) })
 }

@@ -69,8 +69,8 @@ func (q *queue) Collect(ch chan<- prometheus.Metric) {
 	}
 	rows, err := sqldb.All(ctx, q.db, func(r *sqldb.Row, v *row) error { return r.Scan(&v.state, &v.n, &v.oldest) },
 		`SELECT CASE WHEN e.parked_at <> 0 THEN 'parked' WHEN d.due_at <= $1 THEN 'due' ELSE 'later' END AS s, count(*), min(d.created_at)
-		FROM deliveries AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.state = 1 GROUP BY s
-		UNION ALL SELECT 'exhausted', count(*), coalesce(min(created_at), 0) FROM deliveries WHERE state = 3`, q.now())
+		FROM outbox AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.state = 1 GROUP BY s
+		UNION ALL SELECT 'exhausted', count(*), coalesce(min(created_at), 0) FROM outbox WHERE state = 3`, q.now())
 	if err != nil {
 		return
 	}

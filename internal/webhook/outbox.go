@@ -55,23 +55,25 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 	if d.hasRoom(n.PartnerID) {
 		node, item.leaseUntil = d.node, due.Add(leaseTime)
 	}
+	tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, item.body, n.CreatedAt)
 	if n.First {
 		// Nothing of it can be open: a plain row, at half the price.
-		tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, state, attempts, due_at, node, lease_until,
-			created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, 1, 0, $7, $8, $9, $10, $10)`,
-			n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, item.body, due, node, item.leaseUntil, n.CreatedAt)
+		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
+			VALUES ($1, $2, $3, 1, 0, $4, $5, $6, $7, $7)`,
+			n.EventID, n.PartnerID, n.LicenseID, due, node, item.leaseUntil, n.CreatedAt)
 		tx.AfterCommit(func() { d.born(item) })
 		return
 	}
-	born := sqldb.Ask(tx, sqldb.Value[time.Time], `INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, state,
-			attempts, due_at, node, lease_until, created_at, updated_at)
-		SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS text), CAST($5 AS bigint), CAST($6 AS text), 1,
-			0, CASE WHEN o.later > CAST($7 AS bigint) THEN o.later ELSE CAST($7 AS bigint) END,
-			CASE WHEN o.n = 0 THEN CAST($8 AS text) ELSE '' END, CASE WHEN o.n = 0 THEN CAST($9 AS bigint) ELSE 0 END,
-			CAST($10 AS bigint), CAST($10 AS bigint)
-		FROM (SELECT count(*) AS n, coalesce(max(due_at), 0) AS later FROM deliveries WHERE license_id = $3 AND state = 1) AS o
+	born := sqldb.Ask(tx, sqldb.Value[time.Time], `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until,
+			created_at, updated_at)
+		SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), 1, 0,
+			CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END,
+			CASE WHEN o.n = 0 THEN CAST($5 AS text) ELSE '' END, CASE WHEN o.n = 0 THEN CAST($6 AS bigint) ELSE 0 END,
+			CAST($7 AS bigint), CAST($7 AS bigint)
+		FROM (SELECT count(*) AS n, coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND state = 1) AS o
 		RETURNING lease_until`,
-		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, item.body, due, node, item.leaseUntil, n.CreatedAt)
+		n.EventID, n.PartnerID, n.LicenseID, due, node, item.leaseUntil, n.CreatedAt)
 	tx.AfterCommit(func() {
 		// Answered with the commit.
 		until, err := born.One(context.Background())

@@ -217,7 +217,7 @@ func TestParkingEmptiesTheLane(t *testing.T) {
 	out.Dispatcher.Record()
 	r.round(out)
 	g.nobody("to a parked endpoint")
-	if n := r.count(`SELECT sum(attempts) FROM deliveries`); n != webhook.LaneStart {
+	if n := r.count(`SELECT count(*) FROM webhook_responses`); n != webhook.LaneStart {
 		t.Errorf("%d attempts were counted, %d were made", n, webhook.LaneStart)
 	}
 	same(t, "leased", r.leased(), map[int64]string{})

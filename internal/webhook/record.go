@@ -156,8 +156,8 @@ func (d *Dispatcher) free(batch []*result) (free, held []*result, err error) {
 	var ours []int64
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		args := ids(events(batch))
-		ours, err = sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE deliveries SET updated_at = updated_at WHERE event_id IN (
-			SELECT d.event_id FROM deliveries AS d WHERE d.event_id IN (`+marks(1, len(args))+`)`+tx.SkipLocked()+`) RETURNING event_id`, args...)
+		ours, err = sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox SET updated_at = updated_at WHERE event_id IN (
+			SELECT d.event_id FROM outbox AS d WHERE d.event_id IN (`+marks(1, len(args))+`)`+tx.SkipLocked()+`) RETURNING event_id`, args...)
 		return err
 	})
 	for _, r := range batch {
@@ -223,7 +223,9 @@ func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) er
 			}
 		}
 		recordAttempts(tx, fresh, now)
-		moveDeliveries(tx, d.node, batch, now)
+		if err := moveDeliveries(ctx, tx, d.node, batch, now); err != nil {
+			return err
+		}
 		news = d.fare(tx, fresh, now)
 		next = nil
 		if licenses := settled(batch); len(licenses) > 0 {
@@ -302,10 +304,11 @@ func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
 }
 
 // moveDeliveries moves each delivery on, unless the node lost its lease and
-// another has it now. One that was called back stays open, but is free for that
-// from now on. What waits behind a failed event is put off with it, so that the
-// search for due deliveries does not meet it before.
-func moveDeliveries(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
+// another has it now: what the partner took leaves the outbox. One that was called
+// back stays open, but is free for that from now on. What waits behind a failed
+// event is put off with it, so that the search for due deliveries does not meet it
+// before.
+func moveDeliveries(ctx context.Context, tx *sqldb.Tx, node string, batch []*result, now time.Time) error {
 	var done, failed []int64
 	var other []*result
 	for _, r := range batch {
@@ -316,21 +319,26 @@ func moveDeliveries(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
 			failed = append(failed, r.eventID)
 		}
 	}
-	if len(done) > 0 {
-		args := append(ids(done), node, now)
-		n := len(args)
-		tx.Queue(fmt.Sprintf(`UPDATE deliveries SET state = CASE WHEN node = $%[2]d THEN 2 ELSE state END,
-				attempts = CASE WHEN node = $%[2]d THEN attempts + 1 ELSE attempts END, node = '', lease_until = 0, updated_at = $%[3]d
-			WHERE event_id IN (%[1]s) AND state < 2 AND (node = $%[2]d OR node = '')`, marks(1, n-2), n-1, n), args...)
-	}
 	moveFailed(tx, node, other, now)
 	if len(failed) > 0 {
 		args := ids(failed)
-		tx.Queue(`UPDATE deliveries SET due_at = h.due_at FROM deliveries AS h
+		tx.Queue(`UPDATE outbox SET due_at = h.due_at FROM outbox AS h
 			WHERE h.event_id IN (`+marks(1, len(args))+`) AND h.state = 1
-				AND deliveries.license_id = h.license_id AND deliveries.state = 1
-				AND deliveries.event_id > h.event_id AND deliveries.due_at < h.due_at`, args...)
+				AND outbox.license_id = h.license_id AND outbox.state = 1
+				AND outbox.event_id > h.event_id AND outbox.due_at < h.due_at`, args...)
 	}
+	if len(done) == 0 {
+		return nil
+	}
+	args := append(ids(done), node)
+	n := len(args)
+	took, err := tx.Exec(ctx, fmt.Sprintf(`DELETE FROM outbox WHERE event_id IN (%s) AND state < 2 AND node = $%d`, marks(1, n-1), n), args...)
+	if err == nil && took < int64(len(done)) {
+		args[n-1] = now
+		tx.Queue(fmt.Sprintf(`UPDATE outbox SET lease_until = 0, updated_at = $%d
+			WHERE event_id IN (%s) AND state < 2 AND node = ''`, n, marks(1, n-1)), args...)
+	}
+	return err
 }
 
 func moveFailed(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
@@ -340,7 +348,7 @@ func moveFailed(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
 		for _, r := range run {
 			args = append(args, r.eventID, int(r.state()), r.attempts+1, r.due)
 		}
-		tx.Queue(`UPDATE deliveries SET state = CASE WHEN node = $1 THEN v.column2 ELSE state END,
+		tx.Queue(`UPDATE outbox SET state = CASE WHEN node = $1 THEN v.column2 ELSE state END,
 				attempts = CASE WHEN node = $1 THEN v.column3 ELSE attempts END,
 				due_at = CASE WHEN node = $1 THEN v.column4 ELSE due_at END, node = '', lease_until = 0, updated_at = $2
 			FROM (VALUES `+tuples(3, len(run), columns)+`) AS v

@@ -19,10 +19,10 @@ func TestALockHoldsUpNoOther(t *testing.T) {
 		lock   string
 		wait   int // answers that have to
 	}{
-		"one delivery":  {200, `UPDATE deliveries SET updated_at = updated_at WHERE event_id = 3`, 1},
-		"two of them":   {200, `UPDATE deliveries SET updated_at = updated_at WHERE event_id IN (3, 8)`, 2},
-		"all of them":   {200, `UPDATE deliveries SET updated_at = updated_at`, 8},
-		"a partner's":   {500, `UPDATE deliveries SET updated_at = updated_at WHERE partner_id = 2`, 4},
+		"one delivery":  {200, `UPDATE outbox SET updated_at = updated_at WHERE event_id = 3`, 1},
+		"two of them":   {200, `UPDATE outbox SET updated_at = updated_at WHERE event_id IN (3, 8)`, 2},
+		"all of them":   {200, `UPDATE outbox SET updated_at = updated_at`, 8},
+		"a partner's":   {500, `UPDATE outbox SET updated_at = updated_at WHERE partner_id = 2`, 4},
 		"its endpoint":  {500, `UPDATE endpoints SET updated_at = updated_at WHERE partner_id = 2`, 4},
 		"nothing, even": {500, `SELECT 1`, 0},
 	} {
@@ -54,7 +54,7 @@ func TestALockHoldsUpNoOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			out.Dispatcher.Apart()
-			same(t, "attempts", r.count(`SELECT sum(attempts) FROM deliveries`), 8)
+			same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), 8)
 			same(t, "on record", r.count(`SELECT count(DISTINCT event_id) FROM webhook_responses WHERE request_header <> ''`), 8)
 			same(t, "on record in all", len(r.record()), 8)
 		})

@@ -12,13 +12,19 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// reopened is how a delivery begins anew. One that is open keeps its attempts.
-const reopened = `state = 1, attempts = CASE WHEN state = 1 THEN attempts ELSE 0 END, updated_at = $1`
+// reopen puts deliveries into the outbox, due now; its sources follow as a condition
+// on deliveries d. Those that are there already are changed as what follows says.
+const reopen = `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
+	SELECT d.event_id, d.partner_id, d.license_id, 1, 0, CAST($1 AS bigint), '', 0, d.created_at, CAST($1 AS bigint) FROM deliveries AS d WHERE `
+
+// reopened is how one that is in the outbox begins anew. One that is open keeps its attempts.
+const reopened = ` ON CONFLICT (event_id) DO UPDATE SET state = 1, updated_at = $1,
+	attempts = CASE WHEN outbox.state = 1 THEN outbox.attempts ELSE 0 END`
 
 // calledBack makes an open delivery due and takes it from the node that has it,
 // if one does. The lease goes on without a holder until the attempt under way is
 // recorded or it runs out, so that nothing else of the license is sent meanwhile.
-const calledBack = `due_at = $1, node = '', lease_until = CASE WHEN lease_until > $1 THEN lease_until ELSE 0 END`
+const calledBack = `, due_at = $1, node = '', lease_until = CASE WHEN outbox.lease_until > $1 THEN outbox.lease_until ELSE 0 END`
 
 // Redeliver makes an event due again, and the newest of its license right after
 // it, so that no partner is left in the past. What waits for another attempt is
@@ -42,11 +48,10 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 	}
 	now := o.Now()
 	partner.Lock(tx, of.partnerID) // no event of the license comes in between
-	tx.Queue(`UPDATE deliveries SET `+reopened+`, due_at = CASE WHEN lease_until > $1 THEN due_at ELSE $1 END WHERE event_id = $2`, now, eventID)
-	tx.Queue(`UPDATE deliveries SET `+reopened+`, `+calledBack+`
-		WHERE event_id <> $2 AND event_id = (SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = $3)`,
-		now, eventID, of.licenseID)
-	tx.Queue(`UPDATE deliveries SET due_at = $1 WHERE license_id = $2 AND state = 1 AND due_at > $1 AND lease_until <= $1`, now, of.licenseID)
+	tx.Queue(reopen+`d.event_id = $2`+reopened+`, due_at = CASE WHEN outbox.lease_until > $1 THEN outbox.due_at ELSE $1 END`, now, eventID)
+	tx.Queue(reopen+`d.event_id <> $2 AND d.event_id = (SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = $3)`+
+		reopened+calledBack, now, eventID, of.licenseID)
+	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = $2 AND state = 1 AND due_at > $1 AND lease_until <= $1`, now, of.licenseID)
 	tx.Queue(`UPDATE endpoints SET probe_at = $2, probed = $3 WHERE partner_id = $1 AND parked_at <> 0`, of.partnerID, now, of.licenseID-1)
 	tx.AfterCommit(func() { o.Dispatcher.Forget(of.partnerID) })
 	audit.Record(tx, now, by, "event.redeliver", fmt.Sprintf("event:%d", eventID), nil, nil)
@@ -62,18 +67,17 @@ func (o *Outbox) RedeliverRange(ctx context.Context, by audit.Actor, partnerID i
 	err := o.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := o.Now()
 		partner.Lock(tx, partnerID)
-		asked, err := tx.Exec(ctx, `UPDATE deliveries SET `+reopened+`, due_at = $1
-			WHERE partner_id = $2 AND created_at >= $3 AND created_at < $4 AND state <> 1 AND (state = 3 OR NOT $5)`,
-			now, partnerID, from, to, onlyFailed)
+		asked, err := askedFor(ctx, tx, now, partnerID, from, to, onlyFailed)
 		if err != nil {
 			return fmt.Errorf("redeliver a range: %w", err)
 		}
-		after, err := tx.Exec(ctx, `UPDATE deliveries SET `+reopened+`, `+calledBack+`
-			WHERE NOT (state = 1 AND updated_at = $1) AND event_id IN (
+		after, err := tx.Exec(ctx, reopen+`d.event_id IN (
 				SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id IN (
-					SELECT d.license_id FROM deliveries AS d
-					WHERE d.partner_id = $2 AND d.created_at >= $3 AND d.created_at < $4 AND d.state = 1 AND d.updated_at = $1)
-				GROUP BY newest.license_id)`, now, partnerID, from, to)
+					SELECT o.license_id FROM outbox AS o
+					WHERE o.partner_id = $2 AND o.created_at >= $3 AND o.created_at < $4 AND o.state = 1 AND o.updated_at = $1)
+				GROUP BY newest.license_id)
+			AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_id = d.event_id AND o.state = 1 AND o.updated_at = $1)`+
+			reopened+calledBack, now, partnerID, from, to)
 		if err != nil {
 			return fmt.Errorf("redeliver the newest after a range: %w", err)
 		}
@@ -86,4 +90,14 @@ func (o *Outbox) RedeliverRange(ctx context.Context, by audit.Actor, partnerID i
 		return nil
 	})
 	return n, err
+}
+
+// askedFor reopens what is not open of a partner's range of events.
+func askedFor(ctx context.Context, tx *sqldb.Tx, now time.Time, partnerID int64, from, to time.Time, onlyFailed bool) (int64, error) {
+	if onlyFailed {
+		return tx.Exec(ctx, `UPDATE outbox SET state = 1, attempts = 0, due_at = $1, updated_at = $1
+			WHERE partner_id = $2 AND created_at >= $3 AND created_at < $4 AND state = 3`, now, partnerID, from, to)
+	}
+	return tx.Exec(ctx, reopen+`d.partner_id = $2 AND d.created_at >= $3 AND d.created_at < $4`+reopened+`, due_at = $1 WHERE outbox.state <> 1`,
+		now, partnerID, from, to)
 }

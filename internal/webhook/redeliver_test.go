@@ -116,7 +116,7 @@ func TestRedeliveryDoesNotWaitForRetries(t *testing.T) {
 	e.answerTo(3, 200)
 	r.step(out)
 	same(t, "got", e.taken(), []int64{1, 3})
-	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1", "3 delivered after 2"})
+	same(t, "states", r.states(), []string{"1 delivered after 2", "2 delivered after 1", "3 delivered after 2"})
 }
 
 // Redelivering what waits sends it now, and what is before it first.
@@ -163,7 +163,7 @@ func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
 			last := g.next()
 			same(t, "sent last", last.id, 3)
 			r.finish(out, 200, last)
-			same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1", "3 delivered after 2"})
+			same(t, "states", r.states(), []string{"1 delivered after 2", "2 delivered after 1", "3 delivered after 3"})
 			same(t, "leased", r.leased(), map[int64]string{})
 		})
 	}
@@ -176,7 +176,7 @@ func TestRedeliveryWhileTheNewestIsLost(t *testing.T) {
 	e.taken()
 	r.event(r.out, 1)
 	r.write(func(tx *sqldb.Tx) {
-		tx.Queue(`UPDATE deliveries SET node = 'killed', lease_until = $1 WHERE event_id = 3`, start.Add(webhook.LeaseTime))
+		tx.Queue(`UPDATE outbox SET node = 'killed', lease_until = $1 WHERE event_id = 3`, start.Add(webhook.LeaseTime))
 	})
 	r.redeliver(out, 1)
 	r.step(out)

@@ -239,7 +239,7 @@ func (r *rig) round(out *webhook.Outbox) {
 
 // putOff sets when a delivery is due.
 func putOff(id int64, at time.Time) func(*sqldb.Tx) {
-	return func(tx *sqldb.Tx) { tx.Queue(`UPDATE deliveries SET due_at = $2 WHERE event_id = $1`, id, at) }
+	return func(tx *sqldb.Tx) { tx.Queue(`UPDATE outbox SET due_at = $2 WHERE event_id = $1`, id, at) }
 }
 
 // run runs a dispatcher until stop is called.
@@ -287,7 +287,7 @@ func (r *rig) count(sql string, args ...any) int64 {
 // open is how many deliveries are not settled.
 func (r *rig) open() int64 {
 	r.Helper()
-	return r.count(`SELECT count(*) FROM deliveries WHERE state = 1`)
+	return r.count(`SELECT count(*) FROM outbox WHERE state = 1`)
 }
 
 // list asks the database for texts.
@@ -300,7 +300,8 @@ func (r *rig) list(scan func(*sqldb.Row, *string) error, sql string) []string {
 	return list
 }
 
-// states is where each delivery stands.
+// states is where each delivery stands, and after how many attempts since it was
+// opened, or in all when it is delivered.
 func (r *rig) states() []string {
 	r.Helper()
 	return r.list(func(row *sqldb.Row, s *string) error {
@@ -308,7 +309,8 @@ func (r *rig) states() []string {
 		err := row.Scan(&id, &state, &attempts)
 		*s = fmt.Sprintf("%d %s after %d", id, []string{"", "pending", "delivered", "exhausted"}[state], attempts)
 		return err
-	}, `SELECT event_id, state, attempts FROM deliveries ORDER BY event_id`)
+	}, `SELECT d.event_id, coalesce(o.state, 2), coalesce(o.attempts, (SELECT count(*) FROM webhook_responses AS r WHERE r.event_id = d.event_id))
+		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id ORDER BY d.event_id`)
 }
 
 // waits is when each pending delivery is due, from the rig's time on.
@@ -320,7 +322,7 @@ func (r *rig) waits() []string {
 		err := row.Scan(&id, &due)
 		*s = fmt.Sprintf("%d in %v", id, max(due.Sub(r.clock.now()), 0))
 		return err
-	}, `SELECT event_id, due_at FROM deliveries WHERE state = 1 ORDER BY event_id`)
+	}, `SELECT event_id, due_at FROM outbox WHERE state = 1 ORDER BY event_id`)
 }
 
 // record is what came of each attempt, in order.
@@ -343,7 +345,7 @@ func (r *rig) leased() map[int64]string {
 		node string
 	}
 	list, err := sqldb.All(r.Context(), r.db, func(row *sqldb.Row, l *lease) error { return row.Scan(&l.id, &l.node) },
-		`SELECT event_id, node FROM deliveries WHERE lease_until <> 0`)
+		`SELECT event_id, node FROM outbox WHERE lease_until <> 0`)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -1,13 +1,14 @@
 // Package webhook owns the outbox of deliveries to partners, the dispatcher that
 // sends them, how each partner's endpoint fares, and the record of what every
-// attempt met: the tables deliveries, endpoints and webhook_responses. What is
+// attempt met: the tables deliveries, outbox, endpoints and webhook_responses. What is
 // sent, how it is signed and which answer means success is courier's; whom to
 // tell that an endpoint is down is outage's.
 //
-// A delivery is written in the transaction of its event, so none can be lost. It
-// is open until the partner took it or every attempt failed (exhausted); an
-// exhausted one stays and can be redelivered. Each is sent at least once, with
-// the same bytes and the same id every time.
+// A delivery is written in the transaction of its event, so none can be lost: what
+// is sent, which stays as it is, and a row in the outbox, which is there until the
+// partner took it. When every attempt failed (exhausted), the row stays there.
+// Either can be redelivered. Each is sent at least once, with the same bytes and the
+// same id every time.
 //
 // # Order
 //
@@ -71,25 +72,13 @@ type Stats struct {
 
 // Stats counts deliveries by state.
 func (o *Outbox) Stats(ctx context.Context) (Stats, error) {
-	type count struct {
-		state state
-		n     int64
-	}
-	counts, err := sqldb.All(ctx, o.DB, func(r *sqldb.Row, c *count) error { return r.Scan(&c.state, &c.n) },
-		`SELECT state, count(*) FROM deliveries GROUP BY state`)
+	s, err := sqldb.One(ctx, o.DB, func(r *sqldb.Row, s *Stats) error { return r.Scan(&s.Pending, &s.Delivered, &s.Exhausted) },
+		`SELECT pending, made - pending - exhausted, exhausted FROM (SELECT
+			(SELECT count(*) FROM outbox WHERE state = 1) AS pending,
+			(SELECT count(*) FROM outbox WHERE state = 3) AS exhausted,
+			(SELECT count(*) FROM deliveries) AS made) AS n`)
 	if err != nil {
 		return Stats{}, fmt.Errorf("count deliveries: %w", err)
-	}
-	var s Stats
-	for _, c := range counts {
-		switch c.state {
-		case pending:
-			s.Pending = c.n
-		case delivered:
-			s.Delivered = c.n
-		case exhausted:
-			s.Exhausted = c.n
-		}
 	}
 	return s, nil
 }

@@ -57,7 +57,8 @@ func settle(t *testing.T, o *webhook.Outbox, states ...int) {
 	t.Helper()
 	write(t, o, func(tx *sqldb.Tx) {
 		for i, s := range states {
-			tx.Queue(`UPDATE deliveries SET state = $2, attempts = 5 WHERE event_id = $1`, i+1, s)
+			tx.Queue(`UPDATE outbox SET state = $2, attempts = 5 WHERE event_id = $1`, i+1, s)
+			tx.Queue(`DELETE FROM outbox WHERE state = 2`)
 		}
 	})
 }
@@ -70,7 +71,7 @@ func due(t *testing.T, o *webhook.Outbox) []string {
 		err := r.Scan(&id, &attempts)
 		*s = fmt.Sprintf("%d after %d", id, attempts)
 		return err
-	}, `SELECT event_id, attempts FROM deliveries WHERE state = 1 ORDER BY event_id`)
+	}, `SELECT event_id, attempts FROM outbox WHERE state = 1 ORDER BY event_id`)
 	if err != nil {
 		t.Fatal(err)
 	}
