@@ -183,13 +183,12 @@ func setUp(ctx context.Context, conn *sqlite3.Conn, pragmas string) error {
 	return err
 }
 
-// stmt prepares a text once per connection. SQLite knows $1 as a name, numbered
-// by first appearance; ?1 is what everybody else means by $1.
+// stmt prepares a text once per connection.
 func (c *liteConn) stmt(sql string) (*sqlite3.Stmt, error) {
 	if s, ok := c.prepared[sql]; ok {
 		return s, nil
 	}
-	s, tail, err := c.PrepareFlags(strings.ReplaceAll(sql, "$", "?"), sqlite3.PREPARE_PERSISTENT)
+	s, tail, err := c.PrepareFlags(liteText(sql), sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", sql, err)
 	}
@@ -256,6 +255,8 @@ func bind(s *sqlite3.Stmt, args []any) error {
 			err = s.BindBool(i+1, v)
 		case time.Time:
 			err = s.BindInt64(i+1, toNanos(v))
+		case []int64:
+			err = s.BindText(i+1, liteList(v))
 		default:
 			var p any
 			if p, err = plain(arg); err == nil {

@@ -58,6 +58,8 @@ type engine interface {
 	// where it need not.
 	mark(sequence string) *statement
 	settled(ctx context.Context, sequence string) (int64, error)
+	// insert is the statements that insert rows.
+	insert(into string, rows [][]any) []*statement
 	tryLock(name string) *statement
 	forUpdate() string
 	skipLocked() string

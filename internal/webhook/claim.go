@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"claviger/internal/courier"
@@ -30,9 +28,9 @@ func scanItem(r *sqldb.Row, it *item) error {
 }
 
 // letters asks for what is sent of the events, each in an item of its own.
-func letters(tx *sqldb.Tx, events []any) *sqldb.Answer[item] {
+func letters(tx *sqldb.Tx, events ...int64) *sqldb.Answer[item] {
 	return sqldb.Ask(tx, func(r *sqldb.Row, it *item) error { return r.Scan(&it.eventID, &it.licenseKey, &it.kind, &it.body) },
-		`SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id IN (`+marks(1, len(events))+`)`, events...)
+		`SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id = ANY($1)`, events)
 }
 
 // due returns the partners that have a delivery due, in order, by jumping from
@@ -105,20 +103,13 @@ func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted
 // in the transaction that settled it, unless the endpoint is parked. That it was
 // put off behind the head does not count any more.
 func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licenses []int64) ([]*item, error) {
-	args := ids(licenses)
-	heads, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT first FROM (
-			SELECT (SELECT min(m.event_id) FROM outbox AS m WHERE m.license_id = l.column1 AND m.state = 1) AS first
-			FROM (VALUES `+tuples(1, len(args), 1)+`) AS l) AS o
-		WHERE first IS NOT NULL`, args...)
+	heads, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT min(event_id) FROM outbox WHERE license_id = ANY($1) AND state = 1 GROUP BY license_id`, licenses)
 	if err != nil || len(heads) == 0 {
 		return nil, err // mostly there is none
 	}
-	args = append(ids(heads), now)
-	n := len(args)
-	found, err := sqldb.All(ctx, tx, scanItem, fmt.Sprintf(`SELECT `+itemColumns+` FROM outbox AS d
-		WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[2]d AND `+leasedUntil+` <= $%[2]d
-			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(),
-		marks(1, n-1), n), args...)
+	found, err := sqldb.All(ctx, tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
+		WHERE d.event_id = ANY($1) AND d.state < 2 AND d.lease_until <= $2 AND `+leasedUntil+` <= $2
+			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(), heads, now)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -126,7 +117,7 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 	for i := range found {
 		items[i] = &found[i]
 	}
-	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $%[4]d THEN $%[4]d ELSE d.due_at END`)
+	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $4 THEN $4 ELSE d.due_at END`)
 }
 
 // lease leases deliveries that are locked and returns those that it got. It looks
@@ -136,33 +127,26 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 // What is not due has to be made so; what is due is spared the change of an index.
 func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item, makeDue string) ([]*item, error) {
 	until := now.Add(leaseTime)
-	leased := make(map[int64]bool, len(items))
-	texts := make(map[int64]item, len(items))
-	for part := range slices.Chunk(items, batchSize) {
-		wanted := make([]int64, len(part))
-		for i, it := range part {
-			wanted[i] = it.eventID
-		}
-		events := ids(wanted)
-		bodies := letters(tx, events)
-		args := append(events, node, until, now)
-		n := len(args)
-		got, err := sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE outbox AS d SET node = $%[2]d, lease_until = $%[3]d`+makeDue+`
-			WHERE d.event_id IN (%[1]s) AND d.state < 2 AND d.lease_until <= $%[4]d AND d.event_id = `+head+`
-			RETURNING event_id`, marks(1, n-3), n-2, n-1, n), args...)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range got {
-			leased[id] = true
-		}
-		found, err := bodies.All(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range found {
-			texts[t.eventID] = t
-		}
+	wanted := make([]int64, len(items))
+	for i, it := range items {
+		wanted[i] = it.eventID
+	}
+	bodies := letters(tx, wanted...)
+	got, err := sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox AS d SET node = $2, lease_until = $3`+makeDue+`
+		WHERE d.event_id = ANY($1) AND d.state < 2 AND d.lease_until <= $4 AND d.event_id = `+head+` RETURNING event_id`, wanted, node, until, now)
+	if err != nil {
+		return nil, err
+	}
+	found, err := bodies.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leased, texts := make(map[int64]bool, len(got)), make(map[int64]item, len(found))
+	for _, id := range got {
+		leased[id] = true
+	}
+	for _, t := range found {
+		texts[t.eventID] = t
 	}
 	for _, it := range items {
 		t := texts[it.eventID]
@@ -198,7 +182,7 @@ func claimProbe(ctx context.Context, db *sqldb.DB, node string, now time.Time, p
 		if err != nil {
 			return err
 		}
-		t, err := letters(tx, []any{it.eventID}).One(ctx)
+		t, err := letters(tx, it.eventID).One(ctx)
 		it.probe, it.licenseKey, it.kind, it.body = true, t.licenseKey, t.kind, t.body
 		return err
 	})
@@ -211,10 +195,8 @@ func extend(ctx context.Context, db *sqldb.DB, node string, until time.Time, hel
 	for part := range slices.Chunk(held, batchSize) {
 		var renewed []int64
 		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			args := append(ids(part), node, until)
-			n := len(args)
-			renewed, err = sqldb.All(ctx, tx, sqldb.Value[int64], fmt.Sprintf(`UPDATE outbox SET lease_until = $%d
-				WHERE event_id IN (%s) AND node = $%d AND state < 2 RETURNING event_id`, n, marks(1, n-2), n-1), args...)
+			renewed, err = sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox SET lease_until = $3
+				WHERE event_id = ANY($1) AND node = $2 AND state < 2 RETURNING event_id`, part, node, until)
 			return err
 		})
 		if err != nil {
@@ -232,10 +214,7 @@ func extend(ctx context.Context, db *sqldb.DB, node string, until time.Time, hel
 func release(ctx context.Context, db *sqldb.DB, node string, back []int64) error {
 	for part := range slices.Chunk(back, batchSize) {
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
-			args := append(ids(part), node)
-			n := len(args)
-			tx.Queue(fmt.Sprintf(`UPDATE outbox SET node = '', lease_until = 0
-				WHERE event_id IN (%s) AND state < 2 AND (node = $%d OR node = '')`, marks(1, n-1), n), args...)
+			tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE event_id = ANY($1) AND state < 2 AND (node = $2 OR node = '')`, part, node)
 			return nil
 		})
 		if err != nil {
@@ -252,51 +231,4 @@ func handBack(ctx context.Context, db *sqldb.DB, node string) error {
 		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE state = 1 AND lease_until <> 0 AND (node = $1 OR $1 = '')`, node)
 		return nil
 	})
-}
-
-// marks writes n placeholders from $first on.
-func marks(first, n int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteByte('$')
-		b.WriteString(strconv.Itoa(first + i))
-	}
-	return b.String()
-}
-
-// tuples writes n groups of so many placeholders from $first on, as numbers.
-func tuples(first, n, of int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("(CAST($")
-		b.WriteString(strings.ReplaceAll(marks(first+i*of, of)[1:], ", $", " AS bigint), CAST($"))
-		b.WriteString(" AS bigint))")
-	}
-	return b.String()
-}
-
-// ids makes arguments of a list of ids, filled up to one of a few lengths with an
-// id that nothing has, so that few statements are prepared. 100 is the length of
-// a page, which is nothing to fill up.
-func ids(list []int64) []any {
-	size := 1
-	for size < len(list) {
-		if size *= 2; size == 128 && len(list) <= 100 {
-			size = 100
-		}
-	}
-	args := make([]any, size, size+4)
-	for i := range args {
-		args[i] = int64(0)
-		if i < len(list) {
-			args[i] = list[i]
-		}
-	}
-	return args
 }

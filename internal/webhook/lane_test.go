@@ -51,9 +51,10 @@ func TestAHangingPartnerHoldsUpNoOther(t *testing.T) {
 		r.event(out, 2000)
 		r.until("the healthy partner has its event", func() bool { return len(e.list()) == i+1 })
 	}
-	if _, inFlight, _ := out.Dispatcher.Counts(); inFlight != webhook.LaneStart {
-		t.Errorf("%d requests hang", inFlight)
-	}
+	r.until("none but the first few of the hanging partner are in flight", func() bool {
+		_, inFlight, _ := out.Dispatcher.Counts() // the healthy one's last answer may be on its way
+		return inFlight == webhook.LaneStart
+	})
 	if n := r.count(`SELECT count(*) FROM webhook_responses WHERE license_id < 2000`); n != 0 {
 		t.Errorf("%d attempts of the hanging partner are on record", n)
 	}

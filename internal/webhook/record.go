@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"claviger/internal/sqldb"
@@ -155,9 +154,8 @@ func (d *Dispatcher) free(batch []*result) (free, held []*result, err error) {
 	defer cancel()
 	var ours []int64
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		args := ids(events(batch))
 		ours, err = sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox SET updated_at = updated_at WHERE event_id IN (
-			SELECT d.event_id FROM outbox AS d WHERE d.event_id IN (`+marks(1, len(args))+`)`+tx.SkipLocked()+`) RETURNING event_id`, args...)
+			SELECT d.event_id FROM outbox AS d WHERE d.event_id = ANY($1)`+tx.SkipLocked()+`) RETURNING event_id`, events(batch))
 		return err
 	})
 	for _, r := range batch {
@@ -260,9 +258,8 @@ func missing(ctx context.Context, tx *sqldb.Tx, batch []*result) ([]*result, err
 		event int64
 		at    int64
 	}
-	args := ids(events(batch))
 	there, err := sqldb.All(ctx, tx, func(r *sqldb.Row, a *attempt) error { return r.Scan(&a.event, &a.at) },
-		`SELECT event_id, created_at FROM webhook_responses WHERE event_id IN (`+marks(1, len(args))+`)`, args...)
+		`SELECT event_id, created_at FROM webhook_responses WHERE event_id = ANY($1)`, events(batch))
 	if err != nil {
 		return nil, err
 	}
@@ -275,32 +272,19 @@ func missing(ctx context.Context, tx *sqldb.Tx, batch []*result) ([]*result, err
 	return list, nil
 }
 
-// rows cuts a batch into runs of a few lengths, so that few statements are
-// prepared, and calls f with each.
-func rows(batch []*result, f func([]*result)) {
-	for len(batch) > 0 {
-		n := 1
-		for n*2 <= len(batch) && n < batchSize {
-			n *= 2
-		}
-		f(batch[:n])
-		batch = batch[n:]
-	}
+var attemptColumns = []string{
+	"event_id", "license_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "created_at", "updated_at",
 }
 
 // recordAttempts writes the public record of each attempt.
 func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
-	const columns = 10
-	batch = slices.DeleteFunc(slices.Clone(batch), func(r *result) bool { return r.bare > 1 })
-	rows(batch, func(run []*result) {
-		args, values := make([]any, 0, columns*len(run)), make([]string, len(run))
-		for i, r := range run {
-			values[i] = "(" + marks(columns*i+1, columns) + ")"
-			args = append(args, r.eventID, r.licenseID, r.header, r.status, r.answer, r.took.Milliseconds(), r.url, r.ok, r.at, now)
+	rows := make([][]any, 0, len(batch))
+	for _, r := range batch {
+		if r.bare <= 1 {
+			rows = append(rows, []any{r.eventID, r.licenseID, r.header, r.status, r.answer, r.took.Milliseconds(), r.url, r.ok, r.at, now})
 		}
-		tx.Queue(`INSERT INTO webhook_responses (event_id, license_id, request_header, response_status, response_body, response_time,
-			url, success, created_at, updated_at) VALUES `+strings.Join(values, ", "), args...)
-	})
+	}
+	tx.Insert("webhook_responses", attemptColumns, rows)
 }
 
 // moveDeliveries moves each delivery on, unless the node lost its lease and
@@ -321,37 +305,25 @@ func moveDeliveries(ctx context.Context, tx *sqldb.Tx, node string, batch []*res
 	}
 	moveFailed(tx, node, other, now)
 	if len(failed) > 0 {
-		args := ids(failed)
 		tx.Queue(`UPDATE outbox SET due_at = h.due_at FROM outbox AS h
-			WHERE h.event_id IN (`+marks(1, len(args))+`) AND h.state = 1
+			WHERE h.event_id = ANY($1) AND h.state = 1
 				AND outbox.license_id = h.license_id AND outbox.state = 1
-				AND outbox.event_id > h.event_id AND outbox.due_at < h.due_at`, args...)
+				AND outbox.event_id > h.event_id AND outbox.due_at < h.due_at`, failed)
 	}
 	if len(done) == 0 {
 		return nil
 	}
-	args := append(ids(done), node)
-	n := len(args)
-	took, err := tx.Exec(ctx, fmt.Sprintf(`DELETE FROM outbox WHERE event_id IN (%s) AND state < 2 AND node = $%d`, marks(1, n-1), n), args...)
+	took, err := tx.Exec(ctx, `DELETE FROM outbox WHERE event_id = ANY($1) AND state < 2 AND node = $2`, done, node)
 	if err == nil && took < int64(len(done)) {
-		args[n-1] = now
-		tx.Queue(fmt.Sprintf(`UPDATE outbox SET lease_until = 0, updated_at = $%d
-			WHERE event_id IN (%s) AND state < 2 AND node = ''`, n, marks(1, n-1)), args...)
+		tx.Queue(`UPDATE outbox SET lease_until = 0, updated_at = $2 WHERE event_id = ANY($1) AND state < 2 AND node = ''`, done, now)
 	}
 	return err
 }
 
 func moveFailed(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
-	const columns = 4
-	rows(batch, func(run []*result) {
-		args := []any{node, now}
-		for _, r := range run {
-			args = append(args, r.eventID, int(r.state()), r.attempts+1, r.due)
-		}
-		tx.Queue(`UPDATE outbox SET state = CASE WHEN node = $1 THEN v.column2 ELSE state END,
-				attempts = CASE WHEN node = $1 THEN v.column3 ELSE attempts END,
-				due_at = CASE WHEN node = $1 THEN v.column4 ELSE due_at END, node = '', lease_until = 0, updated_at = $2
-			FROM (VALUES `+tuples(3, len(run), columns)+`) AS v
-			WHERE event_id = v.column1 AND state < 2 AND (node = $1 OR node = '')`, args...)
-	})
+	for _, r := range batch {
+		tx.Queue(`UPDATE outbox SET state = CASE WHEN node = $2 THEN $3 ELSE state END, attempts = CASE WHEN node = $2 THEN $4 ELSE attempts END,
+				due_at = CASE WHEN node = $2 THEN $5 ELSE due_at END, node = '', lease_until = 0, updated_at = $6
+			WHERE event_id = $1 AND state < 2 AND (node = $2 OR node = '')`, r.eventID, node, int(r.state()), r.attempts+1, r.due, now)
+	}
 }

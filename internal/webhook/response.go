@@ -87,13 +87,12 @@ func OfEvents(ctx context.Context, tx *sqldb.Tx, eventIDs []int64) (map[int64][]
 	if len(eventIDs) == 0 {
 		return found, nil
 	}
-	args := ids(eventIDs)
 	list, err := sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+` FROM (
 			SELECT id, row_number() OVER (PARTITION BY event_id ORDER BY id DESC) AS newest
-			FROM webhook_responses WHERE event_id IN (`+marks(1, len(args))+`)) AS ranked
+			FROM webhook_responses WHERE event_id = ANY($1)) AS ranked
 		JOIN webhook_responses AS r ON r.id = ranked.id
 		JOIN deliveries AS d ON d.event_id = r.event_id
-		WHERE ranked.newest <= `+strconv.Itoa(Embedded)+` ORDER BY r.event_id, r.id DESC`, args...)
+		WHERE ranked.newest <= `+strconv.Itoa(Embedded)+` ORDER BY r.event_id, r.id DESC`, eventIDs)
 	if err != nil {
 		return nil, fmt.Errorf("read the responses of events: %w", err)
 	}

@@ -18,7 +18,7 @@ CREATE TABLE outbox (
 ) WITH (fillfactor = 50);
 INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
 	SELECT event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at FROM deliveries WHERE state <> 2;
-CREATE INDEX outbox_due ON outbox (partner_id, due_at) WHERE state = 1;
+CREATE INDEX outbox_due ON outbox (partner_id, due_at, event_id) WHERE state = 1;
 CREATE INDEX outbox_open ON outbox (license_id, event_id) WHERE state = 1;
 CREATE INDEX outbox_exhausted ON outbox (partner_id, created_at) WHERE state = 3;
 
