@@ -21,16 +21,44 @@ const (
 	leaseSpare = courier.Timeout + clockSkew
 )
 
-const itemColumns = `event_id, partner_id, license_id, attempts, lease_until`
+const itemColumns = `event_id, partner_id, license_id, attempts, due_at, node`
 
 func scanItem(r *sqldb.Row, it *item) error {
-	return r.Scan(&it.eventID, &it.partnerID, &it.licenseID, &it.attempts, &it.leaseUntil)
+	return r.Scan(&it.eventID, &it.partnerID, &it.licenseID, &it.attempts, &it.dueAt, &it.node)
+}
+
+func pointers(found []item) []*item {
+	items := make([]*item, len(found))
+	for i := range found {
+		items[i] = &found[i]
+	}
+	return items
 }
 
 // letters asks for what is sent of the events, each in an item of its own.
-func letters(tx *sqldb.Tx, events ...int64) *sqldb.Answer[item] {
+func letters(tx *sqldb.Tx, events []int64) *sqldb.Answer[item] {
 	return sqldb.Ask(tx, func(r *sqldb.Row, it *item) error { return r.Scan(&it.eventID, &it.licenseKey, &it.kind, &it.body) },
 		`SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id = ANY($1)`, events)
+}
+
+// fill gives items what is sent of them.
+func fill(items []*item, texts []item) {
+	of := make(map[int64]item, len(texts))
+	for _, t := range texts {
+		of[t.eventID] = t
+	}
+	for _, it := range items {
+		t := of[it.eventID]
+		it.licenseKey, it.kind, it.body = t.licenseKey, t.kind, t.body
+	}
+}
+
+func eventIDs(items []*item) []int64 {
+	list := make([]int64, len(items))
+	for i, it := range items {
+		list[i] = it.eventID
+	}
+	return list
 }
 
 // due returns the partners that have a delivery due, in order, by jumping from
@@ -59,37 +87,55 @@ const head = `(SELECT min(e.event_id) FROM outbox AS e WHERE e.license_id = d.li
 // leasedUntil is when the last lease ends of any delivery of the license of d.
 const leasedUntil = `(SELECT max(e.lease_until) FROM outbox AS e WHERE e.license_id = d.license_id AND e.state = 1)`
 
-// wish is for how many deliveries of a partner there is room.
+// wish is for how many deliveries of a partner there is room, and what was found.
 type wish struct {
 	partnerID int64
 	room      int
+	after     place // where to begin
+	found     []*item
+}
+
+// place is one in the order in which deliveries are looked for.
+type place struct {
+	due time.Time
+	id  int64
+}
+
+// find looks for due deliveries: the head of each license's queue and no other,
+// unless something of the license is leased.
+func find(ctx context.Context, tx *sqldb.Tx, now time.Time, wanted []*wish, locked string) error {
+	answers := make([]*sqldb.Answer[item], len(wanted))
+	for i, w := range wanted {
+		answers[i] = sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
+			WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND (d.due_at, d.event_id) > ($4, $5) AND d.lease_until <= $2
+				AND d.event_id = `+head+` AND `+leasedUntil+` <= $2
+			ORDER BY d.due_at, d.event_id LIMIT $3`+locked, w.partnerID, now, w.room, w.after.due, w.after.id)
+	}
+	for i, w := range wanted {
+		found, err := answers[i].All(ctx)
+		if err != nil {
+			return err
+		}
+		w.found = pointers(found)
+	}
+	return nil
 }
 
 // claim leases due deliveries to the node, the head of each license's queue and
 // no other: events of a license go out one after another, also where one of them
 // was reopened while a later one is under way. Nodes share the work: what another
 // holds, or is about to, is passed over.
-func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted []wish) ([]*item, error) {
+func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted []*wish) ([]*item, error) {
 	var items []*item
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
-		var answers []*sqldb.Answer[item]
-		for _, w := range wanted {
-			answers = append(answers, sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
-				WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND d.lease_until <= $2
-					AND d.event_id = `+head+` AND `+leasedUntil+` <= $2
-				ORDER BY d.due_at LIMIT $3`+tx.SkipLocked(), w.partnerID, now, w.room))
+		err := find(ctx, tx, now, wanted, tx.SkipLocked())
+		if err != nil {
+			return err
 		}
 		items = nil
-		for _, a := range answers {
-			found, err := a.All(ctx)
-			if err != nil {
-				return err
-			}
-			for i := range found {
-				items = append(items, &found[i])
-			}
+		for _, w := range wanted {
+			items = append(items, w.found...)
 		}
-		var err error
 		items, err = lease(ctx, tx, node, now, items, "")
 		return err
 	})
@@ -103,6 +149,16 @@ func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted
 // in the transaction that settled it, unless the endpoint is parked. That it was
 // put off behind the head does not count any more.
 func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licenses []int64) ([]*item, error) {
+	items, err := freed(ctx, tx, now, licenses)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $4 THEN $4 ELSE d.due_at END`)
+}
+
+// freed finds the next open delivery of each license, unless something of it is leased
+// or the endpoint is parked.
+func freed(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) ([]*item, error) {
 	heads, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT min(event_id) FROM outbox WHERE license_id = ANY($1) AND state = 1 GROUP BY license_id`, licenses)
 	if err != nil || len(heads) == 0 {
 		return nil, err // mostly there is none
@@ -110,14 +166,7 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 	found, err := sqldb.All(ctx, tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
 		WHERE d.event_id = ANY($1) AND d.state < 2 AND d.lease_until <= $2 AND `+leasedUntil+` <= $2
 			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(), heads, now)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	items := make([]*item, len(found))
-	for i := range found {
-		items[i] = &found[i]
-	}
-	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $4 THEN $4 ELSE d.due_at END`)
+	return pointers(found), err
 }
 
 // lease leases deliveries that are locked and returns those that it got. It looks
@@ -127,11 +176,8 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 // What is not due has to be made so; what is due is spared the change of an index.
 func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item, makeDue string) ([]*item, error) {
 	until := now.Add(leaseTime)
-	wanted := make([]int64, len(items))
-	for i, it := range items {
-		wanted[i] = it.eventID
-	}
-	bodies := letters(tx, wanted...)
+	wanted := eventIDs(items)
+	bodies := letters(tx, wanted)
 	got, err := sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox AS d SET node = $2, lease_until = $3`+makeDue+`
 		WHERE d.event_id = ANY($1) AND d.state < 2 AND d.lease_until <= $4 AND d.event_id = `+head+` RETURNING event_id`, wanted, node, until, now)
 	if err != nil {
@@ -141,16 +187,13 @@ func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items 
 	if err != nil {
 		return nil, err
 	}
-	leased, texts := make(map[int64]bool, len(got)), make(map[int64]item, len(found))
+	leased := make(map[int64]bool, len(got))
 	for _, id := range got {
 		leased[id] = true
 	}
-	for _, t := range found {
-		texts[t.eventID] = t
-	}
+	fill(items, found)
 	for _, it := range items {
-		t := texts[it.eventID]
-		it.leaseUntil, it.licenseKey, it.kind, it.body = until, t.licenseKey, t.kind, t.body
+		it.leaseUntil = until
 	}
 	return slices.DeleteFunc(items, func(it *item) bool { return !leased[it.eventID] }), nil
 }
@@ -182,8 +225,9 @@ func claimProbe(ctx context.Context, db *sqldb.DB, node string, now time.Time, p
 		if err != nil {
 			return err
 		}
-		t, err := letters(tx, it.eventID).One(ctx)
-		it.probe, it.licenseKey, it.kind, it.body = true, t.licenseKey, t.kind, t.body
+		it.probe, it.leaseUntil = true, now.Add(leaseTime)
+		texts, err := letters(tx, []int64{it.eventID}).All(ctx)
+		fill([]*item{&it}, texts)
 		return err
 	})
 	return &it, err
@@ -214,7 +258,7 @@ func extend(ctx context.Context, db *sqldb.DB, node string, until time.Time, hel
 func release(ctx context.Context, db *sqldb.DB, node string, back []int64) error {
 	for part := range slices.Chunk(back, batchSize) {
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
-			tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE event_id = ANY($1) AND state < 2 AND (node = $2 OR node = '')`, part, node)
+			tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE event_id = ANY($1) AND state < 2 AND (node = $2 OR node = '*')`, part, node)
 			return nil
 		})
 		if err != nil {
@@ -228,7 +272,7 @@ func release(ctx context.Context, db *sqldb.DB, node string, back []int64) error
 // counted attempt.
 func handBack(ctx context.Context, db *sqldb.DB, node string) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE state = 1 AND lease_until <> 0 AND (node = $1 OR $1 = '')`, node)
+		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE state = 1 AND (lease_until <> 0 OR node <> '') AND (node = $1 OR $1 = '')`, node)
 		return nil
 	})
 }

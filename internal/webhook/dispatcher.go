@@ -78,6 +78,8 @@ type Dispatcher struct {
 	lanes      map[int64]*lane
 	ring       []*lane         // lanes that can send, each once, the next first
 	held       map[int64]*item // deliveries in memory, until they are recorded or given back
+	busy       map[int64]int   // licenses, by how many deliveries of each are in memory
+	left       map[int64]bool  // licenses of which one was let go while something is looked for; nil: nothing is
 	returned   []int64         // given back, which the database does not know yet
 	answers    []*result       // not recorded yet, nor being so
 	wants      map[int64]bool  // partners that something is due for
@@ -97,7 +99,7 @@ func (d *Dispatcher) Prepare() *Dispatcher {
 	d.node = secret.UUID()
 	d.limits, d.drain = defaultLimits, drainTime
 	d.wake, d.told = make(chan struct{}, 1), make(chan struct{}, 1)
-	d.lanes, d.held, d.wants = map[int64]*lane{}, map[int64]*item{}, map[int64]bool{}
+	d.lanes, d.held, d.busy, d.wants = map[int64]*lane{}, map[int64]*item{}, map[int64]int{}, map[int64]bool{}
 	d.alarms, d.troubles = map[int64]bool{}, map[string]time.Time{}
 	d.ctx, d.cut = context.WithCancel(context.Background())
 	d.books, d.shut = context.WithCancel(context.Background())
@@ -155,24 +157,8 @@ func (d *Dispatcher) accept(items ...*item) {
 	if len(items) == 0 {
 		return
 	}
-	now := d.Now()
 	d.mu.Lock()
-	for _, it := range items {
-		if had := d.held[it.eventID]; had != nil {
-			had.leaseUntil = it.leaseUntil
-			continue
-		}
-		d.held[it.eventID] = it
-		l := d.lane(it.partnerID)
-		l.usedAt = now
-		l.queue = append(l.queue, it)
-		d.line(l)
-		if l.loadedAt.IsZero() {
-			d.wants[it.partnerID] = true
-			signal(d.wake)
-		}
-	}
-	d.pump()
+	d.take(d.Now(), items)
 	late := d.closed
 	d.mu.Unlock()
 	if late { // what was held was handed back before
@@ -182,11 +168,37 @@ func (d *Dispatcher) accept(items ...*item) {
 	}
 }
 
+// take puts deliveries into their lanes; the lock is held.
+func (d *Dispatcher) take(now time.Time, items []*item) {
+	for _, it := range items {
+		had := d.held[it.eventID]
+		switch {
+		case had != nil:
+			had.leaseUntil = it.leaseUntil
+			continue
+		case it.kept && d.busy[it.licenseID] > 0:
+			continue // its turn comes when that is settled
+		}
+		l := d.lane(it.partnerID)
+		d.hold(l, it)
+		l.usedAt = now
+		l.queue = append(l.queue, it)
+		d.line(l)
+		if l.loadedAt.IsZero() {
+			d.wants[it.partnerID] = true
+			signal(d.wake)
+		}
+	}
+	d.pump()
+}
+
 // giveBack lets go of a delivery without an attempt; the lock is held. Whether or
 // not the database gets to know, the lease is not renewed any more.
 func (d *Dispatcher) giveBack(it *item) {
-	delete(d.held, it.eventID)
-	d.returned = append(d.returned, it.eventID)
+	d.letGo(it)
+	if !it.kept {
+		d.returned = append(d.returned, it.eventID)
+	}
 }
 
 // want makes the dispatcher see to a partner soon.

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"testing"
 	"time"
 
 	"claviger/internal/audit"
@@ -35,6 +37,21 @@ func (d *Dispatcher) Record() int {
 	return len(batch)
 }
 
+// RecordOnly records the answers there are; what it returns takes on what they set free.
+func (d *Dispatcher) RecordOnly(t testing.TB) (takeOn func()) {
+	t.Helper()
+	d.mu.Lock()
+	batch := d.answers
+	d.answers = nil
+	d.mu.Unlock()
+	next, err := d.record(batch, false, askTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.settle(batch)
+	return func() { d.accept(next...) }
+}
+
 // RecordAgain records the answers there are twice, as when it is not known
 // whether the first time was committed.
 func (d *Dispatcher) RecordAgain() error {
@@ -42,10 +59,13 @@ func (d *Dispatcher) RecordAgain() error {
 	batch := d.answers
 	d.answers = nil
 	d.mu.Unlock()
-	if err := d.record(batch, false, askTime); err != nil {
+	if _, err := d.record(batch, false, askTime); err != nil {
 		return err
 	}
-	return d.record(batch, true, askTime)
+	next, err := d.record(batch, true, askTime)
+	d.settle(batch)
+	d.accept(next...)
+	return err
 }
 
 // Step does all there is to do at this time.
@@ -164,4 +184,20 @@ func (o *Outbox) RedeliverIn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 func (d *Dispatcher) LeaseIn(ctx context.Context, tx *sqldb.Tx, eventID int64) (bool, error) {
 	items, err := lease(ctx, tx, d.node, d.Now(), []*item{{eventID: eventID}}, "")
 	return len(items) == 1, err
+}
+
+// SearchWhile does one search of a node that is alone, from the first delivery on,
+// and calls before when it has found some, and after when it is about to take them on.
+func (d *Dispatcher) SearchWhile(ctx context.Context, partnerID int64, before, after func()) error {
+	now, wanted := d.Now(), []*wish{{partnerID: partnerID, room: laneQueue}}
+	d.mu.Lock()
+	d.lane(partnerID).after = place{}
+	d.mu.Unlock()
+	d.beginSearch(wanted)
+	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return find(ctx, tx, now, wanted, "") })
+	before()
+	items, aerr := d.prepare(ctx, now, d.unheld(wanted))
+	after()
+	d.endSearch(now, wanted, items)
+	return errors.Join(err, aerr)
 }

@@ -25,7 +25,10 @@ type item struct {
 	kind       int
 	body       string
 	attempts   int // made before this one
+	dueAt      time.Time
+	node       string // whose name it bore when it was found
 	leaseUntil time.Time
+	kept       bool // held without a lease
 	probe      bool // sent to see whether a parked endpoint is back
 }
 
@@ -42,8 +45,10 @@ type lane struct {
 	loadedAt  time.Time // zero: look again before sending
 	forgotten int       // how often; what was read before the last time is not trusted
 	usedAt    time.Time
-	more      bool // more is due than the lane had room for
-	lined     bool // it stands in the ring
+	more      bool  // more is due than the lane had room for
+	kept      int   // deliveries in memory that are held without a lease
+	after     place // up to which due deliveries were found
+	lined     bool  // it stands in the ring
 }
 
 // open is whether the lane takes deliveries at all.
@@ -118,7 +123,7 @@ func (d *Dispatcher) learn(l *lane, e Endpoint) {
 	if !l.endpoint.ParkedAt.IsZero() && e.ParkedAt.IsZero() {
 		l.width = 1
 	}
-	l.endpoint = e
+	l.endpoint, l.after = e, place{}
 	if !l.open() {
 		kept := l.queue[:0]
 		for _, it := range l.queue {
@@ -167,7 +172,7 @@ func (d *Dispatcher) next() (flight, bool) {
 			continue // an answer of its own lines it up again
 		}
 		it := l.pop()
-		if it.leaseUntil.Sub(now) < leaseSpare {
+		if !it.kept && it.leaseUntil.Sub(now) < leaseSpare {
 			d.giveBack(it)
 			d.line(l)
 			continue
@@ -226,7 +231,7 @@ func (d *Dispatcher) refresh(ctx context.Context) {
 	d.mu.Lock()
 	for id, l := range d.lanes {
 		switch {
-		case len(l.queue) == 0 && l.inFlight == 0 && now.Sub(l.usedAt) > usedFor:
+		case len(l.queue) == 0 && l.inFlight == 0 && l.kept == 0 && now.Sub(l.usedAt) > usedFor:
 			delete(d.lanes, id)
 		case (l.open() || len(l.queue) > 0) && !l.fresh(now):
 			old = append(old, id)

@@ -22,7 +22,7 @@ func pair(t *testing.T, n, more int64) (r *rig, g *gate, a, b *webhook.Outbox) {
 	for range more {
 		r.event(r.out, 1)
 	}
-	s := settings{schedule: webhook.Schedule{time.Hour}}
+	s := settings{schedule: webhook.Schedule{time.Hour}, shared: true}
 	return r, g, r.stepped(s), r.stepped(s)
 }
 
@@ -117,7 +117,7 @@ func TestLeasesAreRenewedWhileInMemory(t *testing.T) {
 // cannot and still has requests in flight.
 func TestClocksMayDiffer(t *testing.T) {
 	r, g, a, _ := pair(t, 2*webhook.LaneStart, 0)
-	ahead := r.stepped(settings{now: func() time.Time { return r.clock.now().Add(webhook.ClockSkew) }})
+	ahead := r.stepped(settings{shared: true, now: func() time.Time { return r.clock.now().Add(webhook.ClockSkew) }})
 	r.begin(a)
 	callers := g.callers(webhook.LaneStart)
 	r.clock.step(webhook.RenewEvery)
@@ -269,7 +269,7 @@ func TestAloneTakesBackAtTheStart(t *testing.T) {
 		r.write(func(tx *sqldb.Tx) {
 			tx.Queue(`UPDATE outbox SET node = 'killed', lease_until = $1`, start.Add(webhook.LeaseTime))
 		})
-		r.step(r.stepped(settings{alone: alone}))
+		r.step(r.stepped(settings{alone: alone, shared: !alone}))
 		same(t, "open", r.open(), want)
 	}
 }

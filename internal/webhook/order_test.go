@@ -18,8 +18,8 @@ func TestEventsArriveInOrderPerLicense(t *testing.T) {
 	for i := range 20 {
 		r.event(r.out, int64(i%5+1))
 	}
-	a, _ := r.running(settings{})
-	b, _ := r.running(settings{})
+	a, _ := r.running(settings{shared: true})
+	b, _ := r.running(settings{shared: true})
 	var wg sync.WaitGroup
 	for l := range int64(5) {
 		wg.Go(func() {
@@ -105,7 +105,7 @@ func TestAFollowerPutOffLongerIsDueWithTheHead(t *testing.T) {
 	r.event(r.out, 1)
 	r.event(r.out, 1)
 	r.write(putOff(2, start.Add(time.Hour)))
-	a, b := r.stepped(settings{}), r.stepped(settings{})
+	a, b := r.stepped(settings{}), r.stepped(settings{shared: true})
 	g := newGate(t)
 	r.point(1, g.ServeHTTP)
 	r.begin(a)

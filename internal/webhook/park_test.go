@@ -82,8 +82,9 @@ func park(t *testing.T, n int64, s settings) (*rig, *endpoint, *webhook.Outbox) 
 }
 
 func TestAParkedEndpointGetsProbesOnly(t *testing.T) {
-	r, e, a := park(t, 3, settings{schedule: hourly, probeEvery: 5 * time.Minute})
-	b := r.stepped(settings{schedule: hourly, probeEvery: 5 * time.Minute})
+	s := settings{schedule: hourly, probeEvery: 5 * time.Minute, shared: true}
+	r, e, a := park(t, 3, s)
+	b := r.stepped(s)
 	// One each five minutes over all nodes, the head of one license after another.
 	for i, want := range []int64{1, 2, 4, 1, 2, 4, 1} {
 		r.clock.step(5*time.Minute - time.Second)

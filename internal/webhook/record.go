@@ -72,10 +72,11 @@ func (d *Dispatcher) gather() {
 func (d *Dispatcher) persist(batch []*result, again bool, limit time.Duration) {
 	const doing = "record the answers to webhooks"
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := d.record(batch, again, limit)
+		next, err := d.record(batch, again, limit)
 		if err == nil {
 			d.note(d.books, doing, nil)
 			d.settle(batch)
+			d.accept(next...)
 			return
 		}
 		again = true
@@ -192,7 +193,7 @@ func (r *result) shed() bool {
 func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 	d.mu.Lock()
 	for _, r := range slices.Concat(recorded, given) {
-		delete(d.held, r.eventID)
+		d.letGo(r.item)
 		d.unrecorded--
 	}
 	d.pump()
@@ -204,9 +205,9 @@ func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 
 // record writes a batch of results in one transaction: each attempt, where it
 // leaves its delivery, how the endpoint fares, and what this sets free: the next
-// event of each license that is settled is leased to the node and taken on. The
+// event of each license that is settled is the node's, and returned. The
 // transaction of one recorded again may have been committed the time before.
-func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) error {
+func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) ([]*item, error) {
 	ctx, cancel := context.WithTimeout(d.books, limit)
 	defer cancel()
 	now := d.Now()
@@ -221,24 +222,30 @@ func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) er
 			}
 		}
 		recordAttempts(tx, fresh, now)
-		if err := moveDeliveries(ctx, tx, d.node, batch, now); err != nil {
+		if err := d.move(ctx, tx, batch, now); err != nil {
 			return err
 		}
 		news = d.fare(tx, fresh, now)
-		next = nil
-		if licenses := settled(batch); len(licenses) > 0 {
-			var err error
+		var err error
+		switch licenses := settled(batch); {
+		case len(licenses) == 0:
+			next = nil
+		case !d.Alone:
 			next, err = claimNext(ctx, tx, d.node, now, licenses)
-			return err
+		case !again:
+			next, err = keepNext(ctx, tx, now, licenses)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("record %d attempts: %w", len(batch), err)
+		return nil, fmt.Errorf("record %d attempts: %w", len(batch), err)
 	}
 	d.apply(ctx, news)
-	d.accept(next...)
-	return nil
+	if again && d.Alone {
+		// Others may be recorded at the same time, and what is next settled already.
+		d.searchAnew(batch)
+	}
+	return next, nil
 }
 
 // settled is the licenses whose head came to its end.
@@ -287,6 +294,22 @@ func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
 	tx.Insert("webhook_responses", attemptColumns, rows)
 }
 
+// move moves each delivery on.
+func (d *Dispatcher) move(ctx context.Context, tx *sqldb.Tx, batch []*result, now time.Time) error {
+	var kept, leased []*result
+	for _, r := range batch {
+		if r.kept {
+			kept = append(kept, r)
+		} else {
+			leased = append(leased, r)
+		}
+	}
+	if err := moveDeliveries(ctx, tx, "", kept, now); err != nil {
+		return err
+	}
+	return moveDeliveries(ctx, tx, d.node, leased, now)
+}
+
 // moveDeliveries moves each delivery on, unless the node lost its lease and
 // another has it now: what the partner took leaves the outbox. One that was called
 // back stays open, but is free for that from now on. What waits behind a failed
@@ -315,7 +338,7 @@ func moveDeliveries(ctx context.Context, tx *sqldb.Tx, node string, batch []*res
 	}
 	took, err := tx.Exec(ctx, `DELETE FROM outbox WHERE event_id = ANY($1) AND state < 2 AND node = $2`, done, node)
 	if err == nil && took < int64(len(done)) {
-		tx.Queue(`UPDATE outbox SET lease_until = 0, updated_at = $2 WHERE event_id = ANY($1) AND state < 2 AND node = ''`, done, now)
+		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0, updated_at = $2 WHERE event_id = ANY($1) AND state < 2 AND node = '*'`, done, now)
 	}
 	return err
 }
@@ -324,6 +347,6 @@ func moveFailed(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
 	for _, r := range batch {
 		tx.Queue(`UPDATE outbox SET state = CASE WHEN node = $2 THEN $3 ELSE state END, attempts = CASE WHEN node = $2 THEN $4 ELSE attempts END,
 				due_at = CASE WHEN node = $2 THEN $5 ELSE due_at END, node = '', lease_until = 0, updated_at = $6
-			WHERE event_id = $1 AND state < 2 AND (node = $2 OR node = '')`, r.eventID, node, int(r.state()), r.attempts+1, r.due, now)
+			WHERE event_id = $1 AND state < 2 AND (node = $2 OR node = '*')`, r.eventID, node, int(r.state()), r.attempts+1, r.due, now)
 	}
 }

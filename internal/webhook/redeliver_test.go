@@ -135,9 +135,16 @@ func TestRedeliveringWhatWaitsMakesItDue(t *testing.T) {
 // An event that is reopened while the newest is under way waits for that, and
 // the newest is sent once more after it.
 func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
-	for name, status := range map[string]int{"which succeeds": 200, "which fails": 500} {
+	for name, c := range map[string]struct {
+		status int
+		alone  bool
+	}{
+		"which succeeds": {200, false}, "which fails": {500, false},
+		"which succeeds, by a node that is alone": {200, true}, "which fails, by a node that is alone": {500, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			r, e, out := licenseOf(t, 3)
+			out.Dispatcher.Alone = c.alone
 			e.answerTo(3, 500)
 			r.step(out)
 			g := newGate(t)
@@ -146,13 +153,17 @@ func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
 			out.Dispatcher.Forget(1)
 			r.round(out)
 			newest := g.next()
-			other := r.stepped(settings{})
-			r.redeliver(other, 1)
-			r.begin(other)
+			if c.alone {
+				r.redeliver(out, 1)
+			} else {
+				other := r.stepped(settings{shared: true})
+				r.redeliver(other, 1)
+				r.begin(other)
+			}
 			out.Dispatcher.Forget(1)
 			r.round(out)
 			g.nobody("while another of its license is in flight")
-			r.finish(out, status, newest)
+			r.finish(out, c.status, newest)
 			if err := out.Dispatcher.Search(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -158,7 +158,8 @@ type settings struct {
 	log        io.Writer
 	url        string // of the database, if not the rig's own
 	metrics    *webhook.Metrics
-	alone      bool
+	alone      bool // as on SQLite in any case
+	shared     bool // with other nodes; not even on SQLite alone
 }
 
 // node makes a dispatcher on its own connection to the database. It is not run.
@@ -181,7 +182,8 @@ func (r *rig) node(s settings) *webhook.Outbox {
 	r.Cleanup(client.Close)
 	d := (&webhook.Dispatcher{
 		DB: db, Now: s.now, Log: slog.New(slog.NewTextHandler(s.log, nil)), Client: client, Schedule: s.schedule,
-		ParkAfter: orElse(s.parkAfter, time.Hour), ProbeEvery: orElse(s.probeEvery, 5*time.Minute), Metrics: s.metrics, Alone: s.alone,
+		ParkAfter: orElse(s.parkAfter, time.Hour), ProbeEvery: orElse(s.probeEvery, 5*time.Minute), Metrics: s.metrics,
+		Alone:  s.alone || !s.shared && !sqldbtest.Postgres(),
 		Random: func() float64 { return 0.5 },
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			r.mu.Lock()

@@ -13,7 +13,7 @@ import (
 // start makes the dispatcher ready. Alone on its database, it takes back what an
 // earlier run held; otherwise such leases run out by themselves.
 func (d *Dispatcher) start(ctx context.Context) error {
-	if d.Alone {
+	if d.Alone && !d.started {
 		if err := handBack(ctx, d.DB, ""); err != nil {
 			return fmt.Errorf("take back the deliveries of an earlier run: %w", err)
 		}
@@ -81,7 +81,7 @@ func (d *Dispatcher) turned(ids []int64) []int64 {
 // for, and probes parked endpoints.
 func (d *Dispatcher) serve(ctx context.Context, partners []int64) error {
 	now := d.Now()
-	var wanted []wish
+	var wanted []*wish
 	for _, id := range partners {
 		l, err := d.look(ctx, id)
 		if err != nil {
@@ -102,31 +102,30 @@ func (d *Dispatcher) serve(ctx context.Context, partners []int64) error {
 				return err
 			}
 		case room > 0:
-			wanted = append(wanted, wish{id, room})
+			wanted = append(wanted, &wish{partnerID: id, room: room})
 		}
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
+	if d.Alone {
+		return d.keep(ctx, now, wanted)
+	}
 	items, err := claim(ctx, d.DB, d.node, now, wanted)
 	if err != nil {
 		return err
 	}
-	d.mark(wanted, items)
+	d.mark(wanted)
 	d.accept(items...)
 	return nil
 }
 
 // mark notes of which lanes more is due than they had room for.
-func (d *Dispatcher) mark(wanted []wish, items []*item) {
-	got := map[int64]int{}
-	for _, it := range items {
-		got[it.partnerID]++
-	}
+func (d *Dispatcher) mark(wanted []*wish) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, w := range wanted {
-		d.lane(w.partnerID).more = got[w.partnerID] == w.room
+		d.lane(w.partnerID).more = len(w.found) == w.room
 	}
 }
 
@@ -187,13 +186,17 @@ func (d *Dispatcher) probe(ctx context.Context, l *lane, e Endpoint, now time.Ti
 		return fmt.Errorf("probe the endpoint of partner %d: %w", l.partnerID, err)
 	}
 	d.mu.Lock()
+	if err == nil && d.busy[it.licenseID] > 0 { // it was sent before the endpoint was parked, and is still under way
+		d.returned = append(d.returned, it.eventID)
+		it = nil
+	}
 	if err == nil {
 		l.endpoint.ProbeAt = now.Add(d.ProbeEvery)
 	} else {
 		l.loadedAt = time.Time{} // another node probes, or the endpoint is open again
 	}
 	d.mu.Unlock()
-	if err == nil {
+	if err == nil && it != nil {
 		d.accept(it)
 	}
 	return nil
@@ -206,7 +209,12 @@ func (d *Dispatcher) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	d.mu.Lock()
-	ids := keys(d.held)
+	var ids []int64
+	for _, id := range keys(d.held) {
+		if !d.held[id].kept {
+			ids = append(ids, id)
+		}
+	}
 	d.mu.Unlock()
 	until := d.Now().Add(leaseTime)
 	ours, err := extend(ctx, d.DB, d.node, until, ids)

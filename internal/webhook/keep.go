@@ -1,0 +1,176 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// A node that is alone on its database writes no leases of what it finds: what it
+// keeps in memory, nobody else can take, and what it kept when it was killed is
+// found again by the next. It has to remember what a lease tells otherwise: not to
+// take a delivery twice, nor one of a license of which another is under way.
+
+// hold notes that a delivery is in memory; the lock is held.
+func (d *Dispatcher) hold(l *lane, it *item) {
+	d.held[it.eventID] = it
+	d.busy[it.licenseID]++
+	if it.kept {
+		l.kept++
+	}
+}
+
+// letGo notes that a delivery is not in memory any more; the lock is held.
+func (d *Dispatcher) letGo(it *item) {
+	if d.held[it.eventID] != it {
+		return
+	}
+	delete(d.held, it.eventID)
+	if d.busy[it.licenseID]--; d.busy[it.licenseID] == 0 {
+		delete(d.busy, it.licenseID)
+	}
+	if it.kept {
+		d.lane(it.partnerID).kept--
+	}
+	if d.left != nil {
+		d.left[it.licenseID] = true
+	}
+}
+
+// keep looks for due deliveries and takes them on without a lease.
+func (d *Dispatcher) keep(ctx context.Context, now time.Time, wanted []*wish) error {
+	d.beginSearch(wanted)
+	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return find(ctx, tx, now, wanted, "") })
+	items, aerr := d.prepare(ctx, now, d.unheld(wanted))
+	d.endSearch(now, wanted, items)
+	if err = errors.Join(err, aerr); err != nil {
+		return fmt.Errorf("look for due deliveries: %w", err)
+	}
+	return nil
+}
+
+// beginSearch says where in each lane the search begins: after what it found before,
+// until the endpoint is looked at anew.
+func (d *Dispatcher) beginSearch(wanted []*wish) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left = map[int64]bool{}
+	for _, w := range wanted {
+		l := d.lane(w.partnerID)
+		if w.after = l.after; w.after == (place{}) {
+			w.room += l.kept // which it finds, too
+		}
+	}
+}
+
+// unheld is what was found of licenses of which nothing is in memory.
+func (d *Dispatcher) unheld(wanted []*wish) []*item {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var items []*item
+	for _, w := range wanted {
+		for _, it := range w.found {
+			if d.busy[it.licenseID] == 0 {
+				items = append(items, it)
+			}
+		}
+	}
+	return items
+}
+
+// prepare reads what is sent of the deliveries.
+func (d *Dispatcher) prepare(ctx context.Context, now time.Time, items []*item) ([]*item, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return address(ctx, tx, items) })
+	if stale := stale(items, now); err == nil && len(stale) > 0 {
+		err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+			freshen(tx, stale, now)
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+// endSearch takes on what was found. What was let go since the search began is left
+// out: that may have settled what it found. One that is reopened while a later one of
+// its license is under way has to be found again.
+func (d *Dispatcher) endSearch(now time.Time, wanted []*wish, items []*item) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, w := range wanted {
+		l := d.lane(w.partnerID)
+		if l.more = len(w.found) == w.room; len(w.found) > 0 {
+			last := w.found[len(w.found)-1]
+			l.after = place{last.dueAt, last.eventID}
+		}
+		if slices.ContainsFunc(w.found, func(it *item) bool { return d.busy[it.licenseID] > 0 && d.held[it.eventID] == nil }) {
+			l.after = place{}
+		}
+	}
+	items = slices.DeleteFunc(items, func(it *item) bool { return d.left[it.licenseID] })
+	d.left = nil
+	d.take(now, items)
+}
+
+// searchAnew makes the dispatcher look for the partners' deliveries from the first on.
+func (d *Dispatcher) searchAnew(batch []*result) {
+	d.mu.Lock()
+	for _, r := range batch {
+		d.lane(r.partnerID).after = place{}
+		d.wants[r.partnerID] = true
+	}
+	d.mu.Unlock()
+	signal(d.wake)
+}
+
+// keepNext is claimNext without leases.
+func keepNext(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) ([]*item, error) {
+	items, err := freed(ctx, tx, now, licenses)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	if stale := stale(items, now); len(stale) > 0 {
+		freshen(tx, stale, now)
+	}
+	return items, address(ctx, tx, items)
+}
+
+// address reads what is sent of the deliveries, and says that they are kept.
+func address(ctx context.Context, tx *sqldb.Tx, items []*item) error {
+	texts, err := letters(tx, eventIDs(items)).All(ctx)
+	if err != nil {
+		return err
+	}
+	fill(items, texts)
+	for _, it := range items {
+		it.kept = true
+	}
+	return nil
+}
+
+// stale is the deliveries that bear the name of a node whose lease ran out, or were
+// called back, or wait for later behind one that is settled now.
+func stale(items []*item, now time.Time) []int64 {
+	var list []int64
+	for _, it := range items {
+		if it.node != "" || it.dueAt.After(now) {
+			list = append(list, it.eventID)
+		}
+	}
+	return list
+}
+
+// freshen makes stale deliveries as good as new.
+func freshen(tx *sqldb.Tx, stale []int64, now time.Time) {
+	tx.Queue(`UPDATE outbox SET node = '', lease_until = 0, due_at = CASE WHEN due_at > $2 THEN $2 ELSE due_at END
+		WHERE event_id = ANY($1)`, stale, now)
+}

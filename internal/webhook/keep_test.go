@@ -1,0 +1,147 @@
+package webhook_test
+
+import (
+	"testing"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// lone is a rig with one node that is alone, and an endpoint where requests wait; n
+// licenses have one event each.
+func lone(t *testing.T, n int64) (*rig, *gate, *webhook.Outbox) {
+	t.Helper()
+	r, g := steppedRig(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	for l := range n {
+		r.license(1, l+1)
+		r.event(r.out, l+1)
+	}
+	return r, g, r.stepped(settings{alone: true})
+}
+
+func (r *rig) nothingHeld(out *webhook.Outbox) {
+	r.Helper()
+	if held, inFlight, unrecorded := out.Dispatcher.Counts(); held+inFlight+unrecorded != 0 {
+		r.Errorf("%d in memory, %d in flight, %d not recorded", held, inFlight, unrecorded)
+	}
+}
+
+// A node that is alone leases nothing of what it finds, and takes nothing twice,
+// however often it searches.
+func TestAloneNothingIsLeased(t *testing.T) {
+	const n = 2 * webhook.LaneStart
+	r, g, out := lone(t, n)
+	r.begin(out)
+	callers := g.callers(webhook.LaneStart)
+	same(t, "leased", r.leased(), map[int64]string{})
+	for range 3 {
+		if err := out.Dispatcher.SearchWhile(t.Context(), 1, func() {}, func() {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer(200, callers...)
+	r.finish(out, 200, g.callers(webhook.LaneStart)...)
+	same(t, "open", r.open(), 0)
+	same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), n)
+	r.nothingHeld(out)
+}
+
+// What is recorded while a search is under way, which does not see it, is not sent
+// again, whatever came of it: neither what was in memory when it was found, nor
+// what another search took on in the meantime.
+func TestAloneASearchMayBeOld(t *testing.T) {
+	nothing := func() {}
+	for name, status := range map[string]int{"delivered": 200, "failed": 500} {
+		t.Run("in memory before, "+name, func(t *testing.T) {
+			r, g, out := lone(t, 1)
+			r.begin(out)
+			c := g.next()
+			if err := out.Dispatcher.SearchWhile(t.Context(), 1, func() { r.finish(out, status, c) }, nothing); err != nil {
+				t.Fatal(err)
+			}
+			g.nobody("that was answered before")
+			same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), 1)
+			r.nothingHeld(out)
+		})
+		t.Run("taken on since, "+name, func(t *testing.T) {
+			r, g, out := lone(t, 1)
+			r.event(r.out, 1)
+			r.begin(out)
+			answer(200, g.next())
+			out.Dispatcher.Landed()
+			takeOn := out.Dispatcher.RecordOnly(t)
+			err := out.Dispatcher.SearchWhile(t.Context(), 1, nothing, func() {
+				takeOn()
+				r.finish(out, status, g.next())
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.nobody("that was answered before")
+			same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), 2)
+			r.nothingHeld(out)
+		})
+	}
+}
+
+// An event that is reopened and found just before the next of its license is taken
+// on waits for that.
+func TestAloneASearchMeetsARedelivery(t *testing.T) {
+	r, g, out := lone(t, 1)
+	r.event(r.out, 1)
+	r.begin(out)
+	answer(200, g.next())
+	out.Dispatcher.Landed()
+	takeOn := out.Dispatcher.RecordOnly(t)
+	r.redeliver(out, 1)
+	var second *caller
+	err := out.Dispatcher.SearchWhile(t.Context(), 1, func() {}, func() {
+		takeOn()
+		r.round(out) // it looks at the endpoint anew
+		second = g.next()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "sent", second.id, 2)
+	g.nobody("while another of its license is in flight")
+	r.finish(out, 200, second)
+	for _, want := range []int64{1, 2} {
+		if err := out.Dispatcher.Search(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := g.next()
+		same(t, "sent", c.id, want)
+		r.finish(out, 200, c)
+	}
+	same(t, "open", r.open(), 0)
+	r.nothingHeld(out)
+}
+
+// More than a lane holds may be due at the same moment, as after a redelivery of
+// many: the search goes on after what it found.
+func TestAloneMuchIsDueAtOnce(t *testing.T) {
+	r, e := steppedRig(t), &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	r.store(1, 3000, 3000)
+	r.write(func(tx *sqldb.Tx) { tx.Queue(`UPDATE outbox SET due_at = $1`, start) })
+	out := r.stepped(settings{alone: true})
+	r.step(out)
+	same(t, "open", r.open(), 0)
+	same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), 3000)
+	r.nothingHeld(out)
+}
+
+// What a killed node had in memory or in flight, the next one finds at once.
+func TestAloneWhatWasKeptIsFoundAgain(t *testing.T) {
+	r, g, out := lone(t, 2*webhook.LaneStart)
+	r.begin(out)
+	g.callers(webhook.LaneStart)
+	again := r.stepped(settings{alone: true})
+	r.begin(again)
+	callers := g.callers(webhook.LaneStart)
+	answer(200, callers...)
+	r.finish(again, 200, g.callers(webhook.LaneStart)...)
+	same(t, "open", r.open(), 0)
+}
