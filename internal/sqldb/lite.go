@@ -82,6 +82,15 @@ func (l *lite) read(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
+// look waits for the writes under way, unless commits take so long that a cold
+// cache costs less.
+func (l *lite) look(ctx context.Context, fn func(*Tx) error) error {
+	if l.writer.slow.Load() {
+		return l.read(ctx, fn)
+	}
+	return l.writer.do(ctx, fn, true)
+}
+
 func (l *lite) query(ctx context.Context, s *statement) error {
 	return l.withReader(ctx, func(c *liteConn) error { return c.run(s) })
 }
@@ -111,7 +120,7 @@ func (l *lite) withReader(ctx context.Context, fn func(*liteConn) error) (err er
 }
 
 func (l *lite) write(ctx context.Context, fn func(*Tx) error) error {
-	return l.writer.do(ctx, fn)
+	return l.writer.do(ctx, fn, false)
 }
 
 // There is one writer, and ids are drawn and committed in the same order.
@@ -214,17 +223,26 @@ func (c *liteConn) run(st *statement) error {
 	st.done = true
 	s, err := c.stmt(st.sql)
 	if err == nil {
-		if err = bind(s, st.args); err == nil {
-			err = c.step(s, st)
-		}
-		if again := s.Reset(); err == nil {
-			err = again // otherwise it repeats the error of the step before it
-		}
+		err = c.bindAndStep(s, st)
 	}
 	if err != nil {
 		st.err = fmt.Errorf("%s: %w", firstWords(st.sql), err)
 	}
 	return st.err
+}
+
+// bindAndStep leaves the statement ready for the next, also when a scan function
+// panics.
+func (c *liteConn) bindAndStep(s *sqlite3.Stmt, st *statement) (err error) {
+	defer func() {
+		if again := s.Reset(); err == nil {
+			err = again // otherwise it repeats the error of the step before it
+		}
+	}()
+	if err := bind(s, st.args); err != nil {
+		return err
+	}
+	return c.step(s, st)
 }
 
 func (c *liteConn) step(s *sqlite3.Stmt, st *statement) error {
@@ -312,6 +330,19 @@ func scanLite(r *sqlite3.Stmt, dest []any) error {
 	return nil
 }
 
+// onlyReads refuses a statement that writes: query_only does that as well, but not
+// on the connection that writes.
+func (c *liteConn) onlyReads(st *statement) error {
+	s, err := c.stmt(st.sql)
+	if err == nil && !s.ReadOnly() {
+		err = fmt.Errorf("%s: the transaction only reads", firstWords(st.sql))
+	}
+	if err != nil {
+		st.done, st.err = true, err
+	}
+	return err
+}
+
 // liteSession runs statements at once; there is no round trip to save. After an
 // error it runs nothing more, as PostgreSQL would not either.
 type liteSession struct {
@@ -324,6 +355,11 @@ func (s *liteSession) send(st *statement) {
 	if s.err != nil {
 		st.done, st.err = true, s.err
 		return
+	}
+	if s.numbers == nil {
+		if s.err = s.conn.onlyReads(st); s.err != nil {
+			return
+		}
 	}
 	s.err = s.conn.run(st)
 }

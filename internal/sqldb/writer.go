@@ -13,6 +13,11 @@ import (
 // first of them waits for the last.
 const maxGroup = 256
 
+// slowCommit is how long the last commit may have taken for looks to wait for the
+// next one. A look on a cold cache costs about 0.1 ms, and who waits twice, to look
+// and to write, waits for up to one commit more.
+const slowCommit = 400 * time.Microsecond
+
 // writer owns SQLite's one writing connection. It takes whatever transactions
 // are waiting and commits them together: the commit's fsync is what costs, and
 // while it runs the next group gathers by itself. It never waits on purpose.
@@ -23,6 +28,7 @@ type writer struct {
 	single   bool
 	longer   time.Duration // that a commit takes; see Options
 	commits  atomic.Int64
+	slow     atomic.Bool // whether the last commit was
 	requests chan *request
 	closing  <-chan struct{}
 	done     chan struct{}
@@ -32,6 +38,7 @@ type writer struct {
 type request struct {
 	ctx    context.Context //nolint:containedctx // it travels with the request to the writer's goroutine
 	fn     func(*Tx) error
+	looks  bool // it only reads
 	err    error
 	panic  any // what fn panicked with
 	answer chan struct{}
@@ -47,8 +54,8 @@ func newWriter(c *liteConn, e engine, closing <-chan struct{}, o Options) *write
 }
 
 // do hands fn to the writer and waits until it is on disk or refused.
-func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
-	r := &request{ctx: ctx, fn: fn, answer: make(chan struct{})}
+func (w *writer) do(ctx context.Context, fn func(*Tx) error, looks bool) error {
+	r := &request{ctx: ctx, fn: fn, looks: looks, answer: make(chan struct{})}
 	select {
 	case <-w.closing:
 		return ErrClosed
@@ -82,12 +89,12 @@ func (w *writer) run() {
 	for {
 		select {
 		case r := <-w.requests:
-			w.commit(w.gather(r))
+			w.take(w.gather(r))
 		case <-w.closing:
 			for { // what came before the end is still served
 				select {
 				case r := <-w.requests:
-					w.commit(w.gather(r))
+					w.take(w.gather(r))
 				default:
 					return
 				}
@@ -109,6 +116,40 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
+// take serves a group: first those that look, who so see what is committed and go
+// on while the others are written.
+func (w *writer) take(group []*request) {
+	var looks, writes []*request
+	for _, r := range group {
+		if r.looks {
+			looks = append(looks, r)
+		} else {
+			writes = append(writes, r)
+		}
+	}
+	if len(looks) > 0 {
+		w.look(looks)
+	}
+	if len(writes) > 0 {
+		w.commit(writes)
+	}
+}
+
+// look answers requests that only read, in one snapshot.
+func (w *writer) look(group []*request) {
+	w.numbers = nil
+	err := w.conn.exec("BEGIN")
+	for _, r := range group {
+		if r.err = err; err == nil {
+			w.serve(r, false)
+		}
+		close(r.answer)
+	}
+	if err == nil {
+		_ = w.conn.exec("ROLLBACK") // nothing was written
+	}
+}
+
 // commit runs a group in one SQLite transaction and answers all of it. It first
 // hopes that every request runs well, which is nearly always so; if one does not,
 // all are undone and run again, each in a savepoint of its own, so that what
@@ -120,9 +161,6 @@ func (w *writer) commit(group []*request) {
 			r.err, r.panic = nil, nil
 		}
 		err = w.attempt(group, true)
-	}
-	if w.longer > 0 {
-		time.Sleep(w.longer)
 	}
 	for _, r := range group {
 		if err != nil && r.panic == nil && r.err == nil {
@@ -161,24 +199,29 @@ func (w *writer) attempt(group []*request, savepoints bool) error {
 			break
 		}
 	}
-	end := "COMMIT"
 	if ready == 0 || ready < len(group) && !savepoints {
-		end = "ROLLBACK"
+		return w.conn.exec("ROLLBACK")
 	}
-	var err error
-	if end == "COMMIT" {
-		err = w.numbers.store()
-	}
+	err := w.numbers.store()
 	if err == nil {
-		err = w.conn.exec(end)
-	}
-	if err == nil && end == "COMMIT" {
-		w.commits.Add(1)
+		err = w.sync()
 	}
 	if err != nil && !w.conn.GetAutocommit() {
 		err = errors.Join(err, w.conn.exec("ROLLBACK"))
 	}
 	return err
+}
+
+// sync commits, and notes whether that took long.
+func (w *writer) sync() error {
+	start := time.Now()
+	if err := w.conn.exec("COMMIT"); err != nil {
+		return err
+	}
+	time.Sleep(w.longer)
+	w.slow.Store(time.Since(start) > slowCommit)
+	w.commits.Add(1)
+	return nil
 }
 
 func (w *writer) serve(r *request, savepoint bool) {
