@@ -160,7 +160,7 @@ func (s seed) stale(ctx context.Context, rooms *app.Rooms, p partner.Partner) ([
 	if err := note(err, "invalid_key", "api_key"); err != nil {
 		return nil, err
 	}
-	_, err = rooms.Partners.ByClient(ctx, c.ClientID, c.ClientSecret)
+	_, err = rooms.Partners.ByClient(ctx, rooms.Partners.DB, c.ClientID, c.ClientSecret)
 	if err := note(err, "invalid_client", "client_secret"); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
+	"claviger/internal/sqldb"
 	"claviger/internal/wire"
 )
 
@@ -26,11 +28,11 @@ type credentials struct {
 
 // enter reads the request of a client into in, of which given is a part, and finds
 // out who it is. No endpoint for clients is served but through here.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials) (partner.Partner, error) {
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials, also readAlong) (partner.Partner, error) {
 	if err := read(w, r, in); err != nil {
 		return partner.Partner{}, err
 	}
-	who, err := s.authenticate(w, r, *given)
+	who, err := s.authenticate(w, r, *given, also)
 	if err != nil {
 		return partner.Partner{}, err
 	}
@@ -58,12 +60,12 @@ func read(w http.ResponseWriter, r *http.Request, in any) error {
 }
 
 // authenticate returns the client that the request proves to be from.
-func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, body credentials) (partner.Partner, error) {
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, body credentials, also readAlong) (partner.Partner, error) {
 	given, basic, err := choose(r, body)
 	if err != nil {
 		return partner.Partner{}, err
 	}
-	who, err := s.known(r, given)
+	who, err := s.known(r, given, also)
 	if f := fault.Of(err); f != nil && f.Kind == fault.Unknown && (basic || given == (credentials{})) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="token", charset="UTF-8"`)
 	}
@@ -121,14 +123,14 @@ func basicOf(text string) (credentials, error) {
 // known looks the client up. Wrong credentials are counted under the address and
 // under the client id, and answered by 429 when there were too many; right ones
 // are not held up by them.
-func (s *Server) known(r *http.Request, c credentials) (partner.Partner, error) {
+func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.Partner, error) {
 	if lacks := lacking(c); lacks != "" {
 		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
 			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.", lacks)
 	}
 	wrong := noClient
 	if isText(c.ClientID) {
-		who, err := s.Partners.ByClient(r.Context(), c.ClientID, c.ClientSecret)
+		who, err := s.byClient(r.Context(), c, also)
 		if !fault.Is(err, invalidClient) {
 			return who, err
 		}
@@ -150,6 +152,23 @@ func (s *Server) known(r *http.Request, c credentials) (partner.Partner, error) 
 		}
 	}
 	return partner.Partner{}, fault.New(fault.Unknown, invalidClient, "%s", wrong)
+}
+
+// readAlong reads what a client asks for in the snapshot in which it was known.
+type readAlong func(tx *sqldb.Tx, who partner.Partner)
+
+// byClient looks the client up, and along with it what it asks for.
+func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (who partner.Partner, err error) {
+	if also == nil {
+		return s.Partners.ByClient(ctx, s.DB, c.ClientID, c.ClientSecret)
+	}
+	err = s.DB.Look(ctx, func(tx *sqldb.Tx) error {
+		if who, err = s.Partners.ByClient(ctx, tx, c.ClientID, c.ClientSecret); err == nil {
+			also(tx, who)
+		}
+		return err
+	})
+	return who, err
 }
 
 // What can be wrong with credentials.

@@ -25,14 +25,14 @@ type introspection struct {
 // as one that does not exist.
 func (s *Server) introspect(w http.ResponseWriter, r *http.Request) error {
 	var in presented
-	who, err := s.enter(w, r, &in, &in.credentials)
+	who, err := s.enter(w, r, &in, &in.credentials, nil)
 	if err != nil {
 		return err
 	}
 	if in.Token == "" {
 		return missing("token")
 	}
-	t, err := s.byToken(r.Context(), in.Token)
+	t, err := byToken(r.Context(), s.DB, in.Token)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
@@ -15,12 +16,34 @@ import (
 // means that two parties hold it, and ends the family.
 const repeatTime = 30 * time.Second
 
+// held is all that is stored of a token that a client presents: what it stands for
+// is read only if it is the client's own.
+type held struct {
+	token
+	license license.License
+	stands  bool // for the license as it is now
+	alg     Alg  // by which the client wants identity tokens signed
+	err     error
+}
+
+func (s *Server) hold(ctx context.Context, tx *sqldb.Tx, who partner.Partner, value string) (h held) {
+	if h.token, h.err = byToken(ctx, tx, value); h.err != nil || h.grant.partnerID != who.ID {
+		return h
+	}
+	if h.license, h.stands, h.err = standing(ctx, tx, h.grant); h.err != nil {
+		return h
+	}
+	p, err := s.Profiles.Read(ctx, tx, who.ID)
+	h.alg, h.err = Alg(p.IDTokenAlg), err
+	return h
+}
+
 // refresh gives new tokens for a refresh token.
-func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenRequest) ([]byte, error) {
+func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenRequest, h held) ([]byte, error) {
 	if in.RefreshToken == "" {
 		return nil, missing("refresh_token")
 	}
-	t, err := s.byToken(ctx, in.RefreshToken)
+	t, err := h.token, h.err
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != refreshKind {
 		return nil, badGrant("The refresh token is not known. Send the refresh_token of the last answer, or let the user connect again.")
 	}
@@ -33,26 +56,18 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 	if !t.grant.revokedAt.IsZero() {
 		return nil, badGrant("The refresh token was revoked. Let the user connect again.")
 	}
-	l, stands, err := standing(ctx, s.DB, t.grant)
-	if err != nil {
-		return nil, err
-	}
 	now := s.Now()
 	switch {
-	case !stands:
+	case !h.stands:
 		return nil, errEnded("refresh token")
 	case !t.usedAt.IsZero():
 		return s.repeat(ctx, who, t, now)
 	case !now.Before(t.expiresAt):
 		return nil, badGrant("The refresh token has expired. Let the user connect again.")
 	}
-	p, err := s.Profiles.Read(ctx, s.DB, who.ID)
-	if err != nil {
-		return nil, err
-	}
 	// OpenID wants no nonce here: it belongs to the answer that the browser waits for.
 	tokens, answer, err := s.prepare(ctx, claims{
-		partner: who, alg: Alg(p.IDTokenAlg), userID: t.grant.userID, license: l, authTime: t.grant.authTime, now: now,
+		partner: who, alg: h.alg, userID: t.grant.userID, license: h.license, authTime: t.grant.authTime, now: now,
 	})
 	if err != nil {
 		return nil, err
@@ -62,7 +77,7 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 		return answer, err
 	}
 	// Somebody else used it in the meantime: theirs is the answer for all.
-	if t, err = s.byToken(ctx, in.RefreshToken); err != nil {
+	if t, err = byToken(ctx, s.DB, in.RefreshToken); err != nil {
 		return nil, err
 	}
 	return s.repeat(ctx, who, t, now)

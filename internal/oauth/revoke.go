@@ -21,7 +21,7 @@ type presented struct {
 // what is revoked: there is nothing that the client could do about it.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	var in presented
-	who, err := s.enter(w, r, &in, &in.credentials)
+	who, err := s.enter(w, r, &in, &in.credentials, nil)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 		return missing("token")
 	}
 	ctx := r.Context()
-	t, err := s.byToken(ctx, in.Token)
+	t, err := byToken(ctx, s.DB, in.Token)
 	switch {
 	case err != nil && !errors.Is(err, sqldb.ErrNone):
 		return err

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
 	"claviger/internal/wire"
 )
 
@@ -30,7 +32,12 @@ type tokenRequest struct {
 func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) error {
 	return shaped(func(w http.ResponseWriter, r *http.Request) error {
 		var in tokenRequest
-		who, err := s.enter(w, r, &in, &in.credentials)
+		var h held
+		who, err := s.enter(w, r, &in, &in.credentials, func(tx *sqldb.Tx, who partner.Partner) {
+			if in.GrantType == refreshGrant {
+				h = s.hold(r.Context(), tx, who, in.RefreshToken)
+			}
+		})
 		if err != nil {
 			return err
 		}
@@ -39,7 +46,7 @@ func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) err
 		case codeGrant:
 			answer, err = s.exchange(r.Context(), who, in, member)
 		case refreshGrant:
-			answer, err = s.refresh(r.Context(), who, in)
+			answer, err = s.refresh(r.Context(), who, in, h)
 		case "":
 			err = missing("grant_type")
 		default:

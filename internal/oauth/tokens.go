@@ -98,11 +98,11 @@ func keyOf(value string) string { return value[:stampLen] + secret.Hash(value) }
 
 // byToken returns the token that was given out under this value, or sqldb.ErrNone.
 // It is looked up by its hash, so the time it takes tells nothing of others.
-func (s *Server) byToken(ctx context.Context, value string) (token, error) {
+func byToken(ctx context.Context, r sqldb.Reader, value string) (token, error) {
 	if len(value) != tokenLen || strings.Trim(value, "0123456789abcdef") != "" {
 		return token{}, sqldb.ErrNone
 	}
-	t, err := sqldb.One(ctx, s.DB, scanToken, `SELECT t.hash, t.kind, t.created_at, t.expires_at, t.used_at, `+grantColumns+`
+	t, err := sqldb.One(ctx, r, scanToken, `SELECT t.hash, t.kind, t.created_at, t.expires_at, t.used_at, `+grantColumns+`
 		FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE t.hash = $1`, keyOf(value))
 	if err != nil {
 		return token{}, fmt.Errorf("look up a token: %w", err)
@@ -202,7 +202,7 @@ type use struct {
 // serving returns what an access token opens, or the fault of one that does not
 // serve.
 func (s *Server) serving(ctx context.Context, value string) (use, error) {
-	t, err := s.byToken(ctx, value)
+	t, err := byToken(ctx, s.DB, value)
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != accessKind {
 		return use{}, badToken("The access token is not known. It may have been revoked; get a new one by a refresh.")
 	}

@@ -112,8 +112,8 @@ func scanTurns(r *sqldb.Row, p *Partner) error {
 
 // ByClient returns the partner with that client id if the secret is one of its
 // live client secrets. It never says which of the two was wrong.
-func (r *Registry) ByClient(ctx context.Context, clientID, clientSecret string) (Partner, error) {
-	list, err := sqldb.All(ctx, r.DB, scanClient, `SELECT `+columns+`, s.hash FROM partners JOIN partner_secrets s ON s.partner_id = partners.id
+func (r *Registry) ByClient(ctx context.Context, db sqldb.Reader, clientID, clientSecret string) (Partner, error) {
+	list, err := sqldb.All(ctx, db, scanClient, `SELECT `+columns+`, s.hash FROM partners JOIN partner_secrets s ON s.partner_id = partners.id
 		WHERE partners.client_id = $1 AND s.kind = $2 AND (s.expires_at = 0 OR s.expires_at > $3)`, clientID, ClientSecret, r.Now())
 	if err != nil {
 		return Partner{}, fmt.Errorf("look up a client: %w", err)

@@ -66,22 +66,22 @@ func TestByClient(t *testing.T) {
 	d := open(t)
 	a, ca := d.create(t, partner.Draft{Name: "a"})
 	_, cb := d.create(t, partner.Draft{Name: "b"})
-	if p, err := d.ByClient(t.Context(), ca.ClientID, ca.ClientSecret); err != nil || p != a {
+	if p, err := d.ByClient(t.Context(), d.DB, ca.ClientID, ca.ClientSecret); err != nil || p != a {
 		t.Errorf("ByClient = %+v, %v; want %+v", p, err, a)
 	}
 	for _, pair := range [][2]string{{ca.ClientID, cb.ClientSecret}, {ca.ClientID, ""}, {"", ca.ClientSecret}, {ca.ClientID, ca.APIKey}} {
-		if _, err := d.ByClient(t.Context(), pair[0], pair[1]); !fault.Is(err, "invalid_client") {
+		if _, err := d.ByClient(t.Context(), d.DB, pair[0], pair[1]); !fault.Is(err, "invalid_client") {
 			t.Errorf("ByClient%q = %v, want invalid_client", pair, err)
 		}
 	}
 	r := d.rotate(t, a.ID, partner.ClientSecret, time.Hour)
 	for _, s := range []string{ca.ClientSecret, r.Value} {
-		if _, err := d.ByClient(t.Context(), ca.ClientID, s); err != nil {
+		if _, err := d.ByClient(t.Context(), d.DB, ca.ClientID, s); err != nil {
 			t.Errorf("during the overlap: %v", err)
 		}
 	}
 	d.now = r.PreviousUntil
-	if _, err := d.ByClient(t.Context(), ca.ClientID, ca.ClientSecret); !fault.Is(err, "invalid_client") {
+	if _, err := d.ByClient(t.Context(), d.DB, ca.ClientID, ca.ClientSecret); !fault.Is(err, "invalid_client") {
 		t.Errorf("after the overlap: %v", err)
 	}
 }
