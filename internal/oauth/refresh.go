@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/license"
 	"claviger/internal/partner"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
@@ -27,13 +28,14 @@ type held struct {
 }
 
 func (s *Server) hold(ctx context.Context, tx *sqldb.Tx, who partner.Partner, value string) (h held) {
+	asked := profile.Ask(tx, who.ID)
 	if h.token, h.err = byToken(ctx, tx, value); h.err != nil || h.grant.partnerID != who.ID {
 		return h
 	}
 	if h.license, h.stands, h.err = standing(ctx, tx, h.grant); h.err != nil {
 		return h
 	}
-	p, err := s.Profiles.Read(ctx, tx, who.ID)
+	p, err := asked(ctx)
 	h.alg, h.err = Alg(p.IDTokenAlg), err
 	return h
 }

@@ -102,15 +102,27 @@ func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profi
 	return p, nil
 }
 
-func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact, error) {
+// Ask is Read for whoever has other questions to put first; what it returns waits
+// for the answer.
+func Ask(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, error) {
 	asked := sqldb.Ask(tx, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID)
+	return func(ctx context.Context) (Profile, error) {
+		p, err := found(asked.One(ctx))
+		if err != nil {
+			return Profile{}, fmt.Errorf("read a profile: %w", err)
+		}
+		return p, nil
+	}
+}
+
+func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact, error) {
+	asked := Ask(tx, partnerID)
 	contacts, err := sqldb.All(ctx, tx, scanContact,
 		`SELECT `+contactColumns+` FROM contacts WHERE partner_id = $1 ORDER BY id DESC`, partnerID)
 	if err != nil {
 		return Profile{}, nil, err
 	}
-	p, err := asked.One(ctx)
-	p, err = found(p, err)
+	p, err := asked(ctx)
 	return p, contacts, err
 }
 
