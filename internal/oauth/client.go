@@ -27,7 +27,8 @@ type credentials struct {
 }
 
 // enter reads the request of a client into in, of which given is a part, and finds
-// out who it is. No endpoint for clients is served but through here.
+// out who it is; also, if not nil, is called once that is known. No endpoint for
+// clients is served but through here.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials, also readAlong) (partner.Partner, error) {
 	if err := read(w, r, in); err != nil {
 		return partner.Partner{}, err
@@ -154,7 +155,8 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 	return partner.Partner{}, fault.New(fault.Unknown, invalidClient, "%s", wrong)
 }
 
-// readAlong reads what a client asks for in the snapshot in which it was known.
+// readAlong reads what a client asks for in the snapshot in which it is known, so
+// that there is one look at the database and not two.
 type readAlong func(tx *sqldb.Tx, who partner.Partner)
 
 // byClient looks the client up, and along with it what it asks for.
@@ -162,7 +164,7 @@ func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (w
 	if also == nil {
 		return s.Partners.ByClient(ctx, s.DB, c.ClientID, c.ClientSecret)
 	}
-	err = s.DB.Look(ctx, func(tx *sqldb.Tx) error {
+	err = s.DB.Look(ctx, func(tx *sqldb.Tx) (err error) {
 		if who, err = s.Partners.ByClient(ctx, tx, c.ClientID, c.ClientSecret); err == nil {
 			also(tx, who)
 		}

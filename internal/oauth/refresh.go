@@ -17,8 +17,8 @@ import (
 // means that two parties hold it, and ends the family.
 const repeatTime = 30 * time.Second
 
-// held is all that is stored of a token that a client presents: what it stands for
-// is read only if it is the client's own.
+// held is all that is stored of a refresh token that a client presents. What the
+// token stands for is read only if it is the client's own.
 type held struct {
 	token
 	license license.License
@@ -27,7 +27,9 @@ type held struct {
 	err     error
 }
 
-func (s *Server) hold(ctx context.Context, tx *sqldb.Tx, who partner.Partner, value string) (h held) {
+// hold looks a refresh token up. Its error waits with what was found, since what is
+// wrong with the request comes first.
+func hold(ctx context.Context, tx *sqldb.Tx, who partner.Partner, value string) (h held) {
 	asked := profile.Ask(tx, who.ID)
 	if h.token, h.err = byToken(ctx, tx, value); h.err != nil || h.grant.partnerID != who.ID {
 		return h

@@ -35,7 +35,7 @@ func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) err
 		var h held
 		who, err := s.enter(w, r, &in, &in.credentials, func(tx *sqldb.Tx, who partner.Partner) {
 			if in.GrantType == refreshGrant {
-				h = s.hold(r.Context(), tx, who, in.RefreshToken)
+				h = hold(r.Context(), tx, who, in.RefreshToken)
 			}
 		})
 		if err != nil {

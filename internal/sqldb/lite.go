@@ -330,8 +330,8 @@ func scanLite(r *sqlite3.Stmt, dest []any) error {
 	return nil
 }
 
-// onlyReads refuses a statement that writes: query_only does that as well, but not
-// on the connection that writes.
+// onlyReads refuses a statement that writes. The connections that read do so by
+// query_only, but a look may run on the one that writes.
 func (c *liteConn) onlyReads(st *statement) error {
 	s, err := c.stmt(st.sql)
 	if err == nil && !s.ReadOnly() {
