@@ -79,13 +79,13 @@ func due(ctx context.Context, db *sqldb.DB, now time.Time) ([]int64, error) {
 	return ids, nil
 }
 
-// head is the first open delivery of the license of d. Asked as a number, it is
-// looked up in the index for each d, whatever the planner believes of the table:
-// asked as NOT EXISTS, PostgreSQL may read all that is open to join with it.
-const head = `(SELECT min(e.event_id) FROM outbox AS e WHERE e.license_id = d.license_id AND e.state = 1)`
-
-// leasedUntil is when the last lease ends of any delivery of the license of d.
-const leasedUntil = `(SELECT max(e.lease_until) FROM outbox AS e WHERE e.license_id = d.license_id AND e.state = 1)`
+// first is whether d is the first open delivery of its license, and none of them is
+// leased at the time $2. Asked for the one that stands in the way, it is looked up in
+// the index for each d, whatever the planner believes of the table: asked as NOT
+// EXISTS, PostgreSQL may read all that is open to join with it.
+const first = `(SELECT e.event_id FROM outbox AS e
+	WHERE e.license_id = d.license_id AND e.state = 1 AND (e.event_id < d.event_id OR e.lease_until > $2)
+	ORDER BY e.event_id LIMIT 1) IS NULL`
 
 // wish is for how many deliveries of a partner there is room, and what was found.
 type wish struct {
@@ -107,8 +107,8 @@ func find(ctx context.Context, tx *sqldb.Tx, now time.Time, wanted []*wish, lock
 	answers := make([]*sqldb.Answer[item], len(wanted))
 	for i, w := range wanted {
 		answers[i] = sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
-			WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND (d.due_at, d.event_id) > ($4, $5) AND d.lease_until <= $2
-				AND d.event_id = `+head+` AND `+leasedUntil+` <= $2
+			WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND (d.due_at, d.event_id) > ($4, $5)
+				AND `+first+`
 			ORDER BY d.due_at, d.event_id LIMIT $3`+locked, w.partnerID, now, w.room, w.after.due, w.after.id)
 	}
 	for i, w := range wanted {
@@ -153,7 +153,7 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
-	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $4 THEN $4 ELSE d.due_at END`)
+	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $2 THEN $2 ELSE d.due_at END`)
 }
 
 // freed finds the next open delivery of each license, unless something of it is leased
@@ -164,7 +164,7 @@ func freed(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) (
 		return nil, err // mostly there is none
 	}
 	found, err := sqldb.All(ctx, tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
-		WHERE d.event_id = ANY($1) AND d.state < 2 AND d.lease_until <= $2 AND `+leasedUntil+` <= $2
+		WHERE d.event_id = ANY($1) AND d.state < 2 AND `+first+`
 			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(), heads, now)
 	return pointers(found), err
 }
@@ -178,8 +178,8 @@ func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items 
 	until := now.Add(leaseTime)
 	wanted := eventIDs(items)
 	bodies := letters(tx, wanted)
-	got, err := sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox AS d SET node = $2, lease_until = $3`+makeDue+`
-		WHERE d.event_id = ANY($1) AND d.state < 2 AND d.lease_until <= $4 AND d.event_id = `+head+` RETURNING event_id`, wanted, node, until, now)
+	got, err := sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox AS d SET node = $3, lease_until = $4`+makeDue+`
+		WHERE d.event_id = ANY($1) AND d.state < 2 AND `+first+` RETURNING event_id`, wanted, now, node, until)
 	if err != nil {
 		return nil, err
 	}
