@@ -13,8 +13,8 @@
 // # Order
 //
 // Events of a license go out strictly one after another in the order of their
-// ids: only the first open delivery of a license may be leased, and only while
-// no other of it is. Whoever settles it leases the next in the same transaction.
+// ids: only the first open delivery of a license may be taken, and only while
+// no other of it is. Whoever settles it takes the next.
 //
 // # Leases
 //
@@ -23,8 +23,11 @@
 // needs no search. Leases are renewed while the delivery is in memory, and only
 // then, so that whatever a node loses track of comes free by itself; a result is
 // not applied to a delivery that is another's by then, but the attempt is on
-// record all the same. A row with a lease and no name was called back by a
-// redelivery: it stays open whatever came of the attempt under way.
+// record all the same. A row with the name * was called back by a redelivery: it
+// stays open whatever came of the attempt under way.
+//
+// A node that is alone on its database keeps what it finds in memory, without a
+// lease; what it had when it was killed is found again by the next.
 //
 // # Lanes
 //
