@@ -19,9 +19,15 @@ func Number(tx *Tx, sequence string, n int) *Answer[int64] {
 	return Draw(tx, sequence, n)
 }
 
-// draw asks for the ids; PostgreSQL's sequences are no part of the transaction.
+// draw asks for the ids; PostgreSQL's sequences are no part of the transaction. One
+// has a text of its own: the other is planned anew each time, since its plan depends
+// on how many there are.
 func (s *pgSession) draw(sequence string, n int, a *Answer[int64]) {
-	a.expect(Value[int64], `SELECT nextval($1::text::regclass) FROM generate_series(1, $2::int)`, []any{sequence, n})
+	if n == 1 {
+		a.expect(Value[int64], `SELECT nextval($1::text::regclass)`, []any{sequence})
+	} else {
+		a.expect(Value[int64], `SELECT nextval($1::text::regclass) FROM generate_series(1, $2::int)`, []any{sequence, n})
+	}
 	s.send(&a.statement)
 }
 
