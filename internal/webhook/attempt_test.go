@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
 
@@ -229,4 +230,32 @@ func TestPoisonedAnswersAreRecorded(t *testing.T) {
 	same(t, "record", got, []string{
 		`500 14 "bad��bytes"`, `500 16384 "éééééééééééé"`, `500 16383 "�ééééééééééé"`, `500 3 "�"`, `500 16383 "������������"`,
 	})
+}
+
+// A delivery proves the URL that it reached, also when the partner has saved another
+// since, which it says nothing of.
+func TestADeliveryProvesItsURL(t *testing.T) {
+	for name, moved := range map[string]bool{"which is the partner's": false, "which was the partner's": true} {
+		t.Run(name, func(t *testing.T) {
+			r, g := steppedRig(t), newGate(t)
+			r.partner(1, g.ServeHTTP)
+			r.license(1, 1)
+			r.event(r.out, 1)
+			out := r.stepped(settings{})
+			r.begin(out)
+			c := g.next()
+			if moved {
+				r.point(1, g.ServeHTTP)
+				out.Dispatcher.Forget(1)
+				r.round(out)
+			}
+			r.write(func(tx *sqldb.Tx) {
+				tx.Queue(`INSERT INTO profiles (partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at)
+					VALUES (1, $1, 0, '', 0, 0, 0, 0)`, r.endpoints[1].URL)
+			})
+			r.finish(out, 200, c)
+			proven := r.count(`SELECT webhook_valid_at FROM profiles`) != 0
+			same(t, "proven", proven, !moved)
+		})
+	}
 }

@@ -16,6 +16,7 @@ const parkAttempts = 5
 // tally is how an endpoint fared in a batch.
 type tally struct {
 	succeeded bool      // at some time
+	url       string    // that did, the last time
 	failures  int       // since then
 	gone      bool      // likewise
 	since     time.Time // of the first of those failures
@@ -26,7 +27,7 @@ type tally struct {
 // add takes one more attempt into account.
 func (t *tally) add(r *result) {
 	if r.ok {
-		*t = tally{succeeded: true, exhausted: t.exhausted, cause: t.cause}
+		*t = tally{succeeded: true, url: r.url, exhausted: t.exhausted, cause: t.cause}
 		return
 	}
 	if t.failures++; t.failures == 1 {
@@ -66,7 +67,7 @@ func (d *Dispatcher) fare(tx *sqldb.Tx, batch []*result, now time.Time) *fortune
 			revive(tx, id, now)
 		}
 		if t.succeeded {
-			d.prove(tx, id, now)
+			d.prove(tx, id, t.url, now)
 		}
 		if t.failures > 0 {
 			f.parked[id] = d.suffer(tx, id, t, now)
@@ -78,12 +79,13 @@ func (d *Dispatcher) fare(tx *sqldb.Tx, batch []*result, now time.Time) *fortune
 	return f
 }
 
-// prove notes that a URL which nobody has checked works: a delivery reached it.
-func (d *Dispatcher) prove(tx *sqldb.Tx, partnerID int64, now time.Time) {
+// prove notes that a URL which nobody has checked works: a delivery reached it. The
+// lane may have another one by now.
+func (d *Dispatcher) prove(tx *sqldb.Tx, partnerID int64, url string, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if l := d.lanes[partnerID]; l != nil && !l.endpoint.Proven {
-		profile.Worked(tx, partnerID, l.endpoint.URL, now)
+	if l := d.lanes[partnerID]; l == nil || l.endpoint.URL != url || !l.endpoint.Proven {
+		profile.Worked(tx, partnerID, url, now)
 	}
 }
 
@@ -107,6 +109,7 @@ func (d *Dispatcher) apply(ctx context.Context, f *fortunes) {
 			continue
 		}
 		l.failing = t.failures > 0
+		l.endpoint.Proven = l.endpoint.Proven || t.succeeded && t.url == l.endpoint.URL
 		e := l.endpoint
 		if t.succeeded {
 			e.ParkedAt = time.Time{}
