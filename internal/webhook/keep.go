@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -45,12 +44,15 @@ func (d *Dispatcher) letGo(it *item) {
 func (d *Dispatcher) keep(ctx context.Context, now time.Time, wanted []*wish) error {
 	d.beginSearch(wanted)
 	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return find(ctx, tx, now, wanted, "") })
-	items, aerr := d.prepare(ctx, now, d.unheld(wanted))
-	d.endSearch(now, wanted, items)
-	if err = errors.Join(err, aerr); err != nil {
-		return fmt.Errorf("look for due deliveries: %w", err)
+	var items []*item
+	if err == nil {
+		items, err = d.prepare(ctx, now, d.unheld(wanted))
 	}
-	return nil
+	if err != nil {
+		wanted, err = nil, fmt.Errorf("look for due deliveries: %w", err)
+	}
+	d.endSearch(now, wanted, items)
+	return err
 }
 
 // beginSearch says where in each lane the search begins: after what it found before,
@@ -82,22 +84,22 @@ func (d *Dispatcher) unheld(wanted []*wish) []*item {
 	return items
 }
 
-// prepare reads what is sent of the deliveries.
+// prepare makes ready to be sent what was found.
 func (d *Dispatcher) prepare(ctx context.Context, now time.Time, items []*item) ([]*item, error) {
+	if slices.ContainsFunc(items, func(it *item) bool { return it.stale(now) }) {
+		err := d.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			items, err = freshen(ctx, tx, items, now)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	if len(items) == 0 {
 		return nil, nil
 	}
 	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return address(ctx, tx, items) })
-	if stale := stale(items, now); err == nil && len(stale) > 0 {
-		err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			freshen(tx, stale, now)
-			return nil
-		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return items, nil
+	return items, err
 }
 
 // endSearch takes on what was found. What was let go since the search began is left
@@ -138,8 +140,8 @@ func keepNext(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
-	if stale := stale(items, now); len(stale) > 0 {
-		freshen(tx, stale, now)
+	if items, err = freshen(ctx, tx, items, now); err != nil {
+		return nil, err
 	}
 	return items, address(ctx, tx, items)
 }
@@ -157,20 +159,25 @@ func address(ctx context.Context, tx *sqldb.Tx, items []*item) error {
 	return nil
 }
 
-// stale is the deliveries that bear the name of a node whose lease ran out, or were
-// called back, or wait for later behind one that is settled now.
-func stale(items []*item, now time.Time) []int64 {
-	var list []int64
+// stale is whether the delivery bears the name of a node whose lease ran out, or was
+// called back, or waits for later behind one that is settled now.
+func (it *item) stale(now time.Time) bool { return it.node != "" || it.dueAt.After(now) }
+
+// freshen makes stale deliveries as good as new, and leaves out those that are not the
+// first of their license any more, as when an earlier one was reopened and they were
+// called back since they were found.
+func freshen(ctx context.Context, tx *sqldb.Tx, items []*item, now time.Time) ([]*item, error) {
+	var stale []int64
 	for _, it := range items {
-		if it.node != "" || it.dueAt.After(now) {
-			list = append(list, it.eventID)
+		if it.stale(now) {
+			stale = append(stale, it.eventID)
 		}
 	}
-	return list
-}
-
-// freshen makes stale deliveries as good as new.
-func freshen(tx *sqldb.Tx, stale []int64, now time.Time) {
-	tx.Queue(`UPDATE outbox SET node = '', lease_until = 0, due_at = CASE WHEN due_at > $2 THEN $2 ELSE due_at END
-		WHERE event_id = ANY($1)`, stale, now)
+	if len(stale) == 0 {
+		return items, nil
+	}
+	fresh, err := sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox AS d SET node = '', lease_until = 0,
+			due_at = CASE WHEN d.due_at > $2 THEN $2 ELSE d.due_at END
+		WHERE d.event_id = ANY($1) AND d.state < 2 AND `+first+` RETURNING event_id`, stale, now)
+	return slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.stale(now) && !slices.Contains(fresh, it.eventID) }), err
 }

@@ -119,6 +119,31 @@ func TestAloneASearchMeetsARedelivery(t *testing.T) {
 	r.nothingHeld(out)
 }
 
+// One that was called back and is found by a search keeps that mark, if an earlier
+// event is reopened before it is taken on: it goes out after that.
+func TestAloneACalledBackOneStaysSo(t *testing.T) {
+	r, g, out := lone(t, 1)
+	r.event(r.out, 1)
+	r.begin(out)
+	r.finish(out, 200, g.next())
+	r.finish(out, 500, g.next())
+	r.write(func(tx *sqldb.Tx) { tx.Queue(`UPDATE outbox SET node = '*', due_at = $1`, start) })
+	err := out.Dispatcher.SearchWhile(t.Context(), 1, func() { r.redeliver(out, 1) }, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int64{1, 2} {
+		if err := out.Dispatcher.Search(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := g.next()
+		same(t, "sent", c.id, want)
+		r.finish(out, 200, c)
+	}
+	same(t, "open", r.open(), 0)
+	r.nothingHeld(out)
+}
+
 // More than a lane holds may be due at the same moment, as after a redelivery of
 // many: the search goes on after what it found.
 func TestAloneMuchIsDueAtOnce(t *testing.T) {
