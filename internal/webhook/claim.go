@@ -201,36 +201,43 @@ func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items 
 // claimProbe leases one head of a parked endpoint, that of the license after the
 // one probed with last, so that one poisoned event cannot keep it parked. Only
 // the node that moves probe_at on gets to; the others get sqldb.ErrNone, as does
-// everybody while there is nothing to probe with.
-func claimProbe(ctx context.Context, db *sqldb.DB, node string, now time.Time, partnerID int64, every time.Duration) (*item, error) {
+// everybody while there is nothing to probe with. nil means that it is under way
+// since before the endpoint was parked, which is as good as a probe.
+func (d *Dispatcher) claimProbe(ctx context.Context, now time.Time, partnerID int64) (*item, error) {
 	// The search reads all that waits for the endpoint, so it does not keep the
 	// writer busy.
-	license, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT d.license_id FROM outbox AS d
+	license, err := sqldb.One(ctx, d.DB, sqldb.Value[int64], `SELECT d.license_id FROM outbox AS d
 		WHERE d.partner_id = $1 AND d.state = 1
 		ORDER BY CASE WHEN d.license_id > (SELECT probed FROM endpoints WHERE partner_id = $1) THEN 0 ELSE 1 END, d.license_id LIMIT 1`, partnerID)
 	if err != nil {
 		return nil, err
 	}
-	var it item
-	err = db.Write(ctx, func(tx *sqldb.Tx) error {
+	d.mu.Lock()
+	busy := d.busy[license] > 0
+	d.mu.Unlock()
+	var found *item
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		moved := sqldb.Ask(tx, sqldb.Value[int64], `UPDATE endpoints SET probe_at = $3, probed = $4
-			WHERE partner_id = $1 AND parked_at <> 0 AND probe_at <= $2 RETURNING partner_id`, partnerID, now, now.Add(every), license)
-		if _, err := moved.One(ctx); err != nil {
+			WHERE partner_id = $1 AND parked_at <> 0 AND probe_at <= $2 RETURNING partner_id`, partnerID, now, now.Add(d.ProbeEvery), license)
+		if _, err := moved.One(ctx); err != nil || busy {
 			return err
 		}
-		it, err = sqldb.One(ctx, tx, scanItem, `UPDATE outbox SET node = $1, lease_until = $2
+		it, err := sqldb.One(ctx, tx, scanItem, `UPDATE outbox SET node = $1, lease_until = $2
 			WHERE state = 1 AND event_id = (SELECT min(d.event_id) FROM outbox AS d WHERE d.state = 1 AND d.license_id = $4)
 				AND NOT EXISTS (SELECT 1 FROM outbox AS e WHERE e.state = 1 AND e.license_id = $4 AND e.lease_until > $3)
-			RETURNING `+itemColumns, node, now.Add(leaseTime), now, license)
+			RETURNING `+itemColumns, d.node, now.Add(leaseTime), now, license)
 		if err != nil {
 			return err
 		}
-		it.probe, it.leaseUntil = true, now.Add(leaseTime)
+		it.probe, it.leaseUntil, found = true, now.Add(leaseTime), &it
 		texts, err := letters(tx, []int64{it.eventID}).All(ctx)
-		fill([]*item{&it}, texts)
+		fill([]*item{found}, texts)
 		return err
 	})
-	return &it, err
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
 
 // extend renews the node's leases of the deliveries and returns which it has.

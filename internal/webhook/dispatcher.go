@@ -148,7 +148,7 @@ func (d *Dispatcher) hasRoom(partnerID int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lanes[partnerID]
-	return d.started && !d.stopping && l != nil && l.open() && l.room() > 0 && d.Now().Sub(l.loadedAt) < 2*freshFor
+	return d.started && !d.stopping && l != nil && l.open() && l.room() > 0 && l.knownFor(d.Now(), 2*freshFor)
 }
 
 // accept takes deliveries that are leased to this node. One that it holds
@@ -174,7 +174,7 @@ func (d *Dispatcher) take(now time.Time, items []*item) {
 		had := d.held[it.eventID]
 		switch {
 		case had != nil:
-			had.leaseUntil = it.leaseUntil
+			had.leaseUntil, had.again = it.leaseUntil, !it.kept
 			continue
 		case it.kept && d.busy[it.licenseID] > 0:
 			continue // its turn comes when that is settled

@@ -37,8 +37,9 @@ func (d *Dispatcher) Record() int {
 	return len(batch)
 }
 
-// RecordOnly records the answers there are; what it returns takes on what they set free.
-func (d *Dispatcher) RecordOnly(t testing.TB) (takeOn func()) {
+// RecordOnly records the answers there are, and calls between when that is committed;
+// what it returns takes on what they set free.
+func (d *Dispatcher) RecordOnly(t testing.TB, between func()) (takeOn func()) {
 	t.Helper()
 	d.mu.Lock()
 	batch := d.answers
@@ -48,6 +49,7 @@ func (d *Dispatcher) RecordOnly(t testing.TB) (takeOn func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	between()
 	d.settle(batch)
 	return func() { d.accept(next...) }
 }

@@ -95,7 +95,7 @@ func (d *Dispatcher) ailing(partnerID int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lanes[partnerID]
-	return l == nil || l.failing || d.Now().Sub(l.loadedAt) >= 2*freshFor
+	return l == nil || l.failing || !l.knownFor(d.Now(), 2*freshFor)
 }
 
 // apply tells lanes what became of their endpoints.

@@ -103,8 +103,8 @@ func (d *Dispatcher) prepare(ctx context.Context, now time.Time, items []*item) 
 }
 
 // endSearch takes on what was found. What was let go since the search began is left
-// out: that may have settled what it found. One that is reopened while a later one of
-// its license is under way has to be found again.
+// out: that may have settled what it found. What is left out, or was reopened while a
+// later one of its license is under way, has to be found again.
 func (d *Dispatcher) endSearch(now time.Time, wanted []*wish, items []*item) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,13 +114,28 @@ func (d *Dispatcher) endSearch(now time.Time, wanted []*wish, items []*item) {
 			last := w.found[len(w.found)-1]
 			l.after = place{last.dueAt, last.eventID}
 		}
-		if slices.ContainsFunc(w.found, func(it *item) bool { return d.busy[it.licenseID] > 0 && d.held[it.eventID] == nil }) {
+		if slices.ContainsFunc(w.found, func(it *item) bool {
+			return d.left[it.licenseID] || d.busy[it.licenseID] > 0 && d.held[it.eventID] == nil
+		}) {
 			l.after = place{}
 		}
 	}
 	items = slices.DeleteFunc(items, func(it *item) bool { return d.left[it.licenseID] })
 	d.left = nil
 	d.take(now, items)
+}
+
+// missed has a delivery found that was not there yet when it became due.
+func (d *Dispatcher) missed(it *item) {
+	if d == nil || d.wake == nil {
+		return
+	}
+	d.mu.Lock()
+	if l := d.lanes[it.partnerID]; l != nil {
+		l.passed(it.dueAt)
+	}
+	d.mu.Unlock()
+	d.want(it.partnerID)
 }
 
 // searchAnew makes the dispatcher look for the partners' deliveries from the first on.

@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"testing"
+	"time"
 
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
@@ -70,7 +71,7 @@ func TestAloneASearchMayBeOld(t *testing.T) {
 			r.begin(out)
 			answer(200, g.next())
 			out.Dispatcher.Landed()
-			takeOn := out.Dispatcher.RecordOnly(t)
+			takeOn := out.Dispatcher.RecordOnly(t, func() {})
 			err := out.Dispatcher.SearchWhile(t.Context(), 1, nothing, func() {
 				takeOn()
 				r.finish(out, status, g.next())
@@ -93,7 +94,7 @@ func TestAloneASearchMeetsARedelivery(t *testing.T) {
 	r.begin(out)
 	answer(200, g.next())
 	out.Dispatcher.Landed()
-	takeOn := out.Dispatcher.RecordOnly(t)
+	takeOn := out.Dispatcher.RecordOnly(t, func() {})
 	r.redeliver(out, 1)
 	var second *caller
 	err := out.Dispatcher.SearchWhile(t.Context(), 1, func() {}, func() {
@@ -168,5 +169,64 @@ func TestAloneWhatWasKeptIsFoundAgain(t *testing.T) {
 	callers := g.callers(webhook.LaneStart)
 	answer(200, callers...)
 	r.finish(again, 200, g.callers(webhook.LaneStart)...)
+	same(t, "open", r.open(), 0)
+}
+
+// What is due by a clock that was set back is found, although searches have come
+// farther by the clock as it was.
+func TestAloneTheClockIsSetBack(t *testing.T) {
+	r, e := steppedRig(t), &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1, 2)
+	out := r.stepped(settings{alone: true})
+	r.event(r.out, 1)
+	r.step(out)
+	r.clock.step(-30 * time.Second)
+	r.event(r.out, 2)
+	out.Dispatcher.Refresh(t.Context())
+	r.step(out)
+	same(t, "open", r.open(), 0)
+}
+
+// A delivery in flight when its endpoint is parked is no probe: it stays its own.
+func TestAloneAProbeLeavesWhatIsInFlight(t *testing.T) {
+	r, g, out := lone(t, 2)
+	r.begin(out)
+	callers := g.callers(2)
+	first, second := callers[0], callers[1]
+	if first.id == 2 {
+		first, second = second, first
+	}
+	answer(410, second) // parks the endpoint while event 1 is in flight
+	r.until("it is parked", func() bool { return out.Dispatcher.Record() > 0 })
+	r.write(func(tx *sqldb.Tx) { tx.Queue(`UPDATE endpoints SET probe_at = 0, probed = 0`) })
+	out.Dispatcher.Forget(1)
+	r.round(out)
+	g.nobody("while it is in flight")
+	r.finish(out, 200, first)
+	same(t, "states", r.states(), []string{"1 delivered after 1", "2 pending after 1"})
+}
+
+// A search that comes by before a retry is on record, or a new event committed, does
+// not make it wait for the next look at the endpoint.
+func TestAloneASearchIsAhead(t *testing.T) {
+	r, g, out := lone(t, 1)
+	out.Dispatcher.Schedule = webhook.Schedule{10 * time.Millisecond}
+	r.begin(out)
+	answer(500, g.next())
+	out.Dispatcher.Landed() // due in 10 ms, and not on record yet
+	r.clock.step(20 * time.Millisecond)
+	r.license(1, 2)
+	r.event(r.out, 2)
+	if err := out.Dispatcher.Search(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.finish(out, 200, g.next())
+	if err := out.Dispatcher.Search(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := g.next()
+	same(t, "sent", c.id, 1)
+	r.finish(out, 200, c)
 	same(t, "open", r.open(), 0)
 }

@@ -29,6 +29,7 @@ type item struct {
 	node       string // whose name it bore when it was found
 	leaseUntil time.Time
 	kept       bool // held without a lease
+	again      bool // leased once more while it was in memory
 	probe      bool // sent to see whether a parked endpoint is back
 }
 
@@ -60,13 +61,25 @@ func (l *lane) room() int { return min(16*int(l.width), laneQueue) - len(l.queue
 
 // fresh is whether what is known of the endpoint is still trusted.
 func (l *lane) fresh(now time.Time) bool {
-	if l.loadedAt.IsZero() {
-		return false
-	}
 	if l.open() {
-		return now.Sub(l.loadedAt) < freshFor
+		return l.knownFor(now, freshFor)
 	}
-	return now.Sub(l.loadedAt) < closedFor
+	return l.knownFor(now, closedFor)
+}
+
+// knownFor is whether the endpoint was looked at no longer ago than that. What will
+// have been in the future was before the clock was set back.
+func (l *lane) knownFor(now time.Time, most time.Duration) bool {
+	age := now.Sub(l.loadedAt)
+	return !l.loadedAt.IsZero() && age >= 0 && age < most
+}
+
+// passed makes the next search begin at the first delivery, if the last one ended
+// behind what is due then: that was not there yet.
+func (l *lane) passed(due time.Time) {
+	if !due.After(l.after.due) {
+		l.after = place{}
+	}
 }
 
 // ready is whether the lane may send its next delivery: to an endpoint that is
@@ -231,7 +244,7 @@ func (d *Dispatcher) refresh(ctx context.Context) {
 	d.mu.Lock()
 	for id, l := range d.lanes {
 		switch {
-		case len(l.queue) == 0 && l.inFlight == 0 && l.kept == 0 && now.Sub(l.usedAt) > usedFor:
+		case len(l.queue) == 0 && l.inFlight == 0 && l.kept == 0 && now.Sub(l.usedAt).Abs() > usedFor:
 			delete(d.lanes, id)
 		case (l.open() || len(l.queue) > 0) && !l.fresh(now):
 			old = append(old, id)

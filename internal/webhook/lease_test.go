@@ -194,6 +194,25 @@ func TestRenewingFindsOutWhatIsLost(t *testing.T) {
 	}
 }
 
+// A delivery that is due again and claimed before the node has let go of it, after
+// the answer was recorded, is not leased and forgotten.
+func TestADeliveryIsClaimedBeforeItIsLetGo(t *testing.T) {
+	r, g, a, _ := pair(t, 1, 0)
+	r.begin(a)
+	answer(500, g.next())
+	a.Dispatcher.Landed()
+	a.Dispatcher.RecordOnly(t, func() {
+		r.redeliver(a, 1)
+		if err := a.Dispatcher.Search(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.round(a)
+	r.finish(a, 200, g.next())
+	same(t, "open", r.open(), 0)
+	r.nothingHeld(a)
+}
+
 // A node that slept past its own leases does not send twice what it claims anew.
 func TestANodeDoesNotTakeWhatItHolds(t *testing.T) {
 	r, g, a, _ := pair(t, 2*webhook.LaneStart, 0)

@@ -49,7 +49,7 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 		d, due = o.Dispatcher, o.Now()
 	}
 	item := &item{
-		eventID: n.EventID, partnerID: n.PartnerID, licenseID: n.LicenseID, licenseKey: n.LicenseKey, kind: n.Kind, body: n.body(),
+		eventID: n.EventID, partnerID: n.PartnerID, licenseID: n.LicenseID, licenseKey: n.LicenseKey, kind: n.Kind, body: n.body(), dueAt: due,
 	}
 	var node string
 	if d.hasRoom(n.PartnerID) {
@@ -89,7 +89,7 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 // not searched for.
 func (d *Dispatcher) born(it *item) {
 	if it.leaseUntil.IsZero() {
-		d.want(it.partnerID)
+		d.missed(it)
 	} else {
 		d.accept(it)
 	}

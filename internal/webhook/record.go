@@ -195,6 +195,14 @@ func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 	for _, r := range slices.Concat(recorded, given) {
 		d.letGo(r.item)
 		d.unrecorded--
+		if r.again { // since the record set it free
+			d.returned = append(d.returned, r.eventID)
+			d.wants[r.partnerID] = true
+			signal(d.wake)
+		}
+		if !r.finished {
+			d.lane(r.partnerID).passed(r.due)
+		}
 	}
 	d.pump()
 	d.mu.Unlock()

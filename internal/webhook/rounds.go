@@ -181,22 +181,18 @@ func (d *Dispatcher) probe(ctx context.Context, l *lane, e Endpoint, now time.Ti
 	if e.ProbeAt.After(now) {
 		return nil
 	}
-	it, err := claimProbe(ctx, d.DB, d.node, now, l.partnerID, d.ProbeEvery)
+	it, err := d.claimProbe(ctx, now, l.partnerID)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return fmt.Errorf("probe the endpoint of partner %d: %w", l.partnerID, err)
 	}
 	d.mu.Lock()
-	if err == nil && d.busy[it.licenseID] > 0 { // it was sent before the endpoint was parked, and is still under way
-		d.returned = append(d.returned, it.eventID)
-		it = nil
-	}
 	if err == nil {
 		l.endpoint.ProbeAt = now.Add(d.ProbeEvery)
 	} else {
 		l.loadedAt = time.Time{} // another node probes, or the endpoint is open again
 	}
 	d.mu.Unlock()
-	if err == nil && it != nil {
+	if it != nil {
 		d.accept(it)
 	}
 	return nil
