@@ -18,7 +18,6 @@ func (a *App) dispatcher(r *Rooms) *webhook.Dispatcher {
 	return (&webhook.Dispatcher{
 		DB: r.DB, Now: Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
 		Endpoint: r.endpoint, Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
-		Alone:   !a.cfg.Postgres(),
 		Metrics: webhook.NewMetrics(a.server.Metrics, r.DB, Now),
 	}).Prepare()
 }
@@ -52,7 +51,7 @@ func (a *App) work() []func(context.Context) {
 	}
 	return []func(context.Context){
 		func(ctx context.Context) {
-			if err := a.rooms.Webhooks.Dispatcher.Run(ctx); err != nil {
+			if err := a.send(ctx); err != nil && ctx.Err() == nil {
 				a.log.Error("webhooks are not sent", "error", err)
 			}
 		},
@@ -62,6 +61,20 @@ func (a *App) work() []func(context.Context) {
 		(&Housekeeping{Forget: a.forget(), Log: a.log}).Run,
 		(&Housekeeping{Forget: a.forgetSoon(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
 	}
+}
+
+// send sends webhooks. Where nodes cannot share that, it waits until no other process
+// does, as when one takes the place of another.
+func (a *App) send(ctx context.Context) error {
+	d := a.rooms.Webhooks.Dispatcher
+	alone, err := a.rooms.DB.Sole(ctx, func() {
+		a.log.Warn("another process serves this database; webhooks are left to it until it ends")
+	})
+	if err != nil {
+		return err
+	}
+	d.Alone = alone
+	return d.Run(ctx)
 }
 
 // service is what mails call us.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -21,6 +22,7 @@ type lite struct {
 	readers chan *liteConn // idle ones; nil stands for one not opened yet
 	size    int
 	closing chan struct{}
+	lock    atomic.Pointer[sqlite3.Conn] // see sole
 }
 
 func (l *lite) commits() int64 { return l.writer.commits.Load() }
@@ -152,6 +154,9 @@ func (l *lite) close() error {
 		}
 	}
 	errs = append(errs, l.writer.conn.Close())
+	if c := l.lock.Load(); c != nil {
+		errs = append(errs, c.Close())
+	}
 	return errors.Join(errs...)
 }
 

@@ -1,6 +1,6 @@
 // Package sqldb is the only room that knows the database: it opens it, migrates
 // it and runs transactions. Rooms write one SQL text for both databases, with
-// $1…$n placeholders, RETURNING and ON CONFLICT; SQLite runs inside the process
+// $1…$n placeholders, RETURNING, ON CONFLICT and = ANY($n) for lists; SQLite runs inside the process
 // behind one grouping writer, PostgreSQL behind a pool. It owns no domain table.
 //
 // Times are stored as Unix nanoseconds, the zero time as 0.
@@ -60,6 +60,7 @@ type engine interface {
 	// where it need not.
 	mark(sequence string) *statement
 	settled(ctx context.Context, sequence string) (int64, error)
+	sole(ctx context.Context, waiting func()) (bool, error)
 	// insert is the statements that insert rows.
 	insert(into string, rows [][]any) []*statement
 	tryLock(name string) *statement
