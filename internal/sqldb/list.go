@@ -29,7 +29,8 @@ func liteList(list []int64) string {
 	return string(append(b, ']'))
 }
 
-// Insert queues new rows of a table, of which each has a value for each column.
+// Insert queues new rows of a table. Each has a value for each column, and those of a
+// column are of one type: int, int64, string, bool or time.Time.
 func (tx *Tx) Insert(table string, columns []string, rows [][]any) {
 	if len(rows) == 0 {
 		return

@@ -57,7 +57,7 @@ type Dispatcher struct {
 	Schedule   Schedule
 	ParkAfter  time.Duration // of nothing but failures
 	ProbeEvery time.Duration // of a parked endpoint
-	Alone      bool          // no other node shares the database: leases of an earlier run are nobody's
+	Alone      bool          // no other node sends from this database: leases of an earlier run are nobody's; set before Run
 	Metrics    *Metrics
 	Random     func() float64 // nil: random
 

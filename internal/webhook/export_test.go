@@ -13,8 +13,14 @@ import (
 // What tests of the inside use. A dispatcher that is not run can be stepped: it
 // does what it does by itself otherwise, when the test says so.
 
-// Begin makes a dispatcher that is not run take deliveries.
-func (d *Dispatcher) Begin(ctx context.Context) error { return d.start(ctx) }
+// Begin makes a dispatcher that is not run take deliveries, and search for them.
+func (d *Dispatcher) Begin(ctx context.Context) error {
+	if d.started {
+		d.nudge()
+		return nil
+	}
+	return d.start(ctx)
+}
 
 // Round does one round.
 func (d *Dispatcher) Round(ctx context.Context) error { return d.round(ctx) }
@@ -72,7 +78,7 @@ func (d *Dispatcher) RecordAgain() error {
 
 // Step does all there is to do at this time.
 func (d *Dispatcher) Step(ctx context.Context) error {
-	if err := d.start(ctx); err != nil {
+	if err := d.Begin(ctx); err != nil {
 		return err
 	}
 	for {

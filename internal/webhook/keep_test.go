@@ -28,6 +28,21 @@ func (r *rig) nothingHeld(out *webhook.Outbox) {
 	}
 }
 
+// sendsRest checks that these events are sent one after another, and nothing else.
+func (r *rig) sendsRest(g *gate, out *webhook.Outbox, events ...int64) {
+	r.Helper()
+	for _, want := range events {
+		if err := out.Dispatcher.Search(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		c := g.next()
+		same(r, "sent", c.id, want)
+		r.finish(out, 200, c)
+	}
+	same(r, "open", r.open(), 0)
+	r.nothingHeld(out)
+}
+
 // A node that is alone leases nothing of what it finds, and takes nothing twice,
 // however often it searches.
 func TestAloneNothingIsLeased(t *testing.T) {
@@ -108,16 +123,7 @@ func TestAloneASearchMeetsARedelivery(t *testing.T) {
 	same(t, "sent", second.id, 2)
 	g.nobody("while another of its license is in flight")
 	r.finish(out, 200, second)
-	for _, want := range []int64{1, 2} {
-		if err := out.Dispatcher.Search(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		c := g.next()
-		same(t, "sent", c.id, want)
-		r.finish(out, 200, c)
-	}
-	same(t, "open", r.open(), 0)
-	r.nothingHeld(out)
+	r.sendsRest(g, out, 1, 2)
 }
 
 // One that was called back and is found by a search keeps that mark, if an earlier
@@ -133,16 +139,7 @@ func TestAloneACalledBackOneStaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []int64{1, 2} {
-		if err := out.Dispatcher.Search(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		c := g.next()
-		same(t, "sent", c.id, want)
-		r.finish(out, 200, c)
-	}
-	same(t, "open", r.open(), 0)
-	r.nothingHeld(out)
+	r.sendsRest(g, out, 1, 2)
 }
 
 // More than a lane holds may be due at the same moment, as after a redelivery of

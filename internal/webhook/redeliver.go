@@ -22,8 +22,9 @@ const reopened = ` ON CONFLICT (event_id) DO UPDATE SET state = 1, updated_at = 
 	attempts = CASE WHEN outbox.state = 1 THEN outbox.attempts ELSE 0 END`
 
 // calledBack makes an open delivery due and takes it from the node that has it,
-// if one does: * is no node's name. The lease goes on without a holder until the attempt under way is
-// recorded or it runs out, so that nothing else of the license is sent meanwhile.
+// if one does: * is no node's name. The lease goes on without a holder until the
+// attempt under way is recorded or it runs out, so that nothing else of the license
+// is sent meanwhile.
 const calledBack = `, due_at = $1, node = '*', lease_until = CASE WHEN outbox.lease_until > $1 THEN outbox.lease_until ELSE 0 END`
 
 // Redeliver makes an event due again, and the newest of its license right after

@@ -13,7 +13,7 @@ import (
 // start makes the dispatcher ready. Alone on its database, it takes back what an
 // earlier run held; otherwise such leases run out by themselves.
 func (d *Dispatcher) start(ctx context.Context) error {
-	if d.Alone && !d.started {
+	if d.Alone {
 		if err := handBack(ctx, d.DB, ""); err != nil {
 			return fmt.Errorf("take back the deliveries of an earlier run: %w", err)
 		}
