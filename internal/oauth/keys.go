@@ -237,7 +237,7 @@ func (k *Keys) Rotate(ctx context.Context, by audit.Actor, alg Alg, now bool) ([
 	}
 	var rows []row
 	err = k.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		alone, err := tx.TryLock(ctx, "oauth keys")
+		alone, err := tx.TryLock("oauth keys").One(ctx)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func Find(ctx context.Context, tx *sqldb.Tx, r Request) (answer []byte, found bo
 	if r.Key == "" {
 		return nil, false, nil
 	}
-	free, err := tx.TryLock(ctx, "once:"+r.Scope+":"+r.Key)
+	free, err := tx.TryLock("once:" + r.Scope + ":" + r.Key).One(ctx)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock the idempotency key: %w", err)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // A list of numbers ([]int64) is one argument whatever its length, asked for by
-// "= ANY($n)", so that there is one statement to prepare.
+// "= ANY($n)", so that there is one statement to prepare. A column can hold one, too:
+// BIGINT[] on PostgreSQL, TEXT on SQLite.
 var anyRE = regexp.MustCompile(`= ANY\(\$(\d+)\)`)
 
 // liteText is a text as SQLite understands it: a list is JSON there. SQLite knows
@@ -29,42 +30,68 @@ func liteList(list []int64) string {
 	return string(append(b, ']'))
 }
 
+// Elements is a table of one column, value, to select from: the numbers of a list that is
+// stored in a column.
+func (tx *Tx) Elements(column string) string { return tx.engine.elements(column) }
+
+func (p *postgres) elements(column string) string { return "unnest(" + column + ") AS elements(value)" }
+
+func (l *lite) elements(column string) string { return "json_each(" + column + ") AS elements" }
+
 // Insert queues new rows of a table. Each has a value for each column, and those of a
 // column are of one type: int, int64, string, bool or time.Time.
 func (tx *Tx) Insert(table string, columns []string, rows [][]any) {
 	if len(rows) == 0 {
 		return
 	}
-	into := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") "
-	for _, s := range tx.engine.insert(into, rows) {
+	for _, s := range tx.engine.insert(&batch{table, columns, rows}) {
 		tx.session.send(s)
 	}
 }
 
+// batch is rows for a table.
+type batch struct {
+	table   string
+	columns []string
+	rows    [][]any
+}
+
+func (b *batch) into() string {
+	return "INSERT INTO " + b.table + " (" + strings.Join(b.columns, ", ") + ") "
+}
+
 // insert is a statement for each row: it is prepared once, and a call of SQLite is
 // no trip.
-func (l *lite) insert(into string, rows [][]any) []*statement {
-	marks := make([]string, len(rows[0]))
+func (l *lite) insert(b *batch) []*statement {
+	marks := make([]string, len(b.columns))
 	for i := range marks {
 		marks[i] = "$" + strconv.Itoa(i+1)
 	}
-	into += "VALUES (" + strings.Join(marks, ", ") + ")"
-	list := make([]*statement, len(rows))
-	for i, row := range rows {
-		list[i] = &statement{sql: into, args: row}
+	sql := b.into() + "VALUES (" + strings.Join(marks, ", ") + ")"
+	list := make([]*statement, len(b.rows))
+	for i, row := range b.rows {
+		list[i] = &statement{sql: sql, args: row}
 	}
 	return list
 }
 
-// insert is one statement with a list for each column: the same for any number of rows.
-func (p *postgres) insert(into string, rows [][]any) []*statement {
-	lists, args := make([]string, len(rows[0])), make([]any, len(rows[0]))
+// copyFrom is how many rows are cheaper to copy, which takes two round trips of its own.
+const copyFrom = 64
+
+// insert is one statement with a list for each column, the same for any number of rows.
+// Many are copied: the server takes and writes them by the page, and nobody has to hold
+// all of them in one message.
+func (p *postgres) insert(b *batch) []*statement {
+	if len(b.rows) >= copyFrom {
+		return []*statement{{sql: "COPY " + b.table, copied: b}}
+	}
+	lists, args := make([]string, len(b.columns)), make([]any, len(b.columns))
 	for i := range lists {
 		var kind string
-		args[i], kind = column(rows, i)
+		args[i], kind = column(b.rows, i)
 		lists[i] = fmt.Sprintf("CAST($%d AS %s[])", i+1, kind)
 	}
-	return []*statement{{sql: into + "SELECT * FROM unnest(" + strings.Join(lists, ", ") + ")", args: args}}
+	return []*statement{{sql: b.into() + "SELECT * FROM unnest(" + strings.Join(lists, ", ") + ")", args: args}}
 }
 
 // column is one column of rows as a list, and PostgreSQL's name of what it is a list of.

@@ -28,10 +28,12 @@ func TestLists(t *testing.T) {
 	for i := range int64(1000) {
 		rows = append(rows, []any{time.Unix(0, i+1), text, i%2 == 0, 7, i + 1})
 	}
+	few := 20 // go another way than many
 	columns := []string{"at", "text", "even", "n", "id"}
 	table(t, db, `CREATE TABLE lists (id BIGINT, at BIGINT, text TEXT, even BOOLEAN, n BIGINT)`)
 	write(t, db, func(tx *sqldb.Tx) error {
-		tx.Insert("lists", columns, rows)
+		tx.Insert("lists", columns, rows[:few])
+		tx.Insert("lists", columns, rows[few:])
 		tx.Insert("lists", columns, nil)
 		return nil
 	})
@@ -54,15 +56,78 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// A row that is refused fails the transaction, as with any statement that is queued.
+// A row that is refused fails the transaction, as with any statement that is queued,
+// whether there are few or many.
 func TestInsertFails(t *testing.T) {
 	db := sqldbtest.Open(t)
 	table(t, db, `CREATE TABLE singles (id BIGINT PRIMARY KEY)`)
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		tx.Insert("singles", []string{"id"}, [][]any{{int64(1)}, {int64(2)}, {int64(1)}})
-		return nil
-	})
-	if !sqldb.IsDuplicate(err) || !strings.Contains(err.Error(), "INSERT INTO singles") {
-		t.Errorf("got %v", err)
+	for _, n := range []int64{3, 300} {
+		var rows [][]any
+		for i := range n {
+			rows = append(rows, []any{i % (n - 1)})
+		}
+		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			tx.Insert("singles", []string{"id"}, rows)
+			tx.Queue(`INSERT INTO singles (id) VALUES (1000)`)
+			return nil
+		})
+		if !sqldb.IsDuplicate(err) || !strings.Contains(err.Error(), "singles") {
+			t.Errorf("%d rows: got %v", n, err)
+		}
 	}
+	left, err := sqldb.One(t.Context(), db, sqldb.Value[int64], `SELECT count(*) FROM singles`)
+	if left != 0 || err != nil {
+		t.Errorf("%d rows are there, %v", left, err)
+	}
+}
+
+// Rows go in where they were queued, few or many: after what was queued before, and
+// before what is asked next.
+func TestInsertKeepsItsPlace(t *testing.T) {
+	for _, trips := range []bool{false, true} {
+		db := sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{RoundTrips: trips})
+		table(t, db, `CREATE TABLE places (id BIGINT)`)
+		for _, n := range []int64{2, 200} {
+			var rows [][]any
+			for i := range n {
+				rows = append(rows, []any{i})
+			}
+			write(t, db, func(tx *sqldb.Tx) error {
+				tx.Queue(`DELETE FROM places`)
+				tx.Insert("places", []string{"id"}, rows)
+				there := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM places`)
+				tx.Insert("places", []string{"id"}, rows)
+				got, err := there.One(t.Context())
+				if got != n {
+					t.Errorf("%d rows of %d", got, n)
+				}
+				return err
+			})
+			twice, err := sqldb.One(t.Context(), db, sqldb.Value[int64], `SELECT count(*) FROM places`)
+			if twice != 2*n || err != nil {
+				t.Errorf("%d rows of %d, %v", twice, 2*n, err)
+			}
+		}
+	}
+}
+
+// A list can be stored, and what is in it selected.
+func TestStoredLists(t *testing.T) {
+	db := sqldbtest.Open(t)
+	kind := "TEXT"
+	if sqldbtest.Postgres() {
+		kind = "BIGINT[]"
+	}
+	table(t, db, `CREATE TABLE stored (id BIGINT, list `+kind+`)`)
+	write(t, db, func(tx *sqldb.Tx) error {
+		for id, list := range [][]int64{{}, {7}, {-3, 1<<63 - 1, 7}} {
+			tx.Queue(`INSERT INTO stored (id, list) VALUES ($1, $2)`, id, list)
+		}
+		got, err := sqldb.All(t.Context(), tx, sqldb.Value[int64],
+			`SELECT DISTINCT elements.value FROM stored AS s, `+tx.Elements("s.list")+` WHERE s.id > $1 ORDER BY 1`, 0)
+		if diff := cmp.Diff([]int64{-3, 7, 1<<63 - 1}, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		return err
+	})
 }

@@ -137,6 +137,8 @@ func (l *lite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }
 
 func (l *lite) forUpdate() string { return "" }
 
+func (l *lite) forKeyShare() string { return "" }
+
 func (l *lite) skipLocked() string { return "" }
 
 func (l *lite) close() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -159,6 +160,8 @@ func (p *postgres) settled(ctx context.Context, sequence string) (int64, error) 
 
 func (p *postgres) forUpdate() string { return " FOR UPDATE" }
 
+func (p *postgres) forKeyShare() string { return " FOR KEY SHARE" }
+
 func (p *postgres) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
 
 // pgSession gathers statements and sends them in one pipeline: the begin goes
@@ -183,17 +186,44 @@ func (s *pgSession) flush(ctx context.Context) error {
 		s.pending = append([]*statement{{sql: s.begin}}, s.pending...)
 		s.begin = ""
 	}
-	if s.roundTrips {
-		for _, st := range s.pending {
-			if s.err == nil {
-				s.err = s.pipeline(ctx, []*statement{st})
-			}
+	for rest := s.pending; len(rest) > 0 && s.err == nil; {
+		var trip []*statement
+		if trip, rest = s.nextTrip(rest); trip[0].copied != nil {
+			s.err = s.copy(ctx, trip[0])
+		} else {
+			s.err = s.pipeline(ctx, trip)
 		}
-	} else {
-		s.err = s.pipeline(ctx, s.pending)
 	}
 	s.pending = s.pending[:0]
 	return s.err
+}
+
+// nextTrip parts the statements that go to the server in one round trip from the rest.
+// A COPY goes alone.
+func (s *pgSession) nextTrip(sts []*statement) (trip, rest []*statement) {
+	n := slices.IndexFunc(sts, func(st *statement) bool { return st.copied != nil })
+	switch {
+	case n == 0 || s.roundTrips:
+		n = 1
+	case n < 0:
+		n = len(sts)
+	}
+	return sts[:n], sts[n:]
+}
+
+// copy sends rows by COPY.
+func (s *pgSession) copy(ctx context.Context, st *statement) error {
+	b := st.copied
+	for _, row := range b.rows {
+		pgArgs(row)
+	}
+	var err error
+	st.rows, err = s.conn.CopyFrom(ctx, pgx.Identifier{b.table}, b.columns, pgx.CopyFromRows(b.rows))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", st.sql, err)
+	}
+	st.done, st.err = true, err
+	return err
 }
 
 // pipeline sends statements in one round trip and takes their answers in order.

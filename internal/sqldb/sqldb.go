@@ -62,9 +62,11 @@ type engine interface {
 	settled(ctx context.Context, sequence string) (int64, error)
 	sole(ctx context.Context, waiting func()) (bool, error)
 	// insert is the statements that insert rows.
-	insert(into string, rows [][]any) []*statement
+	insert(b *batch) []*statement
 	tryLock(name string) *statement
 	forUpdate() string
+	forKeyShare() string
+	elements(column string) string
 	skipLocked() string
 	commits() int64
 	close() error
@@ -149,6 +151,8 @@ type statement struct {
 	rows int64            // set: how many rows it changed
 	done bool             // set when it has run
 	err  error            // set when it failed
+
+	copied *batch // nil: it is no COPY
 }
 
 // Reader is what One and All ask: a DB for one statement on its own, a Tx for
@@ -278,6 +282,9 @@ func (db *DB) Settled(ctx context.Context, sequence string) (int64, error) {
 // until the transaction ends. SQLite has one writer.
 func (tx *Tx) ForUpdate() string { return tx.engine.forUpdate() }
 
+// ForKeyShare ends a select of rows that nobody removes until the transaction ends.
+func (tx *Tx) ForKeyShare() string { return tx.engine.forKeyShare() }
+
 // SkipLocked ends a sub-select of rows about to be changed, so that it passes
 // over those that another transaction is changing. SQLite has one writer.
 func (tx *Tx) SkipLocked() string { return tx.engine.skipLocked() }
@@ -288,7 +295,7 @@ func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }
 // TryLock takes the lock of that name until the transaction ends. False means
 // that another transaction holds it. SQLite has one writer, which so to say
 // holds every lock.
-func (tx *Tx) TryLock(ctx context.Context, name string) (bool, error) {
+func (tx *Tx) TryLock(name string) *Answer[bool] {
 	s := tx.engine.tryLock(name)
-	return One(ctx, tx, Value[bool], s.sql, s.args...)
+	return Ask(tx, Value[bool], s.sql, s.args...)
 }

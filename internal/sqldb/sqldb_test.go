@@ -297,16 +297,16 @@ func TestTryLockIsExclusive(t *testing.T) {
 	}
 	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error {
-		got, err := tx.TryLock(t.Context(), "a")
+		got, err := tx.TryLock("a").One(t.Context())
 		if err != nil || !got {
 			t.Errorf("the first: %v, %v", got, err)
 		}
 		write(t, db, func(tx *sqldb.Tx) error {
-			a, err := tx.TryLock(t.Context(), "a")
+			a, err := tx.TryLock("a").One(t.Context())
 			if err != nil || a {
 				t.Errorf("the second: %v, %v", a, err)
 			}
-			b, err := tx.TryLock(t.Context(), "b")
+			b, err := tx.TryLock("b").One(t.Context())
 			if err != nil || !b {
 				t.Errorf("another name: %v, %v", b, err)
 			}
