@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -93,6 +94,7 @@ type wish struct {
 	room      int
 	after     place // where to begin
 	found     []*item
+	turned    bool // away: another node looks for this partner's deliveries
 }
 
 // place is one in the order in which deliveries are looked for.
@@ -102,14 +104,24 @@ type place struct {
 }
 
 // find looks for due deliveries: the head of each license's queue and no other,
-// unless something of the license is leased.
-func find(ctx context.Context, tx *sqldb.Tx, now time.Time, wanted []*wish, locked string) error {
+// unless something of the license is leased, by name or with others. With the name of
+// a node it passes by the licenses that other nodes have.
+func find(ctx context.Context, tx *sqldb.Tx, now time.Time, wanted []*wish, node string) error {
+	var free string
+	if node != "" {
+		free = ` AND d.license_id NOT IN (SELECT elements.value FROM leases AS l, ` + tx.Elements("l.licenses") + `
+			WHERE l.partner_id = $1 AND l.node <> $6)`
+	}
 	answers := make([]*sqldb.Answer[item], len(wanted))
 	for i, w := range wanted {
+		args := []any{w.partnerID, now, w.room, w.after.due, w.after.id}
+		if node != "" {
+			args = append(args, node)
+		}
 		answers[i] = sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
 			WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND (d.due_at, d.event_id) > ($4, $5)
-				AND `+first+`
-			ORDER BY d.due_at, d.event_id LIMIT $3`+locked, w.partnerID, now, w.room, w.after.due, w.after.id)
+				AND `+first+free+`
+			ORDER BY d.due_at, d.event_id LIMIT $3`, args...)
 	}
 	for i, w := range wanted {
 		found, err := answers[i].All(ctx)
@@ -121,30 +133,6 @@ func find(ctx context.Context, tx *sqldb.Tx, now time.Time, wanted []*wish, lock
 	return nil
 }
 
-// claim leases due deliveries to the node, the head of each license's queue and
-// no other: events of a license go out one after another, also where one of them
-// was reopened while a later one is under way. Nodes share the work: what another
-// holds, or is about to, is passed over.
-func claim(ctx context.Context, db *sqldb.DB, node string, now time.Time, wanted []*wish) ([]*item, error) {
-	var items []*item
-	err := db.Write(ctx, func(tx *sqldb.Tx) error {
-		err := find(ctx, tx, now, wanted, tx.SkipLocked())
-		if err != nil {
-			return err
-		}
-		items = nil
-		for _, w := range wanted {
-			items = append(items, w.found...)
-		}
-		items, err = lease(ctx, tx, node, now, items, "")
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("claim deliveries: %w", err)
-	}
-	return items, nil
-}
-
 // claimNext leases the next open delivery of each license whose head is settled,
 // in the transaction that settled it, unless the endpoint is parked. That it was
 // put off behind the head does not count any more.
@@ -153,12 +141,15 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
-	return lease(ctx, tx, node, now, items, `, due_at = CASE WHEN d.due_at > $2 THEN $2 ELSE d.due_at END`)
+	return leaseByName(ctx, tx, node, now, items)
 }
 
 // freed finds the next open delivery of each license, unless something of it is leased
-// or the endpoint is parked.
+// by name or the endpoint is parked.
 func freed(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) ([]*item, error) {
+	if len(licenses) == 0 {
+		return nil, nil
+	}
 	heads, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT min(event_id) FROM outbox WHERE license_id = ANY($1) AND state = 1 GROUP BY license_id`, licenses)
 	if err != nil || len(heads) == 0 {
 		return nil, err // mostly there is none
@@ -169,16 +160,17 @@ func freed(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) (
 	return pointers(found), err
 }
 
-// lease leases deliveries that are locked and returns those that it got. It looks
-// again whether each is the first of its license: where transactions run side by
-// side, one that reopens an earlier event may have been missed by the statement
-// that found them, but not by this one, which begins after the rows are locked.
-// What is not due has to be made so; what is due is spared the change of an index.
-func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item, makeDue string) ([]*item, error) {
+// leaseByName leases deliveries that are locked, each by the node's name in its row,
+// and returns those that it got. It looks again whether each is the first of its
+// license: where transactions run side by side, one that reopens an earlier event may
+// have been missed by the statement that found them, but not by this one, which begins
+// after the rows are locked.
+func leaseByName(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items []*item) ([]*item, error) {
 	until := now.Add(leaseTime)
 	wanted := eventIDs(items)
 	bodies := letters(tx, wanted)
-	got, err := sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox AS d SET node = $3, lease_until = $4`+makeDue+`
+	got, err := sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox AS d SET node = $3, lease_until = $4,
+			due_at = CASE WHEN d.due_at > $2 THEN $2 ELSE d.due_at END
 		WHERE d.event_id = ANY($1) AND d.state < 2 AND `+first+` RETURNING event_id`, wanted, now, node, until)
 	if err != nil {
 		return nil, err
@@ -187,15 +179,11 @@ func lease(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, items 
 	if err != nil {
 		return nil, err
 	}
-	leased := make(map[int64]bool, len(got))
-	for _, id := range got {
-		leased[id] = true
-	}
 	fill(items, found)
 	for _, it := range items {
 		it.leaseUntil = until
 	}
-	return slices.DeleteFunc(items, func(it *item) bool { return !leased[it.eventID] }), nil
+	return slices.DeleteFunc(items, func(it *item) bool { return !slices.Contains(got, it.eventID) }), nil
 }
 
 // claimProbe leases one head of a parked endpoint, that of the license after the
@@ -217,15 +205,21 @@ func (d *Dispatcher) claimProbe(ctx context.Context, now time.Time, partnerID in
 	d.mu.Unlock()
 	var found *item
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		turn := tx.TryLock(searching(partnerID))
+		expire(tx, d.node, partnerID, now)
 		moved := sqldb.Ask(tx, sqldb.Value[int64], `UPDATE endpoints SET probe_at = $3, probed = $4
 			WHERE partner_id = $1 AND parked_at <> 0 AND probe_at <= $2 RETURNING partner_id`, partnerID, now, now.Add(d.ProbeEvery), license)
 		if _, err := moved.One(ctx); err != nil || busy {
 			return err
 		}
+		if ours, err := turn.One(ctx); err != nil || !ours {
+			return cmp.Or(err, sqldb.ErrNone)
+		}
 		it, err := sqldb.One(ctx, tx, scanItem, `UPDATE outbox SET node = $1, lease_until = $2
 			WHERE state = 1 AND event_id = (SELECT min(d.event_id) FROM outbox AS d WHERE d.state = 1 AND d.license_id = $4)
 				AND NOT EXISTS (SELECT 1 FROM outbox AS e WHERE e.state = 1 AND e.license_id = $4 AND e.lease_until > $3)
-			RETURNING `+itemColumns, d.node, now.Add(leaseTime), now, license)
+				AND $4 NOT IN (SELECT elements.value FROM leases AS l, `+tx.Elements("l.licenses")+` WHERE l.partner_id = $5 AND l.node <> $1)
+			RETURNING `+itemColumns, d.node, now.Add(leaseTime), now, license, partnerID)
 		if err != nil {
 			return err
 		}
@@ -240,14 +234,19 @@ func (d *Dispatcher) claimProbe(ctx context.Context, now time.Time, partnerID in
 	return found, nil
 }
 
-// extend renews the node's leases of the deliveries and returns which it has.
-func extend(ctx context.Context, db *sqldb.DB, node string, until time.Time, held []int64) (map[int64]bool, error) {
+// Leases are renewed by these: $1 are the ids, $2 is the node, $3 until when.
+const (
+	renewNames  = `UPDATE outbox SET lease_until = $3 WHERE event_id = ANY($1) AND node = $2 AND state < 2 RETURNING event_id`
+	renewLeases = `UPDATE leases SET lease_until = $3 WHERE id = ANY($1) AND node = $2 RETURNING id`
+)
+
+// extend renews the node's leases and returns which it has.
+func extend(ctx context.Context, db *sqldb.DB, renewal, node string, until time.Time, held []int64) (map[int64]bool, error) {
 	ours := make(map[int64]bool, len(held))
 	for part := range slices.Chunk(held, batchSize) {
 		var renewed []int64
 		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			renewed, err = sqldb.All(ctx, tx, sqldb.Value[int64], `UPDATE outbox SET lease_until = $3
-				WHERE event_id = ANY($1) AND node = $2 AND state < 2 RETURNING event_id`, part, node, until)
+			renewed, err = sqldb.All(ctx, tx, sqldb.Value[int64], renewal, part, node, until)
 			return err
 		})
 		if err != nil {
@@ -280,6 +279,7 @@ func release(ctx context.Context, db *sqldb.DB, node string, back []int64) error
 func handBack(ctx context.Context, db *sqldb.DB, node string) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE state = 1 AND (lease_until <> 0 OR node <> '') AND (node = $1 OR $1 = '')`, node)
+		tx.Queue(`DELETE FROM leases WHERE node = $1 OR $1 = ''`, node)
 		return nil
 	})
 }

@@ -76,15 +76,16 @@ type Dispatcher struct {
 
 	mu         sync.Mutex
 	lanes      map[int64]*lane
-	ring       []*lane         // lanes that can send, each once, the next first
-	held       map[int64]*item // deliveries in memory, until they are recorded or given back
-	busy       map[int64]int   // licenses, by how many deliveries of each are in memory
-	left       map[int64]bool  // licenses of which one was let go while something is looked for; nil: nothing is
-	returned   []int64         // given back, which the database does not know yet
-	answers    []*result       // not recorded yet, nor being so
-	wants      map[int64]bool  // partners that something is due for
-	search     bool            // something is due for somebody
-	alarms     map[int64]bool  // set, by the time they go off
+	ring       []*lane          // lanes that can send, each once, the next first
+	held       map[int64]*item  // deliveries in memory, until they are recorded or given back
+	leases     map[int64]*lease // that the node has, by their ids
+	busy       map[int64]int    // licenses, by how many deliveries of each are in memory
+	left       map[int64]bool   // licenses of which one was let go while something is looked for; nil: nothing is
+	returned   []int64          // given back, which the database does not know yet
+	answers    []*result        // not recorded yet, nor being so
+	wants      map[int64]bool   // partners that something is due for
+	search     bool             // something is due for somebody
+	alarms     map[int64]bool   // set, by the time they go off
 	troubles   map[string]time.Time
 	inFlight   int
 	unrecorded int
@@ -99,7 +100,8 @@ func (d *Dispatcher) Prepare() *Dispatcher {
 	d.node = secret.UUID()[:13] // enough to tell nodes apart, and it stands in every row that one has leased
 	d.limits, d.drain = defaultLimits, drainTime
 	d.wake, d.told = make(chan struct{}, 1), make(chan struct{}, 1)
-	d.lanes, d.held, d.busy, d.wants = map[int64]*lane{}, map[int64]*item{}, map[int64]int{}, map[int64]bool{}
+	d.lanes, d.held, d.leases = map[int64]*lane{}, map[int64]*item{}, map[int64]*lease{}
+	d.busy, d.wants = map[int64]int{}, map[int64]bool{}
 	d.alarms, d.troubles = map[int64]bool{}, map[string]time.Time{}
 	d.ctx, d.cut = context.WithCancel(context.Background())
 	d.books, d.shut = context.WithCancel(context.Background())
@@ -178,6 +180,11 @@ func (d *Dispatcher) take(now time.Time, items []*item) {
 			continue
 		case it.kept && d.busy[it.licenseID] > 0:
 			continue // its turn comes when that is settled
+		case it.lease != nil && d.leases[it.lease.id] != it.lease:
+			d.lane(it.partnerID).after = place{} // it has to be found again
+			d.wants[it.partnerID] = true
+			signal(d.wake)
+			continue
 		}
 		l := d.lane(it.partnerID)
 		d.hold(l, it)

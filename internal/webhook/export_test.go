@@ -190,7 +190,7 @@ func (o *Outbox) RedeliverIn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 // LeaseIn leases a delivery in a transaction of the caller's, who has found it to
 // be the head of its license, and returns whether that was right.
 func (d *Dispatcher) LeaseIn(ctx context.Context, tx *sqldb.Tx, eventID int64) (bool, error) {
-	items, err := lease(ctx, tx, d.node, d.Now(), []*item{{eventID: eventID}}, "")
+	items, err := leaseByName(ctx, tx, d.node, d.Now(), []*item{{eventID: eventID}})
 	return len(items) == 1, err
 }
 
@@ -209,3 +209,6 @@ func (d *Dispatcher) SearchWhile(ctx context.Context, partnerID int64, before, a
 	d.endSearch(now, wanted, items)
 	return errors.Join(err, aerr)
 }
+
+// Searching is the lock under which due deliveries of a partner are looked for.
+func Searching(partnerID int64) string { return searching(partnerID) }

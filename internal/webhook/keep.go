@@ -9,10 +9,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// A node that is alone on its database writes no leases of what it finds: what it
-// keeps in memory, nobody else can take, and what it kept when it was killed is
-// found again by the next. It has to remember what a lease tells otherwise: not to
-// take a delivery twice, nor one of a license of which another is under way.
+// What a node finds it keeps without its name in the rows: by a lease of the licenses
+// (lease.go), or, alone on its database, by nothing, since nobody else can take it. It
+// has to remember what a name would tell: not to take a delivery twice, nor one of a
+// license of which another is under way.
 
 // hold notes that a delivery is in memory; the lock is held.
 func (d *Dispatcher) hold(l *lane, it *item) {
@@ -20,6 +20,9 @@ func (d *Dispatcher) hold(l *lane, it *item) {
 	d.busy[it.licenseID]++
 	if it.kept {
 		l.kept++
+	}
+	if it.lease != nil {
+		it.lease.items++
 	}
 }
 
@@ -35,24 +38,36 @@ func (d *Dispatcher) letGo(it *item) {
 	if it.kept {
 		d.lane(it.partnerID).kept--
 	}
+	if it.lease != nil {
+		it.lease.items--
+	}
 	if d.left != nil {
 		d.left[it.licenseID] = true
 	}
 }
 
-// keep looks for due deliveries and takes them on without a lease.
+// keep looks for due deliveries and takes them on.
 func (d *Dispatcher) keep(ctx context.Context, now time.Time, wanted []*wish) error {
 	d.beginSearch(wanted)
-	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return find(ctx, tx, now, wanted, "") })
-	var items []*item
-	if err == nil {
-		items, err = d.prepare(ctx, now, d.unheld(wanted))
+	looked := d.leaseDue
+	if d.Alone {
+		looked = d.findDue
 	}
+	items, err := looked(ctx, now, wanted)
 	if err != nil {
-		wanted, err = nil, fmt.Errorf("look for due deliveries: %w", err)
+		wanted, items, err = nil, nil, fmt.Errorf("look for due deliveries: %w", err)
 	}
 	d.endSearch(now, wanted, items)
 	return err
+}
+
+// findDue looks for due deliveries of a node that is alone.
+func (d *Dispatcher) findDue(ctx context.Context, now time.Time, wanted []*wish) ([]*item, error) {
+	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return find(ctx, tx, now, wanted, "") })
+	if err != nil {
+		return nil, err
+	}
+	return d.prepare(ctx, now, d.unheld(wanted))
 }
 
 // beginSearch says where in each lane the search begins: after what it found before,
@@ -114,6 +129,14 @@ func (d *Dispatcher) endSearch(now time.Time, wanted []*wish, items []*item) {
 			last := w.found[len(w.found)-1]
 			l.after = place{last.dueAt, last.eventID}
 		}
+		if w.turned {
+			time.AfterFunc(turnAgain, func() { d.want(w.partnerID) })
+		}
+		for _, it := range w.found {
+			if had := d.held[it.eventID]; had != nil && (had.attempts != it.attempts || !had.dueAt.Equal(it.dueAt)) {
+				had.again = true // its answer is on record, and it was not let go of yet
+			}
+		}
 		if slices.ContainsFunc(w.found, func(it *item) bool {
 			return d.left[it.licenseID] || d.busy[it.licenseID] > 0 && d.held[it.eventID] == nil
 		}) {
@@ -122,6 +145,11 @@ func (d *Dispatcher) endSearch(now time.Time, wanted []*wish, items []*item) {
 	}
 	items = slices.DeleteFunc(items, func(it *item) bool { return d.left[it.licenseID] })
 	d.left = nil
+	for _, it := range items {
+		if it.lease != nil {
+			d.leases[it.lease.id] = it.lease
+		}
+	}
 	d.take(now, items)
 }
 
@@ -140,6 +168,9 @@ func (d *Dispatcher) missed(it *item) {
 
 // searchAnew makes the dispatcher look for the partners' deliveries from the first on.
 func (d *Dispatcher) searchAnew(batch []*result) {
+	if len(batch) == 0 {
+		return
+	}
 	d.mu.Lock()
 	for _, r := range batch {
 		d.lane(r.partnerID).after = place{}
@@ -149,14 +180,21 @@ func (d *Dispatcher) searchAnew(batch []*result) {
 	signal(d.wake)
 }
 
-// keepNext is claimNext without leases.
-func keepNext(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) ([]*item, error) {
-	items, err := freed(ctx, tx, now, licenses)
+// keepNext is claimNext for what is kept: the next is kept as the one before it was.
+func keepNext(ctx context.Context, tx *sqldb.Tx, now time.Time, batch []*result) ([]*item, error) {
+	items, err := freed(ctx, tx, now, settled(batch))
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
 	if items, err = freshen(ctx, tx, items, now); err != nil {
 		return nil, err
+	}
+	leases := make(map[int64]*lease, len(batch))
+	for _, r := range batch {
+		leases[r.licenseID] = r.lease
+	}
+	for _, it := range items {
+		it.lease = leases[it.licenseID]
 	}
 	return items, address(ctx, tx, items)
 }

@@ -16,7 +16,7 @@ const (
 	laneCrowd = 128 // requests in flight over all lanes, past which those of prompt endpoints grow no more
 )
 
-// item is a delivery that this node holds the lease of.
+// item is a delivery that this node has.
 type item struct {
 	eventID    int64
 	partnerID  int64
@@ -28,9 +28,10 @@ type item struct {
 	dueAt      time.Time
 	node       string // whose name it bore when it was found
 	leaseUntil time.Time
-	kept       bool // held without a lease
-	again      bool // leased once more while it was in memory
-	probe      bool // sent to see whether a parked endpoint is back
+	kept       bool   // held without a name in its row
+	lease      *lease // by which it is kept; nil: none is needed
+	again      bool   // leased or found once more while it was in memory, as it was not taken
+	probe      bool   // sent to see whether a parked endpoint is back
 }
 
 // lane is one partner's share of the dispatcher: a slow or dead partner fills
@@ -47,7 +48,7 @@ type lane struct {
 	forgotten int       // how often; what was read before the last time is not trusted
 	usedAt    time.Time
 	more      bool  // more is due than the lane had room for
-	kept      int   // deliveries in memory that are held without a lease
+	kept      int   // deliveries in memory that are held without a name in their rows
 	after     place // up to which due deliveries were found
 	lined     bool  // it stands in the ring
 }
@@ -185,8 +186,9 @@ func (d *Dispatcher) next() (flight, bool) {
 			continue // an answer of its own lines it up again
 		}
 		it := l.pop()
-		if !it.kept && it.leaseUntil.Sub(now) < leaseSpare {
+		if it.runsOut(now) {
 			d.giveBack(it)
+			l.after = place{}
 			d.line(l)
 			continue
 		}

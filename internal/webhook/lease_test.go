@@ -34,6 +34,21 @@ func (r *rig) finish(out *webhook.Outbox, status int, callers ...*caller) {
 	out.Dispatcher.Record()
 }
 
+// renew renews the leases of a node; search has it look for all that is due.
+func (r *rig) renew(out *webhook.Outbox) {
+	r.Helper()
+	if err := out.Dispatcher.Renew(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) search(out *webhook.Outbox) {
+	r.Helper()
+	if err := out.Dispatcher.Search(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+}
+
 func answer(status int, callers ...*caller) {
 	for _, c := range callers {
 		c.answer <- status
@@ -47,6 +62,7 @@ func TestALeaseKeepsOthersOff(t *testing.T) {
 	r.clock.step(webhook.LeaseTime - time.Second)
 	r.begin(b)
 	g.nobody("by a node that does not hold it")
+	r.renew(a)
 	r.finish(a, 200, c)
 	r.finish(a, 200, g.next())
 	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1"})
@@ -101,9 +117,7 @@ func TestLeasesAreRenewedWhileInMemory(t *testing.T) {
 	callers := g.callers(webhook.LaneStart)
 	for range 10 {
 		r.clock.step(webhook.RenewEvery)
-		if err := a.Dispatcher.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r.renew(a)
 		r.begin(b)
 	}
 	g.nobody("by another node")
@@ -121,9 +135,7 @@ func TestClocksMayDiffer(t *testing.T) {
 	r.begin(a)
 	callers := g.callers(webhook.LaneStart)
 	r.clock.step(webhook.RenewEvery)
-	if err := a.Dispatcher.Renew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r.renew(a)
 	// From here on it cannot renew. What it begins at the last moment ends before
 	// the other takes it.
 	r.clock.step(webhook.LeaseTime - webhook.LeaseSpare)
@@ -148,9 +160,7 @@ func TestALeaseThatRunsOutIsNotBegun(t *testing.T) {
 	r.begin(b)
 	g.nobody("while another holds the lease")
 	r.round(a) // it gives them back
-	if err := b.Dispatcher.Search(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r.search(b)
 	r.finish(b, 200, g.callers(webhook.LaneStart)...)
 	same(t, "open", r.open(), 0)
 	same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), 2*webhook.LaneStart)
@@ -159,38 +169,53 @@ func TestALeaseThatRunsOutIsNotBegun(t *testing.T) {
 // A lease that the node knows nothing of, as when it claimed and never heard of
 // the commit, is not renewed and comes free.
 func TestALeaseNobodyKnowsOfRunsOut(t *testing.T) {
-	r, g, a, b := pair(t, 1, 0)
-	r.write(func(tx *sqldb.Tx) {
-		tx.Queue(`UPDATE outbox SET node = $1, lease_until = $2`, a.Dispatcher.Node(), start.Add(webhook.LeaseTime))
-	})
-	for range 3 {
-		r.clock.step(webhook.RenewEvery)
-		if err := a.Dispatcher.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	for name, sql := range map[string]string{
+		"by name": `UPDATE outbox SET node = $1, lease_until = $2 WHERE license_id = ANY($3)`,
+		"of some": `INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES (1, $1, $2, $3)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, g, a, b := pair(t, 1, 0)
+			r.write(func(tx *sqldb.Tx) { tx.Queue(sql, a.Dispatcher.Node(), start.Add(webhook.LeaseTime), []int64{1}) })
+			r.begin(b)
+			g.nobody("while the lease lasts")
+			for range 3 {
+				r.clock.step(webhook.RenewEvery)
+				r.renew(a)
+			}
+			r.search(b)
+			r.finish(b, 200, g.next())
+			same(t, "open", r.open(), 0)
+		})
 	}
-	r.begin(b)
-	r.finish(b, 200, g.next())
-	same(t, "open", r.open(), 0)
 }
 
-// What waits in memory and is another's by now is let go.
+// What waits in memory and is another's by now is let go, whether it was found or new.
 func TestRenewingFindsOutWhatIsLost(t *testing.T) {
-	r, g, a, b := pair(t, 2*webhook.LaneStart, 0)
-	r.begin(a)
-	callers := g.callers(webhook.LaneStart)
-	r.write(func(tx *sqldb.Tx) {
-		tx.Queue(`UPDATE outbox SET node = $1, lease_until = $2 WHERE event_id > $3`, b.Dispatcher.Node(), start.Add(webhook.LeaseTime), webhook.LaneStart)
-	})
-	if err := a.Dispatcher.Renew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.finish(a, 200, callers...)
-	g.nobody("by a node that lost it")
-	r.round(a)
-	same(t, "still the other's", len(r.leased()), webhook.LaneStart)
-	if held, _, _ := a.Dispatcher.Counts(); held != 0 {
-		t.Errorf("%d in memory", held)
+	const n = 2 * webhook.LaneStart
+	for name, c := range map[string]struct{ stored, born int64 }{"found": {n, 0}, "new": {1, n}} {
+		t.Run(name, func(t *testing.T) {
+			r, g, a, b := pair(t, c.stored, 0)
+			r.begin(a)
+			if c.born > 0 { // the lane is ready for it
+				r.finish(a, 200, g.next())
+			}
+			for l := range c.born {
+				r.license(1, c.stored+l+1)
+				r.event(a, c.stored+l+1)
+			}
+			callers := g.callers(webhook.LaneStart)
+			r.write(func(tx *sqldb.Tx) {
+				until := start.Add(webhook.LeaseTime)
+				tx.Queue(`UPDATE leases SET id = id + 1000, node = $1, lease_until = $2`, b.Dispatcher.Node(), until)
+				tx.Queue(`UPDATE outbox SET node = $1, lease_until = $2 WHERE node = $3`, b.Dispatcher.Node(), until, a.Dispatcher.Node())
+			})
+			r.renew(a)
+			r.finish(a, 200, callers...)
+			g.nobody("by a node that lost it")
+			r.round(a)
+			same(t, "still the other's", len(r.leased()), n)
+			r.nothingHeld(a)
+		})
 	}
 }
 
@@ -203,9 +228,7 @@ func TestADeliveryIsClaimedBeforeItIsLetGo(t *testing.T) {
 	a.Dispatcher.Landed()
 	a.Dispatcher.RecordOnly(t, func() {
 		r.redeliver(a, 1)
-		if err := a.Dispatcher.Search(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r.search(a)
 	})
 	r.round(a)
 	r.finish(a, 200, g.next())
@@ -219,10 +242,9 @@ func TestANodeDoesNotTakeWhatItHolds(t *testing.T) {
 	r.begin(a)
 	callers := g.callers(webhook.LaneStart)
 	r.clock.step(time.Hour)
-	if err := a.Dispatcher.Search(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	answer(200, callers...)
+	r.search(a)
+	r.finish(a, 200, callers...)
+	r.search(a)
 	r.finish(a, 200, g.callers(webhook.LaneStart)...)
 	same(t, "open", r.open(), 0)
 	same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), 2*webhook.LaneStart)

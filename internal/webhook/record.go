@@ -197,6 +197,7 @@ func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 		d.unrecorded--
 		if r.again { // since the record set it free
 			d.returned = append(d.returned, r.eventID)
+			d.lane(r.partnerID).after = place{}
 			d.wants[r.partnerID] = true
 			signal(d.wake)
 		}
@@ -220,6 +221,7 @@ func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) ([
 	defer cancel()
 	now := d.Now()
 	var next []*item
+	var kept []*result
 	var news *fortunes
 	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		fresh := batch
@@ -230,30 +232,44 @@ func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) ([
 			}
 		}
 		recordAttempts(tx, fresh, now)
-		if err := d.move(ctx, tx, batch, now); err != nil {
+		mine, err := ours(ctx, tx, batch)
+		if err != nil {
+			return err
+		}
+		var named []*result
+		kept, named = parted(mine)
+		if err := errors.Join(moveDeliveries(ctx, tx, "", kept, now), moveDeliveries(ctx, tx, d.node, named, now)); err != nil {
 			return err
 		}
 		news = d.fare(tx, fresh, now)
-		var err error
-		switch licenses := settled(batch); {
-		case len(licenses) == 0:
-			next = nil
-		case !d.Alone:
-			next, err = claimNext(ctx, tx, d.node, now, licenses)
-		case !again:
-			next, err = keepNext(ctx, tx, now, licenses)
+		if next, err = claimNext(ctx, tx, d.node, now, settled(named)); err != nil || again {
+			return err
 		}
+		after, err := keepNext(ctx, tx, now, kept)
+		next = append(next, after...)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("record %d attempts: %w", len(batch), err)
 	}
 	d.apply(ctx, news)
-	if again && d.Alone {
+	if again {
 		// Others may be recorded at the same time, and what is next settled already.
-		d.searchAnew(batch)
+		d.searchAnew(kept)
 	}
 	return next, nil
+}
+
+// parted tells the answers to what is kept from those to what bears the node's name.
+func parted(batch []*result) (kept, named []*result) {
+	for _, r := range batch {
+		if r.kept {
+			kept = append(kept, r)
+		} else {
+			named = append(named, r)
+		}
+	}
+	return kept, named
 }
 
 // settled is the licenses whose head came to its end.
@@ -300,22 +316,6 @@ func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
 		}
 	}
 	tx.Insert("webhook_responses", attemptColumns, rows)
-}
-
-// move moves each delivery on.
-func (d *Dispatcher) move(ctx context.Context, tx *sqldb.Tx, batch []*result, now time.Time) error {
-	var kept, leased []*result
-	for _, r := range batch {
-		if r.kept {
-			kept = append(kept, r)
-		} else {
-			leased = append(leased, r)
-		}
-	}
-	if err := moveDeliveries(ctx, tx, "", kept, now); err != nil {
-		return err
-	}
-	return moveDeliveries(ctx, tx, d.node, leased, now)
 }
 
 // moveDeliveries moves each delivery on, unless the node lost its lease and

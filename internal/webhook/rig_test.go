@@ -342,12 +342,18 @@ func (r *rig) record() []string {
 // leased is who holds which delivery.
 func (r *rig) leased() map[int64]string {
 	r.Helper()
+	elements := "json_each(l.licenses) AS elements"
+	if sqldbtest.Postgres() {
+		elements = "unnest(l.licenses) AS elements(value)"
+	}
 	type lease struct {
 		id   int64
 		node string
 	}
 	list, err := sqldb.All(r.Context(), r.db, func(row *sqldb.Row, l *lease) error { return row.Scan(&l.id, &l.node) },
-		`SELECT event_id, node FROM outbox WHERE lease_until <> 0`)
+		`SELECT event_id, node FROM outbox WHERE lease_until <> 0 UNION ALL
+		SELECT min(o.event_id), l.node FROM outbox AS o, leases AS l, `+elements+` WHERE o.state = 1 AND o.license_id = elements.value
+		GROUP BY o.license_id, l.node`)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -35,10 +35,10 @@ func (d *Dispatcher) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	d.mu.Lock()
-	named, search, back := d.wants, d.search, d.returned
+	named, search, back, spent := d.wants, d.search, d.returned, d.spent()
 	d.wants, d.search, d.returned = map[int64]bool{}, false, nil
 	d.mu.Unlock()
-	if err := release(ctx, d.DB, d.node, back); err != nil {
+	if err := errors.Join(release(ctx, d.DB, d.node, back), end(ctx, d.DB, spent)); err != nil {
 		return err // what is not given back runs out
 	}
 	ids := keys(named)
@@ -108,25 +108,7 @@ func (d *Dispatcher) serve(ctx context.Context, partners []int64) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	if d.Alone {
-		return d.keep(ctx, now, wanted)
-	}
-	items, err := claim(ctx, d.DB, d.node, now, wanted)
-	if err != nil {
-		return err
-	}
-	d.mark(wanted)
-	d.accept(items...)
-	return nil
-}
-
-// mark notes of which lanes more is due than they had room for.
-func (d *Dispatcher) mark(wanted []*wish) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, w := range wanted {
-		d.lane(w.partnerID).more = len(w.found) == w.room
-	}
+	return d.keep(ctx, now, wanted)
 }
 
 // look returns the partner's lane after it looked anew at the endpoint, if what
@@ -194,49 +176,6 @@ func (d *Dispatcher) probe(ctx context.Context, l *lane, e Endpoint, now time.Ti
 	d.mu.Unlock()
 	if it != nil {
 		d.accept(it)
-	}
-	return nil
-}
-
-// renew extends the leases of what is in memory, and lets go of what is not
-// ours any more. What is not in memory is not renewed: whatever went wrong, it
-// comes free by itself.
-func (d *Dispatcher) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	d.mu.Lock()
-	var ids []int64
-	for _, id := range keys(d.held) {
-		if !d.held[id].kept {
-			ids = append(ids, id)
-		}
-	}
-	d.mu.Unlock()
-	until := d.Now().Add(leaseTime)
-	ours, err := extend(ctx, d.DB, d.node, until, ids)
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	lost := map[*lane]bool{}
-	for _, id := range ids {
-		switch it := d.held[id]; {
-		case it == nil:
-		case ours[id]:
-			it.leaseUntil = until
-		default:
-			it.leaseUntil = time.Time{}
-			lost[d.lane(it.partnerID)] = true
-		}
-	}
-	for l := range lost {
-		l.queue = slices.DeleteFunc(l.queue, func(it *item) bool {
-			if it.leaseUntil.IsZero() {
-				d.giveBack(it)
-			}
-			return it.leaseUntil.IsZero()
-		})
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package webhook owns the outbox of deliveries to partners, the dispatcher that
 // sends them, how each partner's endpoint fares, and the record of what every
-// attempt met: the tables deliveries, outbox, endpoints and webhook_responses. What is
+// attempt met: the tables deliveries, outbox, leases, endpoints and webhook_responses. What is
 // sent, how it is signed and which answer means success is courier's; whom to
 // tell that an endpoint is down is outage's.
 //
@@ -18,16 +18,17 @@
 //
 // # Leases
 //
-// A node sends only what it holds the lease of: its name and a time in the row. A
-// new delivery is born leased to the node that wrote it, where that has room, and
-// needs no search. Leases are renewed while the delivery is in memory, and only
-// then, so that whatever a node loses track of comes free by itself; a result is
-// not applied to a delivery that is another's by then, but the attempt is on
-// record all the same. A row with the name * was called back by a redelivery: it
+// A node sends only what it holds a lease of. A new delivery is born leased to the
+// node that wrote it, where that has room: its name and a time in the row, and no
+// search. All that a search finds of a partner has one lease together, a row that lists
+// the licenses: others leave those alone. Leases are renewed while something of them is
+// in memory, and only then, so that whatever a node loses track of comes free by itself;
+// a result is not applied to a delivery that is another's by then, but the attempt is
+// on record all the same. A row with the name * was called back by a redelivery: it
 // stays open whatever came of the attempt under way.
 //
-// A node that is alone on its database keeps what it finds in memory, without a
-// lease; what it had when it was killed is found again by the next.
+// A node that is alone on its database needs no lease for what it finds; what it had
+// when it was killed is found again by the next.
 //
 // # Lanes
 //

@@ -1,0 +1,155 @@
+package webhook_test
+
+import (
+	"testing"
+	"time"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
+)
+
+// All that a search finds of a partner has one lease, which ends with the last of it.
+func TestOneLeaseForAllThatIsFound(t *testing.T) {
+	const n = 2 * webhook.LaneStart
+	r, g, a, _ := pair(t, n, 0)
+	leases := func() int64 { return r.count(`SELECT count(*) FROM leases`) }
+	r.begin(a)
+	callers := g.callers(webhook.LaneStart)
+	same(t, "leased", len(r.leased()), n)
+	same(t, "rows", leases(), 1)
+	same(t, "names", r.count(`SELECT count(*) FROM outbox WHERE node <> ''`), 0)
+	answer(200, callers...)
+	last := g.callers(webhook.LaneStart)
+	a.Dispatcher.Record()
+	r.round(a)
+	same(t, "rows", leases(), 1)
+	r.finish(a, 200, last...)
+	r.round(a)
+	same(t, "rows", leases(), 0)
+	r.nothingHeld(a)
+}
+
+// What one node has no room for, another takes.
+func TestNodesShareWhatIsDue(t *testing.T) {
+	const room, rest = 16 * webhook.LaneStart, 40
+	r, _, a, b := pair(t, room+rest, 0)
+	r.begin(a)
+	r.begin(b)
+	got := map[string]int{}
+	for _, node := range r.leased() {
+		got[node]++
+	}
+	same(t, "leased", got, map[string]int{a.Dispatcher.Node(): room, b.Dispatcher.Node(): rest})
+}
+
+// While one node looks for a partner's deliveries, another is turned away, and looks
+// again by itself.
+func TestNodesTakeTurns(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nothing runs side by side")
+	}
+	r, g, a, _ := pair(t, 1, 0)
+	r.write(func(tx *sqldb.Tx) {
+		if ours, err := tx.TryLock(webhook.Searching(1)).One(t.Context()); !ours || err != nil {
+			t.Fatalf("%v, %v", ours, err)
+		}
+		r.begin(a)
+		r.nothingHeld(a)
+	})
+	r.until("it looks again", func() bool {
+		r.round(a)
+		held, _, _ := a.Dispatcher.Counts()
+		return held == 1
+	})
+	r.finish(a, 200, g.next())
+	same(t, "open", r.open(), 0)
+}
+
+// An answer that is recorded while another node removes the lease waits for that, and
+// counts for nothing then.
+func TestARecordMeetsATakeover(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nothing runs side by side")
+	}
+	r, g, a, _ := pair(t, 1, 0)
+	r.begin(a)
+	answer(200, g.next())
+	a.Dispatcher.Landed()
+	recorded := make(chan int)
+	r.write(func(tx *sqldb.Tx) {
+		if _, err := tx.Exec(t.Context(), `DELETE FROM leases`); err != nil {
+			t.Fatal(err)
+		}
+		go func() { recorded <- a.Dispatcher.Record() }()
+		r.until("the record waits", func() bool {
+			return r.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
+		})
+	})
+	<-recorded
+	a.Dispatcher.Apart()
+	same(t, "states", r.states(), []string{"1 pending after 0"})
+	same(t, "record", r.record(), []string{"1: 200 true"})
+}
+
+// The other way round: a lease that has run out stays while answers to what is leased
+// are being recorded.
+func TestATakeoverMeetsARecord(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nothing runs side by side")
+	}
+	r, g, a, b := pair(t, 1, 0)
+	r.begin(a)
+	c := g.next()
+	r.clock.step(webhook.LeaseTime)
+	r.write(func(tx *sqldb.Tx) {
+		if _, err := tx.Exec(t.Context(), `SELECT id FROM leases`+tx.ForKeyShare()); err != nil {
+			t.Fatal(err)
+		}
+		r.begin(b)
+		g.nobody("while the other's answers are recorded")
+	})
+	r.finish(a, 200, c)
+	same(t, "open", r.open(), 0)
+}
+
+// A lease that ends between the record of an event and the taking on of the next has no
+// say in that: it is looked for.
+func TestALeaseEndsBeforeTheNextIsTakenOn(t *testing.T) {
+	r, g, a, _ := pair(t, 1, 1)
+	r.begin(a)
+	answer(200, g.next())
+	a.Dispatcher.Landed()
+	takeOn := a.Dispatcher.RecordOnly(t, func() {})
+	r.round(a)
+	takeOn()
+	g.nobody("without a lease")
+	r.round(a)
+	r.finish(a, 200, g.next())
+	same(t, "open", r.open(), 0)
+	r.nothingHeld(a)
+}
+
+// A node does not probe a parked endpoint with what another has in flight.
+func TestAProbeLeavesWhatAnotherNodeHas(t *testing.T) {
+	r, g, a, b := pair(t, 2, 0)
+	r.begin(a)
+	callers := g.callers(2)
+	first, second := callers[0], callers[1]
+	if first.id == 2 {
+		first, second = second, first
+	}
+	answer(410, second) // parks the endpoint while event 1 is in flight
+	r.until("it is parked", func() bool { return a.Dispatcher.Record() > 0 })
+	due := func(tx *sqldb.Tx) { tx.Queue(`UPDATE endpoints SET probe_at = 0, probed = 0`) }
+	r.write(due)
+	r.begin(b)
+	g.nobody("while it is in flight")
+	r.finish(a, 500, first)
+	r.round(a) // its lease ends
+	r.clock.step(time.Hour)
+	r.write(due)
+	r.search(b)
+	r.finish(b, 200, g.next())
+	same(t, "states", r.states()[0], "1 delivered after 2")
+}
