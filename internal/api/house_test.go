@@ -188,9 +188,9 @@ func (h *house) record(l license.License, n int) {
 				status, body, success = 404, "<h1>Not \"found\"</h1>\n", false
 			}
 			at := h.clock.now()
-			tx.Queue(`INSERT INTO webhook_responses (event_id, license_id, request_header, response_status, response_body, response_time,
-				url, success, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)`,
-				e.ID, e.LicenseID, "Content-Type: application/json; charset=UTF-8\nUser-Agent: claviger", status, body, i,
+			tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time,
+				url, success, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+				e.ID, "Content-Type: application/json; charset=UTF-8\nUser-Agent: claviger", status, body, i,
 				"https://partner.example.com/webhook", success, at)
 		}
 		return nil

@@ -146,7 +146,7 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 		if ctx.Err() != nil {
 			return Answer{}, ctx.Err()
 		}
-		l, err := c.lines.take(ctx, req.URL, anew)
+		l, err := c.lines.take(ctx, req.URL, anew, begun.Add(Timeout))
 		if err != nil {
 			return Answer{}, err
 		}

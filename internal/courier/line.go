@@ -67,10 +67,10 @@ func (r reader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// open reports whether a kept line is open and the server has said nothing on it
-// since its last answer. Else it was closed, or is about to be: some servers send
+// open makes a kept line ready for use until then, and reports whether it is open and the
+// server has said nothing on it since its last answer. Else it was closed, or is about to be: some servers send
 // 408 first, which must not be taken for the answer to the next request.
-func (l *line) open() bool {
+func (l *line) open(until time.Time) bool {
 	if l.Conn != l.raw {
 		// TLS may have read more than the answer. With no time left, what it has is
 		// all that can be read.
@@ -81,17 +81,13 @@ func (l *line) open() bool {
 		}
 	}
 	// Nothing can be asked of a connection past its deadline.
-	return l.SetDeadline(time.Time{}) == nil && quiet(l.raw)
+	return l.SetDeadline(until) == nil && quiet(l.raw)
 }
 
-// exchange sends a request and reads its answer, until then. It reports whether
-// the line can serve another request.
+// exchange sends a request and reads its answer. It reports whether the line can
+// serve another request.
 func (l *line) exchange(ctx context.Context, req *http.Request, begun time.Time) (a Answer, reusable bool, err error) {
-	until := begun.Add(Timeout)
 	l.heard, l.room = false, maxHeader
-	if err := l.SetDeadline(until); err != nil {
-		return a, false, err
-	}
 	stop := context.AfterFunc(ctx, func() { _ = l.SetDeadline(past) })
 	defer func() { reusable = stop() && reusable }()
 	if err := req.Write(&l.out); err != nil {
@@ -112,7 +108,7 @@ func (l *line) exchange(ctx context.Context, req *http.Request, begun time.Time)
 		return a, false, fmt.Errorf("%w: %w", errMidway, err)
 	}
 	if !whole {
-		_ = l.SetReadDeadline(time.Now().Add(min(drainTime, time.Until(until))))
+		_ = l.SetReadDeadline(time.Now().Add(min(drainTime, time.Until(begun.Add(Timeout)))))
 		whole = drain(resp, len(body))
 	}
 	return a, whole && !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols && l.in.Buffered() == 0, nil

@@ -23,21 +23,29 @@ type lines struct {
 	tidies bool // a tidying is to come
 }
 
-// take answers a line that leads to a URL's server: one that was kept, unless a
-// new one is wanted.
-func (ls *lines) take(ctx context.Context, u *url.URL, anew bool) (*line, error) {
+// take answers a line that leads to a URL's server, for use until then: one that was
+// kept, unless a new one is wanted.
+func (ls *lines) take(ctx context.Context, u *url.URL, anew bool, until time.Time) (*line, error) {
 	to := u.Scheme + "://" + u.Host
 	for !anew {
 		l := ls.last(to)
 		if l == nil {
 			break
 		}
-		if l.open() {
+		if l.open(until) {
 			return l, nil
 		}
 		_ = l.Close()
 	}
-	return ls.connect(ctx, u, to)
+	l, err := ls.connect(ctx, u, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.SetDeadline(until); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
 }
 
 // last takes the line that was used last.
@@ -116,7 +124,7 @@ func (ls *lines) evict() {
 // back while anything is kept.
 func (ls *lines) tidy() {
 	long := time.Now().Add(-idleTimeout)
-	ls.drop(func(l *line) bool { return !l.since.After(long) || !l.open() })
+	ls.drop(func(l *line) bool { return !l.since.After(long) || !l.open(time.Time{}) })
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.tidies = ls.count > 0; ls.tidies {

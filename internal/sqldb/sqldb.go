@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -235,6 +236,9 @@ type Answer[T any] struct {
 func (a *Answer[T]) expect(scan func(*Row, *T) error, sql string, args []any) {
 	a.sql, a.args, a.found = sql, args, []T{}
 	a.each = func(r *Row) error {
+		if len(a.found) == cap(a.found) { // append grows by a quarter only where there are many
+			a.found = slices.Grow(a.found, max(len(a.found), 8))
+		}
 		var zero T
 		a.found = append(a.found, zero)
 		return scan(r, &a.found[len(a.found)-1])

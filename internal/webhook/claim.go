@@ -36,21 +36,33 @@ func pointers(found []item) []*item {
 	return items
 }
 
-// letters asks for what is sent of the events, each in an item of its own.
-func letters(tx *sqldb.Tx, events []int64) *sqldb.Answer[item] {
-	return sqldb.Ask(tx, func(r *sqldb.Row, it *item) error { return r.Scan(&it.eventID, &it.licenseKey, &it.kind, &it.body) },
-		`SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id = ANY($1)`, events)
+// letter is what is sent of an event.
+type letter struct {
+	eventID    int64
+	licenseKey string
+	kind       int
+	body       string
+}
+
+func scanLetter(r *sqldb.Row, l *letter) error {
+	return r.Scan(&l.eventID, &l.licenseKey, &l.kind, &l.body)
+}
+
+// letters asks for what is sent of the events.
+func letters(tx *sqldb.Tx, events []int64) *sqldb.Answer[letter] {
+	return sqldb.Ask(tx, scanLetter, `SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id = ANY($1)`, events)
 }
 
 // fill gives items what is sent of them.
-func fill(items []*item, texts []item) {
-	of := make(map[int64]item, len(texts))
-	for _, t := range texts {
-		of[t.eventID] = t
+func fill(items []*item, letters []letter) {
+	of := make(map[int64]*letter, len(letters))
+	for i := range letters {
+		of[letters[i].eventID] = &letters[i]
 	}
 	for _, it := range items {
-		t := of[it.eventID]
-		it.licenseKey, it.kind, it.body = t.licenseKey, t.kind, t.body
+		if l := of[it.eventID]; l != nil {
+			it.licenseKey, it.kind, it.body = l.licenseKey, l.kind, l.body
+		}
 	}
 }
 

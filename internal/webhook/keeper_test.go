@@ -11,7 +11,7 @@ import (
 func TestKeeperForgetsOldResponses(t *testing.T) {
 	o := box(t)
 	const old = 2345
-	respond(t, o, 1, 1, old+10)
+	respond(t, o, 1, old+10)
 	write(t, o, func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1`, start.Add(-time.Nanosecond))
 		// Exactly as old as it may get, and newer.

@@ -304,7 +304,7 @@ func missing(ctx context.Context, tx *sqldb.Tx, batch []*result) ([]*result, err
 }
 
 var attemptColumns = []string{
-	"event_id", "license_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "created_at", "updated_at",
+	"event_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "created_at", "updated_at",
 }
 
 // recordAttempts writes the public record of each attempt.
@@ -312,7 +312,7 @@ func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
 	rows := make([][]any, 0, len(batch))
 	for _, r := range batch {
 		if r.bare <= 1 {
-			rows = append(rows, []any{r.eventID, r.licenseID, r.header, r.status, r.answer, r.took.Milliseconds(), r.url, r.ok, r.at, now})
+			rows = append(rows, []any{r.eventID, r.header, r.status, r.answer, r.took.Milliseconds(), r.url, r.ok, r.at, now})
 		}
 	}
 	tx.Insert("webhook_responses", attemptColumns, rows)

@@ -54,18 +54,19 @@ func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, 
 	}
 	list := ResponseList{Total: -1}
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		where, args := `r.license_id = $1`, []any{licenseID, p.Limit + 1, p.Offset()}
+		of, args := `FROM deliveries AS d JOIN webhook_responses AS r ON r.event_id = d.event_id WHERE d.license_id = $1`,
+			[]any{licenseID, p.Limit + 1, p.Offset()}
 		var total *sqldb.Answer[int64]
 		if success != nil {
-			where += ` AND r.success = $4`
+			of += ` AND r.success = $4`
 			args = append(args, *success)
 		} else {
-			total = sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM webhook_responses WHERE license_id = $1`, licenseID)
+			total = sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) `+of, licenseID)
 		}
 		var err error
 		list.Responses, err = sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+`
-			FROM webhook_responses AS r JOIN deliveries AS d ON d.event_id = r.event_id
-			WHERE `+where+` ORDER BY r.id `+order+` LIMIT $2 OFFSET $3`, args...)
+			FROM (SELECT r.id `+of+` ORDER BY r.id `+order+` LIMIT $2 OFFSET $3) AS page
+			JOIN webhook_responses AS r ON r.id = page.id JOIN deliveries AS d ON d.event_id = r.event_id ORDER BY r.id `+order, args...)
 		if err == nil && total != nil {
 			list.Total, err = total.One(ctx)
 		}
