@@ -150,7 +150,7 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 		if err != nil {
 			return Answer{}, err
 		}
-		a, reusable, err := l.exchange(ctx, req, begun)
+		a, reusable, err := l.exchange(ctx, req, r.Body, begun)
 		if reusable {
 			c.lines.keep(l)
 			return a, nil

@@ -86,11 +86,11 @@ func (l *line) open(until time.Time) bool {
 
 // exchange sends a request and reads its answer. It reports whether the line can
 // serve another request.
-func (l *line) exchange(ctx context.Context, req *http.Request, begun time.Time) (a Answer, reusable bool, err error) {
+func (l *line) exchange(ctx context.Context, req *http.Request, sent []byte, begun time.Time) (a Answer, reusable bool, err error) {
 	l.heard, l.room = false, maxHeader
 	stop := context.AfterFunc(ctx, func() { _ = l.SetDeadline(past) })
 	defer func() { reusable = stop() && reusable }()
-	if err := req.Write(&l.out); err != nil {
+	if err := write(&l.out, req, sent); err != nil {
 		return a, false, err
 	}
 	if err := l.out.Flush(); err != nil {

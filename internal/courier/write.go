@@ -1,0 +1,72 @@
+package courier
+
+import (
+	"bufio"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// write writes a request as req.Write does, byte for byte. For a post with plain headers,
+// as a webhook is, it takes a quarter of the time: about as much as the system's part
+// in sending it is saved. All else is left to net/http.
+func write(w *bufio.Writer, req *http.Request, body []byte) error {
+	agent := req.Header["User-Agent"]
+	var room [16]string
+	names, plain := plainNames(room[:0], req.Header)
+	if !plain || len(agent) != 1 || agent[0] == "" || req.Method != http.MethodPost || len(body) == 0 || !consists(req.Host, ".-:") {
+		return req.Write(w)
+	}
+	var digits [20]byte
+	for _, s := range []string{"POST ", req.URL.RequestURI(), " HTTP/1.1\r\nHost: ", req.Host, "\r\nUser-Agent: ", agent[0], "\r\nContent-Length: "} {
+		_, _ = w.WriteString(s) // what fails here fails again at the end
+	}
+	_, _ = w.Write(strconv.AppendInt(digits[:0], int64(len(body)), 10))
+	for _, name := range names {
+		for _, value := range req.Header[name] {
+			for _, s := range []string{"\r\n", name, ": ", value} {
+				_, _ = w.WriteString(s)
+			}
+		}
+	}
+	_, _ = w.WriteString("\r\n\r\n")
+	_, err := w.Write(body)
+	return err
+}
+
+// plainNames appends the names of the headers, but for the one that goes before, in the
+// order in which they are sent, and reports whether all are as they should be: names of
+// letters, digits and dashes, none of those that net/http sets by itself, and values
+// that can stand in a line.
+func plainNames(names []string, h http.Header) ([]string, bool) {
+	for name, values := range h {
+		switch {
+		case !consists(name, "-") || slices.Contains(reserved, name) || slices.ContainsFunc(values, odd):
+			return nil, false
+		case name != "User-Agent":
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, true
+}
+
+// reserved are headers that mean something to net/http when it writes a request.
+var reserved = []string{"Host", "Content-Length", "Transfer-Encoding", "Trailer", "Connection"}
+
+// odd is whether a header's value has something that net/http would change.
+func odd(value string) bool {
+	return strings.TrimSpace(value) != value || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// consists is whether a text is not empty and has but letters, digits and these.
+func consists(s, others string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte(others, c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
