@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// write writes a request as req.Write does, byte for byte. For a post with plain headers,
-// as a webhook is, it takes a quarter of the time: about as much as the system's part
-// in sending it is saved. All else is left to net/http.
+// write writes a request as req.Write does, byte for byte. A post with plain headers, as
+// a webhook is, takes it less than half the time. All else is left to net/http.
 func write(w *bufio.Writer, req *http.Request, body []byte) error {
 	agent := req.Header["User-Agent"]
 	var room [16]string
@@ -57,7 +56,12 @@ var reserved = []string{"Host", "Content-Length", "Transfer-Encoding", "Trailer"
 
 // odd is whether a header's value has something that net/http would change.
 func odd(value string) bool {
-	return strings.TrimSpace(value) != value || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
+	for i := range len(value) {
+		if c := value[i]; c < ' ' || c == 0x7f {
+			return true
+		}
+	}
+	return strings.TrimSpace(value) != value
 }
 
 // consists is whether a text is not empty and has but letters, digits and these.

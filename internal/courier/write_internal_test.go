@@ -3,8 +3,10 @@ package courier
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"net/http"
 	"testing"
+	"time"
 )
 
 // written is a request as write and as net/http's own Write have it.
@@ -110,4 +112,27 @@ func FuzzWrite(f *testing.F) {
 			t.Errorf("got\n%q\nwant\n%q", ours, theirs)
 		}
 	})
+}
+
+func BenchmarkWrite(b *testing.B) {
+	body := bytes.Repeat([]byte("x"), 330)
+	h := Signer{UserAgent: "claviger"}.Headers(1, 1, time.Now(), NewSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), body)
+	w := bufio.NewWriter(io.Discard)
+	for name, write := range map[string]func(*http.Request) error{
+		"ours":     func(req *http.Request) error { return write(w, req, body) },
+		"net/http": func(req *http.Request) error { return req.Write(w) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				req, err := http.NewRequest(http.MethodPost, "https://example.com/hook", bytes.NewReader(body)) //nolint:noctx // it is not sent
+				if err != nil {
+					b.Fatal(err)
+				}
+				req.Header = h
+				if err := write(req); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -218,7 +218,7 @@ func (d *Dispatcher) claimProbe(ctx context.Context, now time.Time, partnerID in
 	var found *item
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		turn := tx.TryLock(searching(partnerID))
-		expire(tx, d.node, partnerID, now)
+		expire(tx, d.node, now, partnerID)
 		moved := sqldb.Ask(tx, sqldb.Value[int64], `UPDATE endpoints SET probe_at = $3, probed = $4
 			WHERE partner_id = $1 AND parked_at <> 0 AND probe_at <= $2 RETURNING partner_id`, partnerID, now, now.Add(d.ProbeEvery), license)
 		if _, err := moved.One(ctx); err != nil || busy {

@@ -28,20 +28,20 @@ const turnAgain = 10 * time.Millisecond
 
 // expire removes the leases of other nodes that have run out. One whose answers are
 // being recorded stays.
-func expire(tx *sqldb.Tx, node string, partnerID int64, now time.Time) {
+func expire(tx *sqldb.Tx, node string, now time.Time, partners ...int64) {
 	tx.Queue(`DELETE FROM leases WHERE id IN (
-		SELECT id FROM leases WHERE partner_id = $1 AND node <> $2 AND lease_until <= $3`+tx.SkipLocked()+`)`, partnerID, node, now)
+		SELECT id FROM leases WHERE partner_id = ANY($1) AND node <> $2 AND lease_until <= $3`+tx.SkipLocked()+`)`, partners, node, now)
 }
 
 // leaseDue looks for due deliveries and leases the licenses of what it finds. Where
 // another node is looking, too, it is turned away.
 func (d *Dispatcher) leaseDue(ctx context.Context, now time.Time, wanted []*wish) (items []*item, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		turns := make([]*sqldb.Answer[bool], len(wanted))
+		turns, partners := make([]*sqldb.Answer[bool], len(wanted)), make([]int64, len(wanted))
 		for i, w := range wanted {
-			turns[i] = tx.TryLock(searching(w.partnerID))
-			expire(tx, d.node, w.partnerID, now)
+			turns[i], partners[i] = tx.TryLock(searching(w.partnerID)), w.partnerID
 		}
+		expire(tx, d.node, now, partners...)
 		if err := find(ctx, tx, now, wanted, d.node); err != nil {
 			return err
 		}
