@@ -107,7 +107,7 @@ func TestATakeoverMeetsARecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.begin(b)
-		g.nobody("while the other's answers are recorded")
+		r.nothingHeld(b)
 	})
 	r.finish(a, 200, c)
 	same(t, "open", r.open(), 0)
@@ -123,7 +123,7 @@ func TestALeaseEndsBeforeTheNextIsTakenOn(t *testing.T) {
 	takeOn := a.Dispatcher.RecordOnly(t, func() {})
 	r.round(a)
 	takeOn()
-	g.nobody("without a lease")
+	r.nothingHeld(a)
 	r.round(a)
 	r.finish(a, 200, g.next())
 	same(t, "open", r.open(), 0)
@@ -144,7 +144,7 @@ func TestAProbeLeavesWhatAnotherNodeHas(t *testing.T) {
 	due := func(tx *sqldb.Tx) { tx.Queue(`UPDATE endpoints SET probe_at = 0, probed = 0`) }
 	r.write(due)
 	r.begin(b)
-	g.nobody("while it is in flight")
+	r.nothingHeld(b)
 	r.finish(a, 500, first)
 	r.round(a) // its lease ends
 	r.clock.step(time.Hour)
