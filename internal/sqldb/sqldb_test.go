@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -344,6 +345,28 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		}
 		if strings.Contains(err.Error(), "hush") {
 			t.Errorf("the error shows the password: %v", err)
+		}
+	}
+}
+
+// Sessions have our settings, unless the database URL has others.
+func TestSessionSettings(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("SQLite has no sessions")
+	}
+	u, err := url.Parse(sqldbtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("jit", "on")
+	u.RawQuery = q.Encode()
+	for at, want := range map[string]string{sqldbtest.URL(t): "5s off", u.String(): "5s on"} {
+		db := sqldbtest.OpenWith(t, at, sqldb.Options{})
+		got, err := sqldb.One(t.Context(), db, sqldb.Value[string],
+			`SELECT current_setting('idle_in_transaction_session_timeout') || ' ' || current_setting('jit')`)
+		if got != want || err != nil {
+			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 	}
 }

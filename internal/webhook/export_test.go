@@ -212,3 +212,25 @@ func (d *Dispatcher) SearchWhile(ctx context.Context, partnerID int64, before, a
 
 // Searching is the lock under which due deliveries of a partner are looked for.
 func Searching(partnerID int64) string { return searching(partnerID) }
+
+// LeaseWhile leases what is due of a partner as if nothing of it were in memory, and calls
+// between before it is taken on.
+func (d *Dispatcher) LeaseWhile(t testing.TB, partnerID int64, between func()) {
+	t.Helper()
+	now, wanted := d.Now(), []*wish{{partnerID: partnerID, room: laneQueue}}
+	d.mu.Lock()
+	d.lane(partnerID).after = place{}
+	busy := d.busy
+	d.busy = map[int64]int{}
+	d.mu.Unlock()
+	d.beginSearch(wanted)
+	items, err := d.leaseDue(t.Context(), now, wanted)
+	if err != nil || len(items) == 0 {
+		t.Fatalf("%d found, %v", len(items), err)
+	}
+	d.mu.Lock()
+	d.busy = busy
+	d.mu.Unlock()
+	between()
+	d.endSearch(now, wanted, items)
+}

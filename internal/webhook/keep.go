@@ -143,13 +143,13 @@ func (d *Dispatcher) endSearch(now time.Time, wanted []*wish, items []*item) {
 			l.after = place{}
 		}
 	}
-	items = slices.DeleteFunc(items, func(it *item) bool { return d.left[it.licenseID] })
-	d.left = nil
 	for _, it := range items {
 		if it.lease != nil {
-			d.leases[it.lease.id] = it.lease
+			d.leases[it.lease.id] = it.lease // also where nothing of it is taken on: it has to end
 		}
 	}
+	items = slices.DeleteFunc(items, func(it *item) bool { return d.left[it.licenseID] })
+	d.left = nil
 	d.take(now, items)
 }
 

@@ -26,11 +26,23 @@ func searching(partnerID int64) string { return fmt.Sprintf("webhooks of partner
 // turnAgain is when a node looks again that was turned away.
 const turnAgain = 10 * time.Millisecond
 
-// expire removes the leases of other nodes that have run out. One whose answers are
-// being recorded stays.
+// expire removes the leases of other nodes that have run out.
 func expire(tx *sqldb.Tx, node string, now time.Time, partners ...int64) {
-	tx.Queue(`DELETE FROM leases WHERE id IN (
-		SELECT id FROM leases WHERE partner_id = ANY($1) AND node <> $2 AND lease_until <= $3`+tx.SkipLocked()+`)`, partners, node, now)
+	remove(tx, `partner_id = ANY($1) AND node <> $2 AND lease_until <= $3`, partners, node, now)
+}
+
+// remove removes leases. One stays whose answers are being recorded.
+func remove(tx *sqldb.Tx, where string, args ...any) {
+	tx.Queue(`DELETE FROM leases WHERE id IN (SELECT id FROM leases WHERE `+where+tx.SkipLocked()+`)`, args...)
+}
+
+// sweep removes all leases that have run out: those of partners for whom nothing is due
+// are not looked at otherwise.
+func sweep(ctx context.Context, db *sqldb.DB, now time.Time) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		remove(tx, `lease_until <= $1`, now)
+		return nil
+	})
 }
 
 // leaseDue looks for due deliveries and leases the licenses of what it finds. Where

@@ -153,3 +153,27 @@ func TestAProbeLeavesWhatAnotherNodeHas(t *testing.T) {
 	r.finish(b, 200, g.next())
 	same(t, "states", r.states()[0], "1 delivered after 2")
 }
+
+// What a killed node leaves of its leases goes when the next one starts, unless it may
+// still be alive.
+func TestWhatRanOutIsSweptOut(t *testing.T) {
+	r, _, a, b := pair(t, 0, 0)
+	r.write(func(tx *sqldb.Tx) {
+		for partner, left := range map[int64]time.Duration{8: 0, 9: time.Second} {
+			tx.Queue(`INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES ($1, $2, $3, $4)`,
+				partner, a.Dispatcher.Node(), start.Add(left), []int64{1})
+		}
+	})
+	r.begin(b)
+	same(t, "left of partner", r.count(`SELECT sum(partner_id) FROM leases`), 9)
+}
+
+// A lease that nothing is taken on of ends all the same.
+func TestALeaseOfNothingEnds(t *testing.T) {
+	r, g, a, _ := pair(t, 1, 0)
+	r.begin(a)
+	c := g.next()
+	a.Dispatcher.LeaseWhile(t, 1, func() { r.finish(a, 500, c) })
+	r.round(a)
+	same(t, "rows", r.count(`SELECT count(*) FROM leases`), 0)
+}
