@@ -226,6 +226,9 @@ func (s *pgSession) copy(ctx context.Context, st *statement) error {
 	}
 	var err error
 	st.rows, err = s.conn.CopyFrom(ctx, pgx.Identifier{b.table}, b.columns, pgx.CopyFromRows(b.rows))
+	if err != nil && ctx.Err() != nil { // it may only say that the connection is closed
+		err = errors.Join(ctx.Err(), err)
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", st.sql, err)
 	}

@@ -149,7 +149,7 @@ func find(ctx context.Context, tx *sqldb.Tx, now time.Time, wanted []*wish, node
 // in the transaction that settled it, unless the endpoint is parked. That it was
 // put off behind the head does not count any more.
 func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licenses []int64) ([]*item, error) {
-	items, err := freed(ctx, tx, now, licenses)
+	items, err := freed(ctx, tx, node, now, licenses)
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
@@ -157,8 +157,8 @@ func claimNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, li
 }
 
 // freed finds the next open delivery of each license, unless something of it is leased
-// by name or the endpoint is parked.
-func freed(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) ([]*item, error) {
+// by name, another node has it, or the endpoint is parked.
+func freed(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licenses []int64) ([]*item, error) {
 	if len(licenses) == 0 {
 		return nil, nil
 	}
@@ -168,7 +168,9 @@ func freed(ctx context.Context, tx *sqldb.Tx, now time.Time, licenses []int64) (
 	}
 	found, err := sqldb.All(ctx, tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
 		WHERE d.event_id = ANY($1) AND d.state < 2 AND `+first+`
-			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)`+tx.SkipLocked(), heads, now)
+			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)
+			AND NOT EXISTS (SELECT 1 FROM leases AS l, `+tx.Elements("l.licenses")+`
+				WHERE l.partner_id = d.partner_id AND l.node <> $3 AND elements.value = d.license_id)`+tx.SkipLocked(), heads, now, node)
 	return pointers(found), err
 }
 

@@ -134,6 +134,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-d.wake:
 		case <-poll.C:
 			d.refresh(ctx)
+			d.note(ctx, "trim the leases of webhooks", d.trim(ctx))
 			d.nudge()
 		}
 		d.note(ctx, "look for due webhooks", d.round(ctx))
@@ -180,7 +181,7 @@ func (d *Dispatcher) take(now time.Time, items []*item) {
 			continue
 		case it.kept && d.busy[it.licenseID] > 0:
 			continue // its turn comes when that is settled
-		case it.lease != nil && d.leases[it.lease.id] != it.lease:
+		case it.lease != nil && (d.leases[it.lease.id] != it.lease || !it.lease.covers(it.licenseID)):
 			d.lane(it.partnerID).after = place{} // it has to be found again
 			d.wants[it.partnerID] = true
 			signal(d.wake)

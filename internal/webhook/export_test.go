@@ -61,8 +61,8 @@ func (d *Dispatcher) RecordOnly(t testing.TB, between func()) (takeOn func()) {
 }
 
 // RecordAgain records the answers there are twice, as when it is not known
-// whether the first time was committed.
-func (d *Dispatcher) RecordAgain() error {
+// whether the first time was committed, and calls between in between.
+func (d *Dispatcher) RecordAgain(between func()) error {
 	d.mu.Lock()
 	batch := d.answers
 	d.answers = nil
@@ -70,6 +70,7 @@ func (d *Dispatcher) RecordAgain() error {
 	if _, err := d.record(batch, false, askTime); err != nil {
 		return err
 	}
+	between()
 	next, err := d.record(batch, true, askTime)
 	d.settle(batch)
 	d.accept(next...)
@@ -97,6 +98,9 @@ func (d *Dispatcher) Step(ctx context.Context) error {
 
 // Renew renews leases; Refresh looks at endpoints.
 func (d *Dispatcher) Renew(ctx context.Context) error { return d.renew(ctx) }
+
+// Trim trims leases.
+func (d *Dispatcher) Trim(ctx context.Context) error { return d.trim(ctx) }
 
 // Refresh looks at endpoints anew.
 func (d *Dispatcher) Refresh(ctx context.Context) { d.refresh(ctx) }

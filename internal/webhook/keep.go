@@ -181,8 +181,8 @@ func (d *Dispatcher) searchAnew(batch []*result) {
 }
 
 // keepNext is claimNext for what is kept: the next is kept as the one before it was.
-func keepNext(ctx context.Context, tx *sqldb.Tx, now time.Time, batch []*result) ([]*item, error) {
-	items, err := freed(ctx, tx, now, settled(batch))
+func keepNext(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, batch []*result) ([]*item, error) {
+	items, err := freed(ctx, tx, node, now, settled(batch))
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}

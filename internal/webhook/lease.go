@@ -16,8 +16,13 @@ type lease struct {
 	id        int64
 	partnerID int64
 	until     time.Time
-	items     int // in memory
+	items     int            // in memory, of one license each
+	listed    int            // licenses in its row
+	only      map[int64]bool // licenses that it was trimmed to; nil: all that it was made for
 }
+
+// covers is whether something of a license may be sent under the lease.
+func (l *lease) covers(license int64) bool { return l.only == nil || l.only[license] }
 
 // searching is the lock under which a node looks for due deliveries of a partner: what
 // one finds is leased before the next looks.
@@ -34,15 +39,6 @@ func expire(tx *sqldb.Tx, node string, now time.Time, partners ...int64) {
 // remove removes leases. One stays whose answers are being recorded.
 func remove(tx *sqldb.Tx, where string, args ...any) {
 	tx.Queue(`DELETE FROM leases WHERE id IN (SELECT id FROM leases WHERE `+where+tx.SkipLocked()+`)`, args...)
-}
-
-// sweep removes all leases that have run out: those of partners for whom nothing is due
-// are not looked at otherwise.
-func sweep(ctx context.Context, db *sqldb.DB, now time.Time) error {
-	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		remove(tx, `lease_until <= $1`, now)
-		return nil
-	})
 }
 
 // leaseDue looks for due deliveries and leases the licenses of what it finds. Where
@@ -96,7 +92,7 @@ func (d *Dispatcher) leaseLicenses(ctx context.Context, tx *sqldb.Tx, now time.T
 		if err != nil {
 			return err
 		}
-		leases[p] = &lease{id: id, partnerID: p, until: until}
+		leases[p] = &lease{id: id, partnerID: p, until: until, listed: len(licenses[p])}
 	}
 	for _, it := range items {
 		it.lease = leases[it.partnerID]
@@ -145,6 +141,46 @@ func (d *Dispatcher) spent() []int64 {
 	return ids
 }
 
+// trim takes off the lists of leases the licenses of which nothing is in memory any more,
+// so that another node may have what of them is due: a lease lasts as long as the slowest
+// of what it was made for. What comes next of such a license has to be found again.
+func (d *Dispatcher) trim(ctx context.Context) error {
+	d.mu.Lock()
+	left := map[*lease][]int64{}
+	for _, it := range d.held {
+		if l := it.lease; l != nil && l.items < l.listed {
+			left[l] = append(left[l], it.licenseID)
+		}
+	}
+	for l, licenses := range left {
+		l.only = make(map[int64]bool, len(licenses))
+		for _, id := range licenses {
+			l.only[id] = true
+		}
+	}
+	d.mu.Unlock()
+	if len(left) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		for l, licenses := range left {
+			tx.Queue(`UPDATE leases SET licenses = $2 WHERE id = $1`, l.id, licenses)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("trim leases: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for l, licenses := range left {
+		l.listed = len(licenses)
+	}
+	return nil
+}
+
 // end removes leases.
 func end(ctx context.Context, db *sqldb.DB, ids []int64) error {
 	if len(ids) == 0 {
@@ -188,7 +224,8 @@ func (d *Dispatcher) renew(ctx context.Context) error {
 	}
 	leases := keys(d.leases)
 	d.mu.Unlock()
-	until := d.Now().Add(leaseTime)
+	now := d.Now()
+	until := now.Add(leaseTime)
 	names, err := extend(ctx, d.DB, renewNames, d.node, until, named)
 	if err != nil {
 		return err
@@ -197,6 +234,29 @@ func (d *Dispatcher) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.renewed(until, named, names, leases, rows)
+	if d.Alone {
+		return nil
+	}
+	return sweep(ctx, d.DB, d.node, leases, now)
+}
+
+// sweep removes the node's leases but for those that it knows of, since it may not have heard
+// of a commit, and those of others that have run out, which nobody may come by otherwise.
+func sweep(ctx context.Context, db *sqldb.DB, node string, known []int64, now time.Time) error {
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		remove(tx, `node = $1 AND NOT (id = ANY($2)) OR node <> $1 AND lease_until <= $3`, node, known, now)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sweep out leases: %w", err)
+	}
+	return nil
+}
+
+// renewed notes which leases were renewed, of those by name and of the others, and lets go
+// of what is lost.
+func (d *Dispatcher) renewed(until time.Time, named []int64, names map[int64]bool, leases []int64, rows map[int64]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	lost := map[*lane]bool{}
@@ -224,7 +284,6 @@ func (d *Dispatcher) renew(ctx context.Context) error {
 	for l := range lost {
 		d.drop(l)
 	}
-	return nil
 }
 
 // drop lets go of what waits in a lane and is not ours any more; the lock is held.

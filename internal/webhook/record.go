@@ -215,13 +215,13 @@ func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 // record writes a batch of results in one transaction: each attempt, where it
 // leaves its delivery, how the endpoint fares, and what this sets free: the next
 // event of each license that is settled is the node's, and returned. The
-// transaction of one recorded again may have been committed the time before.
+// transaction of one recorded again may have been committed the time before: where the
+// attempt is on record, so is what it did to its delivery.
 func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) ([]*item, error) {
 	ctx, cancel := context.WithTimeout(d.books, limit)
 	defer cancel()
 	now := d.Now()
 	var next []*item
-	var kept []*result
 	var news *fortunes
 	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		fresh := batch
@@ -232,21 +232,16 @@ func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) ([
 			}
 		}
 		recordAttempts(tx, fresh, now)
-		mine, err := ours(ctx, tx, batch)
+		mine, err := ours(ctx, tx, fresh)
 		if err != nil {
 			return err
 		}
-		var named []*result
-		kept, named = parted(mine)
+		kept, named := parted(mine)
 		if err := errors.Join(moveDeliveries(ctx, tx, "", kept, now), moveDeliveries(ctx, tx, d.node, named, now)); err != nil {
 			return err
 		}
 		news = d.fare(tx, fresh, now)
-		if next, err = claimNext(ctx, tx, d.node, now, settled(named)); err != nil || again {
-			return err
-		}
-		after, err := keepNext(ctx, tx, now, kept)
-		next = append(next, after...)
+		next, err = d.nextOf(ctx, tx, batch, kept, again, now)
 		return err
 	})
 	if err != nil {
@@ -254,10 +249,28 @@ func (d *Dispatcher) record(batch []*result, again bool, limit time.Duration) ([
 	}
 	d.apply(ctx, news)
 	if again {
-		// Others may be recorded at the same time, and what is next settled already.
+		kept, _ := parted(batch)
 		d.searchAnew(kept)
 	}
 	return next, nil
+}
+
+// nextOf takes on what comes after what is settled: after what bears the node's name by
+// that, after what is kept as that is. Of what is recorded again, the next may be the
+// node's by name from the time before, in nobody's memory; after what is kept it has to
+// be searched for, since it may have been found and settled meanwhile.
+func (d *Dispatcher) nextOf(ctx context.Context, tx *sqldb.Tx, batch, kept []*result, again bool, now time.Time) ([]*item, error) {
+	_, named := parted(batch)
+	licenses := settled(named)
+	if again && len(licenses) > 0 {
+		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE license_id = ANY($1) AND node = $2 AND state = 1`, licenses, d.node)
+	}
+	next, err := claimNext(ctx, tx, d.node, now, licenses)
+	if err != nil || again {
+		return next, err
+	}
+	after, err := keepNext(ctx, tx, d.node, now, kept)
+	return append(next, after...), err
 }
 
 // parted tells the answers to what is kept from those to what bears the node's name.

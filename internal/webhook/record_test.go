@@ -73,3 +73,45 @@ func patient(r *rig) *sqldb.DB {
 	u.RawQuery = q.Encode()
 	return sqldbtest.OpenWith(r.TB, u.String(), sqldb.Options{})
 }
+
+// Recorded again, an answer does nothing that it did the first time: what was redelivered
+// meanwhile is.
+func TestARedeliveryBetweenTwoRecords(t *testing.T) {
+	r, g, a, _ := pair(t, 1, 0)
+	r.begin(a)
+	answer(200, g.next())
+	a.Dispatcher.Landed()
+	if err := a.Dispatcher.RecordAgain(func() { r.redeliver(a, 1) }); err != nil {
+		t.Fatal(err)
+	}
+	r.search(a)
+	r.finish(a, 200, g.next())
+	same(t, "states", r.states(), []string{"1 delivered after 2"})
+}
+
+// What the first record set free for the node, and it did not hear of, it takes on with the
+// second: after a new delivery as after one that was found.
+func TestTheNextAfterTwoRecords(t *testing.T) {
+	for name, born := range map[string]bool{"found": false, "new": true} {
+		t.Run(name, func(t *testing.T) {
+			r, g, a, _ := pair(t, 1, 1)
+			r.begin(a)
+			if born { // now that the lane is ready
+				r.finish(a, 200, g.next())
+				r.finish(a, 200, g.next())
+				r.license(1, 2)
+				r.event(a, 2)
+				r.event(a, 2)
+			}
+			answer(200, g.next())
+			a.Dispatcher.Landed()
+			if err := a.Dispatcher.RecordAgain(func() {}); err != nil {
+				t.Fatal(err)
+			}
+			r.round(a)
+			r.finish(a, 200, g.next())
+			same(t, "open", r.open(), 0)
+			r.nothingHeld(a)
+		})
+	}
+}

@@ -11,17 +11,12 @@ import (
 )
 
 // start makes the dispatcher ready. Alone on its database, it takes back what an
-// earlier run held; otherwise such leases run out by themselves, and what is left of
-// them is swept out.
+// earlier run held; otherwise such leases run out by themselves.
 func (d *Dispatcher) start(ctx context.Context) error {
-	var err error
 	if d.Alone {
-		err = handBack(ctx, d.DB, "")
-	} else {
-		err = sweep(ctx, d.DB, d.Now())
-	}
-	if err != nil {
-		return fmt.Errorf("take back the deliveries of an earlier run: %w", err)
+		if err := handBack(ctx, d.DB, ""); err != nil {
+			return fmt.Errorf("take back the deliveries of an earlier run: %w", err)
+		}
 	}
 	d.mu.Lock()
 	d.started = true

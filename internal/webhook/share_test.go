@@ -154,18 +154,98 @@ func TestAProbeLeavesWhatAnotherNodeHas(t *testing.T) {
 	same(t, "states", r.states()[0], "1 delivered after 2")
 }
 
-// What a killed node leaves of its leases goes when the next one starts, unless it may
-// still be alive.
-func TestWhatRanOutIsSweptOut(t *testing.T) {
-	r, _, a, b := pair(t, 0, 0)
-	r.write(func(tx *sqldb.Tx) {
-		for partner, left := range map[int64]time.Duration{8: 0, 9: time.Second} {
-			tx.Queue(`INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES ($1, $2, $3, $4)`,
-				partner, a.Dispatcher.Node(), start.Add(left), []int64{1})
-		}
-	})
+// What a killed node leaves of its leases goes when another renews its own, unless it may
+// still be alive; so do leases of the node itself that it does not know of.
+func TestLeasesAreSweptOut(t *testing.T) {
+	r, _, a, b := pair(t, 1, 0)
 	r.begin(b)
-	same(t, "left of partner", r.count(`SELECT sum(partner_id) FROM leases`), 9)
+	r.write(func(tx *sqldb.Tx) {
+		insert := func(partner int64, node string, left time.Duration) {
+			tx.Queue(`INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES ($1, $2, $3, $4)`, partner, node, start.Add(left), []int64{1})
+		}
+		insert(10, a.Dispatcher.Node(), 0)
+		insert(100, a.Dispatcher.Node(), time.Second)
+		insert(1000, b.Dispatcher.Node(), time.Second)
+	})
+	r.renew(b)
+	same(t, "left of partners", r.count(`SELECT sum(partner_id) FROM leases`), 101)
+}
+
+// A lease is trimmed to what is in memory: what failed is anybody's again, though the rest
+// of what was found with it is not answered for long.
+func TestALeaseIsTrimmed(t *testing.T) {
+	const n = 2 * webhook.LaneStart
+	r, g, a, b := pair(t, n, 0)
+	r.begin(a)
+	callers := g.callers(webhook.LaneStart)
+	failed := callers[1:]
+	answer(500, failed...)
+	recorded := 0
+	r.until("recorded", func() bool {
+		recorded += a.Dispatcher.Record()
+		return recorded == len(failed)
+	})
+	r.clock.step(2 * time.Hour)
+	r.renew(a)
+	r.begin(b)
+	r.nothingHeld(b)
+	r.trim(a)
+	same(t, "leased", len(r.leased()), n-len(failed))
+	r.search(b)
+	held, _, _ := b.Dispatcher.Counts()
+	same(t, "taken by the other", held, len(failed))
+	r.finish(b, 200, g.callers(len(failed))...)
+	same(t, "open", r.open(), int64(n-len(failed)))
+}
+
+func (r *rig) trim(out *webhook.Outbox) {
+	r.Helper()
+	if err := out.Dispatcher.Trim(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// What comes next of a license that was taken off the lease meanwhile is not sent under it.
+func TestALeaseIsTrimmedBeforeTheNextIsTakenOn(t *testing.T) {
+	r, g, a, _ := pair(t, 2, 1)
+	r.begin(a)
+	callers := g.callers(2)
+	first, other := callers[0], callers[1]
+	if first.id == 2 {
+		first, other = other, first
+	}
+	answer(200, first)
+	r.until("answered", func() bool { _, _, unrecorded := a.Dispatcher.Counts(); return unrecorded == 1 })
+	takeOn := a.Dispatcher.RecordOnly(t, func() {})
+	r.trim(a)
+	takeOn()
+	held, _, _ := a.Dispatcher.Counts()
+	same(t, "in memory", held, 1)
+	r.round(a)
+	next := g.next()
+	same(t, "sent", next.id, 3)
+	r.finish(a, 200, next, other)
+	same(t, "open", r.open(), 0)
+}
+
+// A new delivery that another node took over stays with that: the late answer does not
+// set it free.
+func TestALateAnswerLeavesWhatAnotherNodeHas(t *testing.T) {
+	r, g, a, b := pair(t, 1, 0)
+	r.begin(a)
+	r.finish(a, 200, g.next()) // its lane is ready
+	r.license(1, 2)
+	r.event(a, 2)
+	slow := g.next()
+	same(t, "leased", r.leased(), map[int64]string{2: a.Dispatcher.Node()})
+	r.clock.step(webhook.LeaseTime)
+	r.begin(b)
+	again := g.next()
+	r.finish(a, 200, slow)
+	r.nothingHeld(a)
+	same(t, "leased", r.leased(), map[int64]string{2: b.Dispatcher.Node()})
+	r.finish(b, 200, again)
+	same(t, "open", r.open(), 0)
 }
 
 // A lease that nothing is taken on of ends all the same.
