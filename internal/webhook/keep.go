@@ -70,15 +70,22 @@ func (d *Dispatcher) findDue(ctx context.Context, now time.Time, wanted []*wish)
 	return d.prepare(ctx, now, d.unheld(wanted))
 }
 
-// beginSearch says where in each lane the search begins: after what it found before,
-// until the endpoint is looked at anew.
+// few is how many deliveries in memory may be found again by each search, so that none
+// is passed by that came free, of another node's lease, behind what was found.
+const few = 16
+
+// beginSearch says where in each lane the search begins: with the first delivery, or,
+// where much is in memory, after what it found before, until the endpoint is looked at anew.
 func (d *Dispatcher) beginSearch(wanted []*wish) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.left = map[int64]bool{}
 	for _, w := range wanted {
 		l := d.lane(w.partnerID)
-		if w.after = l.after; w.after == (place{}) {
+		if w.after = l.after; l.kept <= few {
+			w.after = place{}
+		}
+		if w.after == (place{}) {
 			w.room += l.kept // which it finds, too
 		}
 	}
