@@ -141,7 +141,7 @@ func (d *Dispatcher) endSearch(now time.Time, wanted []*wish, items []*item) {
 		}
 		for _, it := range w.found {
 			if had := d.held[it.eventID]; had != nil && (had.attempts != it.attempts || !had.dueAt.Equal(it.dueAt)) {
-				had.again = true // its answer is on record, and it was not let go of yet
+				had.missed = true // its answer is on record, and it was not let go of yet
 			}
 		}
 		if slices.ContainsFunc(w.found, func(it *item) bool {

@@ -30,7 +30,8 @@ type item struct {
 	leaseUntil time.Time
 	kept       bool   // held without a name in its row
 	lease      *lease // by which it is kept; nil: none is needed
-	again      bool   // leased or found once more while it was in memory, as it was not taken
+	again      bool   // leased by name once more while it was in memory
+	missed     bool   // found once more meanwhile, as it was not taken
 	probe      bool   // sent to see whether a parked endpoint is back
 }
 

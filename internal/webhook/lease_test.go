@@ -236,6 +236,25 @@ func TestADeliveryIsClaimedBeforeItIsLetGo(t *testing.T) {
 	r.nothingHeld(a)
 }
 
+// One that is found again before it is let go of, and leased by name right after that, as a
+// probe is, keeps its name.
+func TestADeliveryIsFoundBeforeItIsLetGo(t *testing.T) {
+	r, g, a, _ := pair(t, 1, 0)
+	r.begin(a)
+	answer(500, g.next())
+	a.Dispatcher.Landed()
+	a.Dispatcher.RecordOnly(t, func() {
+		r.redeliver(a, 1)
+		r.search(a)
+	})
+	r.write(func(tx *sqldb.Tx) {
+		tx.Queue(`UPDATE outbox SET node = $1, lease_until = $2`, a.Dispatcher.Node(), start.Add(webhook.LeaseTime))
+	})
+	r.round(a)
+	same(t, "names", r.count(`SELECT count(*) FROM outbox WHERE node = $1`, a.Dispatcher.Node()), 1)
+	r.nothingHeld(a)
+}
+
 // A node that slept past its own leases does not send twice what it claims anew.
 func TestANodeDoesNotTakeWhatItHolds(t *testing.T) {
 	r, g, a, _ := pair(t, 2*webhook.LaneStart, 0)

@@ -197,6 +197,8 @@ func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 		d.unrecorded--
 		if r.again { // since the record set it free
 			d.returned = append(d.returned, r.eventID)
+		}
+		if r.again || r.missed {
 			d.lane(r.partnerID).after = place{}
 			d.wants[r.partnerID] = true
 			signal(d.wake)
@@ -263,7 +265,11 @@ func (d *Dispatcher) nextOf(ctx context.Context, tx *sqldb.Tx, batch, kept []*re
 	_, named := parted(batch)
 	licenses := settled(named)
 	if again && len(licenses) > 0 {
-		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE license_id = ANY($1) AND node = $2 AND state = 1`, licenses, d.node)
+		d.mu.Lock()
+		held := keys(d.held) // among them what is new since then
+		d.mu.Unlock()
+		tx.Queue(`UPDATE outbox SET node = '', lease_until = 0 WHERE license_id = ANY($1) AND node = $2 AND state = 1 AND NOT (event_id = ANY($3))`,
+			licenses, d.node, held)
 	}
 	next, err := claimNext(ctx, tx, d.node, now, licenses)
 	if err != nil || again {
