@@ -22,10 +22,10 @@
 // node that wrote it, where that has room: its name and a time in the row, and no
 // search. All that a search finds of a partner has one lease together, a row that lists
 // the licenses: others leave those alone. Leases are renewed while something of them is
-// in memory, and only then, so that whatever a node loses track of comes free by itself;
-// a result is not applied to a delivery that is another's by then, but the attempt is
-// on record all the same. A row with the name * was called back by a redelivery: it
-// stays open whatever came of the attempt under way.
+// in memory, trimmed to that, and ended with it, so that whatever a node loses track of
+// comes free by itself; a result is not applied to a delivery that is another's by then,
+// but the attempt is on record all the same. A row with the name * was called back by a
+// redelivery: it stays open whatever came of the attempt under way.
 //
 // A node that is alone on its database needs no lease for what it finds; what it had
 // when it was killed is found again by the next.
