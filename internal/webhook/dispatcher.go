@@ -164,10 +164,11 @@ func (d *Dispatcher) accept(items ...*item) {
 	d.take(d.Now(), items)
 	late := d.closed
 	d.mu.Unlock()
-	if late { // what was held was handed back before
+	if late { // what was held may have been handed back before; answers of others may wait to be recorded
 		ctx, cancel := context.WithTimeout(context.Background(), bookTime)
 		defer cancel()
-		d.note(ctx, "hand back webhooks", handBack(ctx, d.DB, d.node))
+		named := slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.kept })
+		d.note(ctx, "hand back webhooks", release(ctx, d.DB, d.node, eventIDs(named)))
 	}
 }
 

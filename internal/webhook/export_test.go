@@ -60,6 +60,17 @@ func (d *Dispatcher) RecordOnly(t testing.TB, between func()) (takeOn func()) {
 	return func() { d.accept(next...) }
 }
 
+// RecordClosed records the answers there are, one by one, when no more come.
+func (d *Dispatcher) RecordClosed() {
+	d.mu.Lock()
+	batch := d.answers
+	d.answers, d.closed, d.stopping = nil, true, true
+	d.mu.Unlock()
+	for _, r := range batch {
+		d.persist([]*result{r}, false, lockTime)
+	}
+}
+
 // RecordAgain records the answers there are twice, as when it is not known
 // whether the first time was committed, and calls between in between.
 func (d *Dispatcher) RecordAgain(between func()) error {

@@ -318,6 +318,30 @@ func TestADeliveryBornTooLateIsHandedBack(t *testing.T) {
 	same(t, "got", e.list(), []int64{1})
 }
 
+// What the record of one answer sets free while the dispatcher stops is handed back, and
+// nothing else: other answers wait to be recorded.
+func TestStoppingHandsBackWhatIsSetFree(t *testing.T) {
+	r, g, a, _ := pair(t, 1, 0)
+	r.begin(a)
+	r.finish(a, 200, g.next()) // its lane is ready
+	r.license(1, 2, 3)
+	r.event(a, 2)
+	r.event(a, 2)
+	r.event(a, 3)
+	callers := g.callers(2)
+	for i, event := range []int64{2, 4} { // that with a next one first
+		for _, c := range callers {
+			if c.id == event {
+				answer(200, c)
+			}
+		}
+		r.until("answered", func() bool { _, _, unrecorded := a.Dispatcher.Counts(); return unrecorded == i+1 })
+	}
+	a.Dispatcher.RecordClosed()
+	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1", "3 pending after 0", "4 delivered after 1"})
+	same(t, "leased", r.leased(), map[int64]string{})
+}
+
 // Alone on its database, a dispatcher takes back at once what an earlier run
 // held; with others about, that may be theirs.
 func TestAloneTakesBackAtTheStart(t *testing.T) {
