@@ -189,11 +189,7 @@ func TestAloneTheClockIsSetBack(t *testing.T) {
 func TestAloneAProbeLeavesWhatIsInFlight(t *testing.T) {
 	r, g, out := lone(t, 2)
 	r.begin(out)
-	callers := g.callers(2)
-	first, second := callers[0], callers[1]
-	if first.id == 2 {
-		first, second = second, first
-	}
+	first, second := g.two()
 	answer(410, second) // parks the endpoint while event 1 is in flight
 	r.until("it is parked", func() bool { return out.Dispatcher.Record() > 0 })
 	r.write(func(tx *sqldb.Tx) { tx.Queue(`UPDATE endpoints SET probe_at = 0, probed = 0`) })

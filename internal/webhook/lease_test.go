@@ -219,9 +219,10 @@ func TestRenewingFindsOutWhatIsLost(t *testing.T) {
 	}
 }
 
-// A delivery that is due again and claimed before the node has let go of it, after
-// the answer was recorded, is not leased and forgotten.
-func TestADeliveryIsClaimedBeforeItIsLetGo(t *testing.T) {
+// foundTooEarly is a rig with a node that failed to deliver an event, which was redelivered
+// and found after that was recorded, and before the node had let go of it.
+func foundTooEarly(t *testing.T) (*rig, *gate, *webhook.Outbox) {
+	t.Helper()
 	r, g, a, _ := pair(t, 1, 0)
 	r.begin(a)
 	answer(500, g.next())
@@ -230,6 +231,13 @@ func TestADeliveryIsClaimedBeforeItIsLetGo(t *testing.T) {
 		r.redeliver(a, 1)
 		r.search(a)
 	})
+	return r, g, a
+}
+
+// A delivery that is due again and claimed before the node has let go of it, after
+// the answer was recorded, is not leased and forgotten.
+func TestADeliveryIsClaimedBeforeItIsLetGo(t *testing.T) {
+	r, g, a := foundTooEarly(t)
 	r.round(a)
 	r.finish(a, 200, g.next())
 	same(t, "open", r.open(), 0)
@@ -239,14 +247,7 @@ func TestADeliveryIsClaimedBeforeItIsLetGo(t *testing.T) {
 // One that is found again before it is let go of, and leased by name right after that, as a
 // probe is, keeps its name.
 func TestADeliveryIsFoundBeforeItIsLetGo(t *testing.T) {
-	r, g, a, _ := pair(t, 1, 0)
-	r.begin(a)
-	answer(500, g.next())
-	a.Dispatcher.Landed()
-	a.Dispatcher.RecordOnly(t, func() {
-		r.redeliver(a, 1)
-		r.search(a)
-	})
+	r, _, a := foundTooEarly(t)
 	r.write(func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE outbox SET node = $1, lease_until = $2`, a.Dispatcher.Node(), start.Add(webhook.LeaseTime))
 	})

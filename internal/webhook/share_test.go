@@ -134,11 +134,7 @@ func TestALeaseEndsBeforeTheNextIsTakenOn(t *testing.T) {
 func TestAProbeLeavesWhatAnotherNodeHas(t *testing.T) {
 	r, g, a, b := pair(t, 2, 0)
 	r.begin(a)
-	callers := g.callers(2)
-	first, second := callers[0], callers[1]
-	if first.id == 2 {
-		first, second = second, first
-	}
+	first, second := g.two()
 	answer(410, second) // parks the endpoint while event 1 is in flight
 	r.until("it is parked", func() bool { return a.Dispatcher.Record() > 0 })
 	due := func(tx *sqldb.Tx) { tx.Queue(`UPDATE endpoints SET probe_at = 0, probed = 0`) }
@@ -212,11 +208,7 @@ func (r *rig) trim(out *webhook.Outbox) {
 func TestALeaseIsTrimmedBeforeTheNextIsTakenOn(t *testing.T) {
 	r, g, a, _ := pair(t, 2, 1)
 	r.begin(a)
-	callers := g.callers(2)
-	first, other := callers[0], callers[1]
-	if first.id == 2 {
-		first, other = other, first
-	}
+	first, other := g.two()
 	answer(200, first)
 	r.until("answered", func() bool { _, _, unrecorded := a.Dispatcher.Counts(); return unrecorded == 1 })
 	takeOn := a.Dispatcher.RecordOnly(t, func() {})
