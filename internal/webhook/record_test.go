@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"net/url"
 	"testing"
+	"time"
 
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -114,4 +115,27 @@ func TestTheNextAfterTwoRecords(t *testing.T) {
 			r.nothingHeld(a)
 		})
 	}
+}
+
+// A delivery that is new since the first record, and on its way, keeps its name with the second.
+func TestANewDeliveryBetweenTwoRecords(t *testing.T) {
+	r, g, a, _ := pair(t, 1, 0)
+	r.begin(a)
+	r.finish(a, 200, g.next()) // its lane is ready
+	r.license(1, 2)
+	r.event(a, 2)
+	answer(200, g.next())
+	a.Dispatcher.Landed()
+	err := a.Dispatcher.RecordAgain(func() {
+		r.event(a, 2)
+		r.write(func(tx *sqldb.Tx) { // so that nothing gives it another
+			tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at) VALUES (1, 1, 1, 1, $1, 0, 1)`, start.Add(time.Hour))
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "leased", r.leased(), map[int64]string{3: a.Dispatcher.Node()})
+	r.finish(a, 200, g.next())
+	same(t, "open", r.open(), 0)
 }
