@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"claviger/bench/internal/meter"
+)
+
+// impression is what an honest client noticed, and how large the program was.
+type impression struct {
+	took   []time.Duration
+	failed int
+	memory int64 // highest resident size in bytes
+}
+
+func (i *impression) median() time.Duration { return i.at(0.5) }
+
+func (i *impression) at(share float64) time.Duration {
+	if len(i.took) == 0 {
+		return 0
+	}
+	slices.Sort(i.took)
+	return i.took[int(share*float64(len(i.took)-1))]
+}
+
+func (i *impression) String() string {
+	return fmt.Sprintf("median %s, p99 %s, %d answered, %d failed",
+		i.median().Round(100*time.Microsecond), i.at(0.99).Round(100*time.Microsecond), len(i.took), i.failed)
+}
+
+// useHonestly asks for the profile ten times a second, as a partner who has nothing
+// to do with the attack, until the time is up. A request that outlives the attack
+// counts with the time until then.
+func (t *target) useHonestly(ctx context.Context, s seller, length time.Duration) *impression {
+	ctx, stop := context.WithTimeout(ctx, length)
+	defer stop()
+	var i impression
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for ctx.Err() == nil {
+		begin := time.Now()
+		status, _, err := t.get(ctx, client, "/v2/profile", s.APIKey)
+		switch {
+		case ctx.Err() != nil, err == nil && status == http.StatusOK:
+			i.took = append(i.took, time.Since(begin))
+		default:
+			i.failed++
+		}
+		if now, _ := meter.Memory(t.cmd.Process.Pid); now > i.memory {
+			i.memory = now
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+	return &i
+}
+
+// addHonest adds what a figure of an honest client is.
+func (l *lab) addHonest(what string, i *impression) {
+	l.add(what+": another partner's GET /v2/profile", "median under 50 ms", "%s", i)
+	l.add(what+": highest resident size", "under 300 MiB", "%d MiB", i.memory>>20)
+}
