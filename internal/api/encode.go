@@ -58,7 +58,9 @@ func (t *licenseText) licenses(b []byte, list []license.License) []byte {
 	return append(b, `]}`...)
 }
 
-// appendEvent appends one event (specification 2.4) with its responses.
+// appendEvent appends one event (specification 2.4) with its responses. Its
+// status is the one that the event led to, which the license may have left since.
+// Reasons are words of our own: nothing in them needs escaping.
 func appendEvent(b []byte, e *event.Event) []byte {
 	b = append(b, `{"event_id":`...)
 	b = strconv.AppendInt(b, e.ID, 10)
@@ -68,6 +70,12 @@ func appendEvent(b []byte, e *event.Event) []byte {
 	b = strconv.AppendInt(b, int64(e.Tier), 10)
 	b = append(b, `,"license_key":"`...)
 	b = append(b, e.LicenseKey...)
+	b = append(b, `","created_at":"`...)
+	b = wire.AppendTime(b, e.CreatedAt)
+	b = append(b, `","status":"`...)
+	b = append(b, e.Kind.Status().String()...)
+	b = append(b, `","reason":"`...)
+	b = append(b, e.Reason...)
 	b = append(b, `","responses":`...)
 	b = appendResponses(b, e.Responses)
 	return append(b, '}')

@@ -29,6 +29,9 @@ type (
 		Event      string                      `json:"event"`
 		Tier       int                         `json:"tier"`
 		LicenseKey string                      `json:"license_key"`
+		CreatedAt  string                      `json:"created_at"`
+		Status     string                      `json:"status"`
+		Reason     string                      `json:"reason"`
 		Responses  wire.Envelope[jsonResponse] `json:"responses"`
 	}
 	jsonResponse struct {
@@ -60,7 +63,10 @@ func jsonLicenseOf(publicURL string) func(license.License) jsonLicense {
 }
 
 func jsonEventOf(e event.Event) jsonEvent {
-	return jsonEvent{e.ID, e.Kind.String(), e.Tier, e.LicenseKey, wire.ListOf(e.Responses, jsonResponseOf)}
+	return jsonEvent{
+		e.ID, e.Kind.String(), e.Tier, e.LicenseKey, e.CreatedAt.Format(layout), e.Kind.Status().String(), string(e.Reason),
+		wire.ListOf(e.Responses, jsonResponseOf),
+	}
 }
 
 func jsonResponseOf(r webhook.Response) jsonResponse {
@@ -74,7 +80,11 @@ var (
 	uuids  = rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 	kinds  = rapid.SampledFrom([]event.Kind{event.Purchase, event.Activate, event.Deactivate})
 	states = rapid.SampledFrom([]event.Status{event.Inactive, event.Active, event.Deactivated})
-	times  = rapid.Custom(func(t *rapid.T) time.Time {
+	// reasons are lower-case words, whichever may come.
+	reasons = rapid.Custom(func(t *rapid.T) event.Reason {
+		return event.Reason(rapid.StringMatching(`[a-z_]{1,20}`).Draw(t, "reason"))
+	})
+	times = rapid.Custom(func(t *rapid.T) time.Time {
 		return time.UnixMicro(rapid.Int64Range(0, lastTime.UnixMicro()).Draw(t, "µs")).UTC()
 	})
 	// texts are what may come back from an endpoint: any bytes, UTF-8 or not.
@@ -117,6 +127,8 @@ var events = rapid.Custom(func(t *rapid.T) event.Event {
 		Kind:       kinds.Draw(t, "kind"),
 		Tier:       rapid.Int().Draw(t, "tier"),
 		LicenseKey: uuids.Draw(t, "key"),
+		CreatedAt:  times.Draw(t, "created"),
+		Reason:     reasons.Draw(t, "reason"),
 		Responses:  rapid.SliceOfN(responses, 0, 3).Draw(t, "responses"),
 	}
 })
