@@ -55,11 +55,11 @@ func (l *Log) outbox() *webhook.Outbox {
 // finds them by index: the counts of their blocks first, then the rows.
 func restate(tx *sqldb.Tx, licenseID int64, was, now Status) {
 	const move = `INSERT INTO event_blocks (partner_id, status, block, n)
-		SELECT partner_id, CAST($2 AS bigint), (ord - 1) / 4096, CAST($3 AS bigint) * count(*) FROM events
-		WHERE license_id = $1 GROUP BY partner_id, (ord - 1) / 4096
+		SELECT partner_id, CAST($2 AS bigint), (ord - 1) / $4, CAST($3 AS bigint) * count(*) FROM events
+		WHERE license_id = $1 GROUP BY partner_id, (ord - 1) / $4
 		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + excluded.n`
-	tx.Queue(move, licenseID, int(was), -1)
-	tx.Queue(move, licenseID, int(now), 1)
+	tx.Queue(move, licenseID, int(was), -1, page.BlockSize)
+	tx.Queue(move, licenseID, int(now), 1, page.BlockSize)
 	tx.Queue(`UPDATE events SET status = $2 WHERE license_id = $1`, licenseID, int(now))
 }
 
