@@ -90,7 +90,7 @@ func (p Person) checked() (Person, error) {
 			return p, err
 		}
 	}
-	p.Name, err = field.Line("name", p.Name, 0, maxName)
+	p.Name, err = field.Name("name", p.Name, 0, maxName)
 	return p, err
 }
 

@@ -87,6 +87,7 @@ func TestValid(t *testing.T) {
 		"address with spaces": {account.Person{Email: "a nn@example.com"}, "email"},
 		"name too long":       {account.Person{Email: "ann@example.com", Name: strings.Repeat("n", 101)}, "name"},
 		"name with NUL":       {account.Person{Email: "ann@example.com", Name: "a\x00"}, "name"},
+		"name turned round":   {account.Person{Email: "ann@example.com", Name: "Ann\u202eeel"}, "name"},
 		"external id: long":   {account.Person{ExternalID: strings.Repeat("n", 256)}, "external_id"},
 		"external id: broken": {account.Person{ExternalID: "\xff"}, "external_id"},
 	} {
@@ -132,6 +133,24 @@ func TestCreate(t *testing.T) {
 	}
 	if _, err := d.Get(t.Context(), 99); !fault.Is(err, "unknown_user") || fault.Of(err).Kind != fault.Missing {
 		t.Errorf("Get of nobody: %v", err)
+	}
+}
+
+// TestOnlyASCIIFolds: addresses that Unicode alone takes for one are two
+// accounts, or a mail server that keeps them apart would give one person's mail,
+// and so the account, to the other.
+func TestOnlyASCIIFolds(t *testing.T) {
+	d := open(t)
+	kim := d.create(t, account.Person{Email: "kim@example.com"})
+	other := d.create(t, account.Person{Email: "\u212aim@example.com"})
+	if kim.ID == other.ID {
+		t.Fatal("k and the Kelvin sign are one account")
+	}
+	if list := d.known(t, "KIM@example.com"); len(list) != 1 || list[0].ID != kim.ID {
+		t.Errorf("KIM finds %+v, want kim", list)
+	}
+	if list := d.known(t, "\u212aIM@example.com"); len(list) != 1 || list[0].ID != other.ID {
+		t.Errorf("the Kelvin sign finds %+v, want the other", list)
 	}
 }
 

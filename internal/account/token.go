@@ -63,7 +63,7 @@ func scanToken(r *sqldb.Row, t *Token) error {
 func (b *Book) AddToken(ctx context.Context, by audit.Actor, name string, allow []Scope, expires time.Time, given string) (Token, string, error) {
 	t := Token{CreatedAt: b.Now(), ExpiresAt: expires}
 	var err error
-	if t.Name, err = field.Line("name", name, 1, maxName); err != nil {
+	if t.Name, err = field.Name("name", name, 1, maxName); err != nil {
 		return Token{}, "", err
 	}
 	if t.Scopes, err = ordered(allow); err != nil {

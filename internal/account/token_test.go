@@ -67,6 +67,7 @@ func TestAddTokenRefuses(t *testing.T) {
 		field   string
 	}{
 		"no name":       {"", []account.Scope{account.Read}, time.Time{}, "name"},
+		"turned round":  {"a\u202eb", []account.Scope{account.Read}, time.Time{}, "name"},
 		"no scopes":     {"a", nil, time.Time{}, "scopes"},
 		"unknown scope": {"a", []account.Scope{account.Read, "root"}, time.Time{}, "scopes"},
 		"scope: spaces": {"a", []account.Scope{"read admin"}, time.Time{}, "scopes"},

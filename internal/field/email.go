@@ -35,8 +35,17 @@ func Email(name, value string) (string, error) {
 	return value, nil
 }
 
-// EmailKey is the form in which addresses are compared: letter case aside.
-func EmailKey(email string) string { return strings.ToLower(email) }
+// EmailKey is the form in which addresses are compared: without the letter case
+// of A to Z. Other letters keep theirs: Unicode folds some of them, such as the
+// Kelvin sign, into a plain letter, and the two addresses may be two people's.
+func EmailKey(email string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r - 'A' + 'a'
+		}
+		return r
+	}, email)
+}
 
 // notInEmail reports what an address without quoting cannot have. Characters
 // that cannot be seen are refused too: they make two addresses look like one.

@@ -1,5 +1,5 @@
 // Package field holds the rules for what a member of a request may be: a line of
-// text, an e-mail address, a URL. A value that breaks its rule is a fault that
+// text, a name, an e-mail address, a URL. A value that breaks its rule is a fault that
 // names the member and says what to do. WithQuery adds to a URL that was taken. The
 // package knows no member by name and stores nothing.
 package field
@@ -29,6 +29,22 @@ func Line(name, value string, low, high int) (string, error) {
 	}
 	if n < low || n > high {
 		return "", fault.Field(name, "has %d characters; send %d to %d.", n, low, high)
+	}
+	return value, nil
+}
+
+// Name is Line for what people read as the name of somebody or something. It also
+// refuses characters that change the direction of text: with them, a name can
+// show other words than it has, and reorder what stands beside it on a page.
+func Name(name, value string, low, high int) (string, error) {
+	value, err := Line(name, value, low, high)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range value {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return "", fault.Field(name, "has the invisible character %U, which changes the direction of text; remove it.", r)
+		}
 	}
 	return value, nil
 }

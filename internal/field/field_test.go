@@ -1,6 +1,7 @@
 package field_test
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -46,6 +47,25 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// TestName: a name is a line without characters that change the direction of
+// text, each of which the refusal names.
+func TestName(t *testing.T) {
+	for _, r := range "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
+		_, err := field.Name("title", "Ann"+string(r)+"eel", 1, 10)
+		refused(t, err, "invalid_field", "title")
+		if text := fault.Of(err).Text; !strings.Contains(text, fmt.Sprintf("%U", r)) {
+			t.Errorf("the text %q does not name %U", text, r)
+		}
+	}
+	for _, s := range []string{"Ann Lee", "דנה כהן", "ليلى", "👩\u200d💻", "می\u200cخواهم"} {
+		if got, err := field.Name("title", " "+s+" ", 1, 10); got != s || err != nil {
+			t.Errorf("Name(%q) = %q, %v; want it taken, trimmed", s, got, err)
+		}
+	}
+	_, err := field.Name("title", "a\nb", 1, 10)
+	refused(t, err, "invalid_field", "title")
+}
+
 // refused checks that err is a fault that its sender can act on.
 func refused(t *testing.T, err error, code, name string) {
 	t.Helper()
@@ -89,6 +109,12 @@ func TestEmail(t *testing.T) {
 	}
 	if a, b := field.EmailKey("Ann@Example.com"), field.EmailKey("aNN@eXAMPLE.com"); a != b {
 		t.Errorf("keys differ by letter case: %q and %q", a, b)
+	}
+	// The Kelvin sign, the dotted İ and É are not letters of ASCII.
+	for _, s := range []string{"\u212aim@example.com", "\u0130da@example.com", "\u00c9va@example.com"} {
+		if key := field.EmailKey(s); key != s {
+			t.Errorf("the key of %q is %q, want only A to Z folded", s, key)
+		}
 	}
 }
 

@@ -219,7 +219,7 @@ func (c Change) Valid() error {
 // checked is the draft as it is stored.
 func (d Draft) checked() (Draft, error) {
 	var err error
-	if d.Name, err = field.Line("name", d.Name, 1, maxName); err != nil {
+	if d.Name, err = field.Name("name", d.Name, 1, maxName); err != nil {
 		return d, err
 	}
 	if d.Brand == "" {

@@ -114,6 +114,7 @@ func TestCreateRefuses(t *testing.T) {
 		"spaces as name":  {partner.Draft{Name: "  "}, "name"},
 		"long name":       {partner.Draft{Name: strings.Repeat("é", 101)}, "name"},
 		"NUL in name":     {partner.Draft{Name: "a\x00"}, "name"},
+		"turned round":    {partner.Draft{Name: "Ac\u202eme"}, "name"},
 		"broken name":     {partner.Draft{Name: "a\xff"}, "name"},
 		"brand: space":    {partner.Draft{Name: "a", Brand: "My Shop"}, "brand"},
 		"brand: newline":  {partner.Draft{Name: "a", Brand: "a\r\nX"}, "brand"},

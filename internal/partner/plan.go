@@ -173,7 +173,7 @@ func (p Plan) checked() (Plan, error) {
 	if p.Tier < 1 || p.Tier > MaxTier {
 		return p, fault.Field("tier", "must be a whole number from 1 to %d.", MaxTier)
 	}
-	if p.Name, err = field.Line("name", p.Name, 1, maxName); err != nil {
+	if p.Name, err = field.Name("name", p.Name, 1, maxName); err != nil {
 		return p, err
 	}
 	if p.PriceCents < 0 || p.PriceCents > MaxPrice {

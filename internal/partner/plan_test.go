@@ -74,6 +74,7 @@ func TestPutPlanRefuses(t *testing.T) {
 		"tier 0":              {with(func(p *partner.Plan) { p.Tier = 0 }), "invalid_field", "tier"},
 		"tier negative":       {with(func(p *partner.Plan) { p.Tier = -1 }), "invalid_field", "tier"},
 		"tier too high":       {with(func(p *partner.Plan) { p.Tier = partner.MaxTier + 1 }), "invalid_field", "tier"},
+		"name turned round":   {with(func(p *partner.Plan) { p.Name = "Pro\u202e" }), "invalid_field", "name"},
 		"no name":             {with(func(p *partner.Plan) { p.Name = " " }), "invalid_field", "name"},
 		"negative price":      {with(func(p *partner.Plan) { p.PriceCents = -1 }), "invalid_field", "price_cents"},
 		"huge price":          {with(func(p *partner.Plan) { p.PriceCents = partner.MaxPrice + 1 }), "invalid_field", "price_cents"},

@@ -40,7 +40,7 @@ func (b *Book) AddContact(ctx context.Context, by audit.Actor, partnerID int64, 
 	if err != nil {
 		return Contact{}, err
 	}
-	if name, err = field.Line("name", name, 1, maxName); err != nil {
+	if name, err = field.Name("name", name, 1, maxName); err != nil {
 		return Contact{}, err
 	}
 	var c Contact

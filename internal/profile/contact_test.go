@@ -57,6 +57,7 @@ func TestAddContactRefuses(t *testing.T) {
 		"no name":        {"", "ann@example.com", "name"},
 		"long name":      {strings.Repeat("n", 101), "ann@example.com", "name"},
 		"broken name":    {"\xff", "ann@example.com", "name"},
+		"turned round":   {"Ann\u202eeel", "ann@example.com", "name"},
 	} {
 		_, err := d.AddContact(t.Context(), itself, p.ID, c.name, c.email)
 		if f := fault.Of(err); f == nil || f.Kind != fault.Unprocessable || f.Code != "invalid_field" || f.Field != c.field {
