@@ -8,15 +8,34 @@ import (
 	"time"
 )
 
+// liteToken finds what liteText translates, and before it all that it must pass over
+// whole: literals, quoted names, comments and words, in which a $ means itself. One
+// that is not closed goes to the end of the text, as SQLite reads it.
+//
 // A list of numbers ([]int64) is one argument whatever its length, asked for by
 // "= ANY($n)", so that there is one statement to prepare. A column can hold one, too:
 // BIGINT[] on PostgreSQL, TEXT on SQLite.
-var anyRE = regexp.MustCompile(`= ANY\(\$(\d+)\)`)
+var liteToken = regexp.MustCompile(`(?s)'[^']*(?:'|$)|"[^"]*(?:"|$)|\x60[^\x60]*(?:\x60|$)|\[[^\]]*(?:\]|$)` +
+	`|--[^\n]*|/\*.*?(?:\*/|$)|[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_$\x{80}-\x{10FFFF}]*` +
+	`|= ANY\(\$(\d+)\)|\$(\d+)`)
 
 // liteText is a text as SQLite understands it: a list is JSON there. SQLite knows
 // $1 as a name, numbered by first appearance; ?1 is what everybody else means by $1.
 func liteText(sql string) string {
-	return strings.ReplaceAll(anyRE.ReplaceAllString(sql, `IN (SELECT value FROM json_each($$$1))`), "$", "?")
+	var b strings.Builder
+	done := 0
+	for _, m := range liteToken.FindAllStringSubmatchIndex(sql, -1) {
+		switch {
+		case m[2] >= 0:
+			b.WriteString(sql[done:m[0]] + "IN (SELECT value FROM json_each(?" + sql[m[2]:m[3]] + "))")
+		case m[4] >= 0:
+			b.WriteString(sql[done:m[0]] + "?" + sql[m[4]:m[5]])
+		default:
+			continue
+		}
+		done = m[1]
+	}
+	return b.String() + sql[done:]
 }
 
 func liteList(list []int64) string {
