@@ -231,10 +231,11 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// TestGuard presents wrong keys until the address has to wait.
+// TestGuard presents wrong keys until the address has to wait. The right key is
+// served from there all the same.
 func TestGuard(t *testing.T) {
 	h := build(t)
-	h.Guard = &wire.Limiter{PerMinute: 2, Now: func() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }}
+	h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: func() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }}}
 	url, client := h.serve(), contract(t).Client(t)
 	for range 3 { // without a key nobody guesses
 		refusal{status: 401, code: "missing_credentials"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: "))
@@ -242,7 +243,10 @@ func TestGuard(t *testing.T) {
 	for range 2 {
 		refusal{status: 401, code: "invalid_key"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer guess"))
 	}
-	refusal{status: 429, code: "too_many_failures"}.check(t, h.ask(client, "GET", url+"/v2/profile", ""))
+	refusal{status: 429, code: "too_many_failures"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer guess"))
+	if got := h.ask(client, "GET", url+"/v2/profile", ""); got.status != http.StatusOK {
+		t.Errorf("the right key from the same address: answered %d", got.status)
+	}
 }
 
 // TestKeyEnds rotates the key without overlap: the old one is as good as none.

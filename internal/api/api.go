@@ -38,7 +38,7 @@ type API struct {
 	Brand string
 
 	Limit *wire.Limiter // how often one key may call
-	Guard *wire.Limiter // how often one address may try a wrong key
+	Guard *wire.Guard   // how often one address may try a wrong key
 
 	text licenseText
 	kept *pages

@@ -187,19 +187,18 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	a.rooms = r
 }
 
-// guesses is how many wrong keys or tokens an address may present in a minute.
+// guesses is how many wrong keys or tokens of an address are answered as such in a
+// minute; it is told to wait beyond that.
 const guesses = 60
 
 // doors makes the doors and puts their routes into one table.
 func (a *App) doors() (*wire.Mux, error) {
 	r := a.rooms
 	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: Now} }
-	var guard *wire.Limiter
+	var guard *wire.Guard
 	if a.cfg.RateLimit > 0 {
-		guard = limit(guesses)
-		// One of its own: the doors hold up an address whose guesses were wrong, and a
-		// wrong client secret is no reason to refuse a right API key.
-		r.OAuth.Guard = limit(guesses)
+		guard = &wire.Guard{Failures: limit(guesses)}
+		r.OAuth.Guard = &wire.Guard{Failures: limit(guesses)}
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles,

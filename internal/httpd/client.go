@@ -58,6 +58,22 @@ func (p Proxies) Client(r *http.Request) string {
 	return addr.String()
 }
 
+// warnUndeclared says, once, that somebody who is not a declared proxy forwards for
+// others. If it is the operator's own proxy, then all clients behind it count as
+// one, and share what is allowed to one.
+func (s *Server) warnUndeclared(r *http.Request) {
+	if s.warned.Load() || r.Header.Get("X-Forwarded-For") == "" {
+		return
+	}
+	addr, ok := parseAddr(r.RemoteAddr)
+	if !ok || s.Proxies.has(addr) || s.warned.Swap(true) {
+		return
+	}
+	s.Log.Warn("a request with X-Forwarded-For came from an address that is not a declared proxy, so its X-Forwarded-For is ignored; "+
+		"if this is your proxy, add its address to trusted-proxies, or all clients behind it share one rate limit",
+		"addr", addr.String(), "setting", "trusted-proxies")
+}
+
 // parseAddr reads an address with or without a port or brackets.
 func parseAddr(s string) (netip.Addr, bool) {
 	if host, _, err := net.SplitHostPort(s); err == nil {

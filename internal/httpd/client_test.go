@@ -2,9 +2,11 @@ package httpd_test
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"claviger/internal/httpd"
+	"claviger/internal/wire"
 )
 
 func TestClientAddress(t *testing.T) {
@@ -44,6 +46,44 @@ func TestClientAddress(t *testing.T) {
 			}
 			if got := proxies.Client(r); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUndeclaredProxyIsWarnedAbout: once, naming the address and the setting, and
+// only where X-Forwarded-For comes from somebody who is not declared.
+func TestUndeclaredProxyIsWarnedAbout(t *testing.T) {
+	for name, tt := range map[string]struct {
+		proxies []string
+		want    int
+	}{
+		"none declared":    {nil, 1},
+		"another declared": {[]string{"10.0.0.0/8"}, 1},
+		"this one":         {[]string{"127.0.0.1"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxies, err := httpd.ParseProxies(tt.proxies)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := start(t, &httpd.Server{Proxies: proxies, Handler: wire.NewMux()})
+			h.get("/without")
+			h.get("/with", "X-Forwarded-For", "192.0.2.9")
+			h.get("/with", "X-Forwarded-For", "192.0.2.8")
+			var warnings []map[string]any
+			for _, line := range h.stop() {
+				if line["level"] == "WARN" {
+					warnings = append(warnings, line)
+				}
+			}
+			if len(warnings) != tt.want {
+				t.Fatalf("%d warnings, want %d: %v", len(warnings), tt.want, warnings)
+			}
+			for _, w := range warnings {
+				if w["addr"] != "127.0.0.1" || !strings.Contains(w["msg"].(string), "trusted-proxies") {
+					t.Errorf("the warning is %v", w)
+				}
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
+		s.warnUndeclared(r)
 		ctx, note := wire.Begin(r.Context(), requestID(r), s.Proxies.Client(r))
 		ctx, cancel := context.WithTimeout(ctx, s.times.Request)
 		defer cancel()

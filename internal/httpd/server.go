@@ -79,6 +79,7 @@ type Server struct {
 	adminAt  net.Listener
 	hangUp   context.CancelFunc // ends the contexts of running requests
 	draining atomic.Bool
+	warned   atomic.Bool // see warnUndeclared
 	stopOnce sync.Once
 	stopErr  error
 	stopping chan struct{}

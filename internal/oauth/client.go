@@ -129,30 +129,44 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
 			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.", lacks)
 	}
-	wrong := noClient
-	if isText(c.ClientID) {
-		who, err := s.byClient(r.Context(), c, also)
-		if !fault.Is(err, invalidClient) {
-			return who, err
-		}
-		// Which of the two it was is looked up whatever it was: client ids are known to
-		// every buyer who follows a link, and the secret takes no part in this.
-		switch _, err = s.Partners.ByClientID(r.Context(), c.ClientID); {
-		case err == nil:
-			wrong = noSecret
-		case !fault.Is(err, "unknown_partner"):
-			return partner.Partner{}, err
-		}
+	var (
+		who   partner.Partner
+		wrong string
+	)
+	err := s.Guard.Lookup(r, func() (err error) {
+		who, wrong, err = s.find(r.Context(), c, also)
+		return err
+	})
+	if err != nil || wrong == "" {
+		return who, err
 	}
-	for _, key := range []string{wire.Client(r), "client " + secret.Hash(c.ClientID)} {
-		if q := s.Guard.Take(key); !q.OK {
-			f := fault.New(fault.Throttled, tooOften,
-				"%s This was so too often: wait as long as Retry-After says, then send the right ones.", wrong)
-			f.After = q.After
-			return partner.Partner{}, f
-		}
+	if q := s.Guard.Count(wire.Client(r), "client "+secret.Hash(c.ClientID)); !q.OK {
+		f := fault.New(fault.Throttled, tooOften,
+			"%s This was so too often: wait as long as Retry-After says, then send the right ones.", wrong)
+		f.After = q.After
+		return partner.Partner{}, f
 	}
 	return partner.Partner{}, fault.New(fault.Unknown, invalidClient, "%s", wrong)
+}
+
+// find looks credentials up and returns whose they are, or what is wrong with them.
+func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who partner.Partner, wrong string, err error) {
+	if !isText(c.ClientID) {
+		return partner.Partner{}, noClient, nil
+	}
+	who, err = s.byClient(ctx, c, also)
+	if !fault.Is(err, invalidClient) {
+		return who, "", err
+	}
+	// Which of the two it was is looked up whatever it was: client ids are known to
+	// every buyer who follows a link, and the secret takes no part in this.
+	switch _, err = s.Partners.ByClientID(ctx, c.ClientID); {
+	case err == nil:
+		return partner.Partner{}, noSecret, nil
+	case fault.Is(err, "unknown_partner"):
+		return partner.Partner{}, noClient, nil
+	}
+	return partner.Partner{}, "", err
 }
 
 // readAlong reads what a client asks for in the snapshot in which it is known, so

@@ -135,7 +135,7 @@ func TestWrongCredentialsAreHeldUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := shared.on(t)
-			h.Guard = &wire.Limiter{PerMinute: 3, Now: h.clock.Now}
+			h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 3, Now: h.clock.Now}}
 			for i := range 3 {
 				h.refused(h.ask("POST", "/openid/revoke", wrong(h, i).Encode()), 401, "invalid_client")
 			}
@@ -157,7 +157,7 @@ func TestWrongCredentialsAreHeldUp(t *testing.T) {
 // TestGuardCountsPerClient: guesses at one client from everywhere count together.
 func TestGuardCountsPerClient(t *testing.T) {
 	h := build(t)
-	h.Guard = &wire.Limiter{PerMinute: 2, Now: h.clock.Now}
+	h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: h.clock.Now}}
 	mux := wire.NewMux(h.Routes()...)
 	guess := func(address string) int {
 		return serve(t, mux, address, form("client_id", h.keys.ClientID, "client_secret", "x", "token", "x"))

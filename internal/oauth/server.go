@@ -43,7 +43,7 @@ type Server struct {
 	// address and per client id, before their sender is told to wait. Right ones
 	// always pass: nobody can lock a partner out by guessing under its client id,
 	// and nobody guesses 256 bits. Nil: no guard.
-	Guard *wire.Limiter
+	Guard *wire.Guard
 }
 
 // Lifetimes are how long what the server gives out serves.

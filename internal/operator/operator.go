@@ -38,7 +38,8 @@ type Operator struct {
 
 	// Limit bounds how often one token may call, Guard how often one address may
 	// present a wrong token. Nil: no bound.
-	Limit, Guard *wire.Limiter
+	Limit *wire.Limiter
+	Guard *wire.Guard
 }
 
 // Handler serves the whole door.

@@ -28,11 +28,9 @@ type Door[P any] struct {
 	// Limit is how often a caller may call. Nil: as often as it likes.
 	Limit *Limiter
 
-	// Guard is how often one client address may present wrong credentials
-	// before it is made to wait, right credentials or not. The price: a stale
-	// key in one program of a partner can hold up its others behind the same
-	// address. Nil: no guard.
-	Guard *Limiter
+	// Guard throttles client addresses that present wrong credentials. Right ones
+	// are served whatever else came from their address. Nil: no guard.
+	Guard *Guard
 }
 
 // Route makes a route for authenticated callers. Each of may is asked in turn
@@ -55,17 +53,13 @@ func (d *Door[P]) Route(method, path string, h Handler[P], may ...func(P) error)
 // enter authenticates the caller and counts the call.
 func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
 	var nobody P
-	if after, held := d.Guard.held(Client(r)); held {
-		f := fault.New(fault.Throttled, "too_many_failures", "Too many calls with wrong credentials came from this address. Wait, then call with the right ones.")
-		f.After = after
-		return nobody, f
-	}
-	who, err := d.Authenticate(r)
+	var who P
+	err := d.Guard.Lookup(r, func() (err error) {
+		who, err = d.Authenticate(r)
+		return err
+	})
 	if err != nil {
-		if f := fault.Of(err); f != nil && f.Kind == fault.Unknown && f.Code != NoCredentials {
-			d.Guard.Take(Client(r))
-		}
-		return nobody, err
+		return nobody, d.failed(r, err)
 	}
 	name := d.Name(who)
 	NoteOf(r.Context()).Who = name
@@ -80,6 +74,23 @@ func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
 		return nobody, f
 	}
 	return who, nil
+}
+
+// failed counts an authentication that failed, and returns the error to answer.
+// None at all is no guess.
+func (d *Door[P]) failed(r *http.Request, err error) error {
+	f := fault.Of(err)
+	if f == nil || f.Kind != fault.Unknown || f.Code == NoCredentials {
+		return err
+	}
+	q := d.Guard.Count(Client(r))
+	if q.OK {
+		return err
+	}
+	f = fault.New(fault.Throttled, "too_many_failures",
+		"%s Too many calls with wrong credentials came from this address: wait as long as Retry-After says before the next try.", f.Text)
+	f.After = q.After
+	return f
 }
 
 // NoCredentials is the code of a request that presents none. It does not count

@@ -163,7 +163,7 @@ func TestMuxNotesTheRoute(t *testing.T) {
 // caller is who calls in these tests; its key is its name.
 type caller string
 
-func door(limit, guard *wire.Limiter) *wire.Door[caller] {
+func door(limit *wire.Limiter, guard *wire.Guard) *wire.Door[caller] {
 	return &wire.Door[caller]{
 		Authenticate: func(r *http.Request) (caller, error) {
 			key, err := wire.Credential(r, "X-Licensing-Key")
@@ -271,26 +271,31 @@ func TestDoorLimitsByBucket(t *testing.T) {
 	}
 }
 
-func TestDoorSlowsGuessing(t *testing.T) {
+// TestDoorThrottlesWrongCredentials: only who presents wrong ones waits; the right
+// ones are served from the same address.
+func TestDoorThrottlesWrongCredentials(t *testing.T) {
 	c := newClock()
-	mux := wire.NewMux(door(nil, &wire.Limiter{PerMinute: 2, Now: c.now}).Route("GET", "/hello", hello))
+	mux := wire.NewMux(door(nil, &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: c.now}}).Route("GET", "/hello", hello))
 	const here, there = "192.0.2.1:1000", "[2001:db8:1:2::9]:1000"
 	var got []int
 	for _, step := range []struct{ key, from string }{
 		{"anna", here}, {"", here}, {"", here}, {"", here}, // right or none: no guess
 		{"wrong1", here}, {"anna", here}, {"wrong2", here}, // two guesses
-		{"wrong3", here}, {"anna", here}, // now it waits
-		{"wrong1", there}, {"wrong1", "[2001:db8:1:2::7]:99"}, {"anna", "[2001:db8:1:2::8]:5"}, // a /64 is one client
-		{"anna", "[2001:db8:1:3::8]:5"},
+		{"wrong3", here}, {"anna", here}, {"", here}, // only a wrong one is told to wait
+		{"wrong1", there}, {"wrong1", "[2001:db8:1:2::7]:99"}, {"wrong1", "[2001:db8:1:2::8]:5"}, // a /64 is one client
+		{"wrong1", "[2001:db8:1:3::8]:5"},
 	} {
 		got = append(got, call(mux, "/hello", step.key, step.from).Code)
 	}
-	want := []int{200, 401, 401, 401, 401, 200, 401, 429, 429, 401, 401, 429, 200}
+	want := []int{200, 401, 401, 401, 401, 200, 401, 429, 200, 401, 401, 401, 429, 401}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	if w := call(mux, "/hello", "wrong4", here); w.Header().Get("Retry-After") != "30" || !strings.Contains(w.Body.String(), "No such key.") {
+		t.Errorf("got %v %s", w.Header(), w.Body)
+	}
 	c.tick(30e9)
-	if w := call(mux, "/hello", "anna", here); w.Code != 200 {
+	if w := call(mux, "/hello", "wrong5", here); w.Code != 401 {
 		t.Errorf("after waiting: got %d", w.Code)
 	}
 }
