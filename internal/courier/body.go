@@ -19,14 +19,15 @@ type Event struct {
 	Sentence     string // the reason in words, from a fixed table
 	Test         bool
 	CreatedAt    time.Time
+	PlanName     string // of the tier's plan at that moment; "" if the tier is sold no more
 }
 
 // Body is the body of the event's webhook: compact JSON whose members keep their
 // order. It depends on nothing but the event, so that every attempt sends the
 // same bytes.
 func Body(e Event) []byte {
-	const fixed = 256 // the names, the numbers and the punctuation
-	b := make([]byte, 0, fixed+len(e.LicenseKey)+len(e.Kind)+len(e.Status)+len(e.Reason)+len(e.Sentence))
+	const fixed = 288 // the names, the numbers and the punctuation
+	b := make([]byte, 0, fixed+len(e.LicenseKey)+len(e.Kind)+len(e.Status)+len(e.Reason)+len(e.Sentence)+len(e.PlanName))
 	b = appendString(append(b, `{"license_key":`...), e.LicenseKey)
 	b = appendString(append(b, `,"event":`...), e.Kind)
 	b = appendString(append(b, `,"license_status":`...), e.Status)
@@ -41,6 +42,7 @@ func Body(e Event) []byte {
 	if e.PreviousTier != 0 {
 		b = strconv.AppendInt(append(b, `,"previous_tier":`...), int64(e.PreviousTier), 10)
 	}
+	b = appendString(append(b, `,"partner_plan_name":`...), e.PlanName)
 	return append(b, '}')
 }
 

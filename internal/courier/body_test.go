@@ -26,23 +26,25 @@ type payload struct {
 	Extra          struct {
 		Reason string `json:"reason"`
 	} `json:"extra"`
-	PreviousTier int `json:"previous_tier,omitempty"`
+	PreviousTier int    `json:"previous_tier,omitempty"`
+	PlanName     string `json:"partner_plan_name"`
 }
 
 func TestBody(t *testing.T) {
 	e := courier.Event{
 		LicenseKey: "5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11", Kind: "activate", Status: "active", At: time.UnixMilli(1772625600123), EventID: 42,
 		Tier: 2, PreviousTier: 1, Reason: "plan_changed", Sentence: "Fish & <chips>, “naïve” 東京 \"\\/\u2028", CreatedAt: time.UnixMilli(1772625600456),
+		PlanName: "Team “Größe” & more",
 	}
 	const want = `{"license_key":"5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11","event":"activate","license_status":"active","event_timestamp":1772625600123,` +
 		`"event_id":42,"tier":2,"reason":"plan_changed","test":false,"created_at":1772625600456,` +
-		`"extra":{"reason":"Fish & <chips>, “naïve” 東京 \"\\/` + "\u2028" + `"},"previous_tier":1}`
+		`"extra":{"reason":"Fish & <chips>, “naïve” 東京 \"\\/` + "\u2028" + `"},"previous_tier":1,"partner_plan_name":"Team “Größe” & more"}`
 	if got := string(courier.Body(e)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	e.PreviousTier, e.Test = 0, true
+	e.PreviousTier, e.Test, e.PlanName = 0, true, ""
 	got := string(courier.Body(e))
-	if strings.Contains(got, "previous_tier") || !strings.Contains(got, `,"test":true,`) || !strings.HasSuffix(got, `"}}`) {
+	if strings.Contains(got, "previous_tier") || !strings.Contains(got, `,"test":true,`) || !strings.HasSuffix(got, `"},"partner_plan_name":""}`) {
 		t.Errorf("a test that changed no tier: %s", got)
 	}
 }
@@ -59,10 +61,12 @@ func TestBodyIsJSON(t *testing.T) {
 			LicenseKey: text.Draw(t, "key"), Kind: text.Draw(t, "kind"), Status: text.Draw(t, "status"), At: time.UnixMilli(at.Draw(t, "at")),
 			EventID: rapid.Int64().Draw(t, "id"), Tier: rapid.Int().Draw(t, "tier"), PreviousTier: rapid.Int().Draw(t, "previous"),
 			Reason: text.Draw(t, "reason"), Sentence: text.Draw(t, "sentence"), Test: rapid.Bool().Draw(t, "test"), CreatedAt: time.UnixMilli(at.Draw(t, "created")),
+			PlanName: text.Draw(t, "plan"),
 		}
 		p := payload{
 			LicenseKey: e.LicenseKey, Event: e.Kind, LicenseStatus: e.Status, EventTimestamp: e.At.UnixMilli(), EventID: e.EventID, Tier: e.Tier,
 			Reason: e.Reason, Test: e.Test, CreatedAt: e.CreatedAt.UnixMilli(), PreviousTier: e.PreviousTier,
+			PlanName: e.PlanName,
 		}
 		p.Extra.Reason = e.Sentence
 		var want bytes.Buffer

@@ -44,16 +44,19 @@ func vectors() []vector {
 		return courier.Event{
 			LicenseKey: "5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11", Kind: kind, Status: status, At: time.UnixMilli(1772625600123), EventID: 42,
 			Tier: 1, Reason: reason, Sentence: sentence, CreatedAt: time.UnixMilli(1772625600123),
+			PlanName: "Starter",
 		}
 	}
 	purchase := event("purchase", "inactive", "purchased", "The license was purchased.")
 	change := event("activate", "active", "plan_changed", "The buyer changed the plan.")
 	change.EventID, change.Tier, change.PreviousTier, change.At, change.CreatedAt = 43, 3, 1, time.UnixMilli(1772629200001), time.UnixMilli(1772629200001)
+	change.PlanName = "Business"
 	refund := event("deactivate", "deactivated", "refunded", "A purchase of the license was refunded.")
 	odd := event("purchase", "inactive", "purchased", "Fish & <chips> / “crème brûlée” 東京 😀 \"quoted\" back\\slash\ttab\nline.")
 	long := event("deactivate", "deactivated", "held", strings.Repeat("A long sentence & ein langer Satz für die Prüfung / 長い文. ", 24))
 	test := event("purchase", "inactive", "purchased", "This is a test of your webhook URL.")
-	test.LicenseKey, test.Test = "00000000-0000-4000-8000-000000000000", true
+	odd.PlanName = "Größe <L> & “más” 東"
+	test.LicenseKey, test.Test, test.PlanName = "00000000-0000-4000-8000-000000000000", true, "Test plan"
 	return []vector{
 		{"a purchase", purchase, 1, 1772625600456, "", oldSecret, ""},
 		{"the same at the third attempt: other timestamps and signatures, the same body", purchase, 3, 1772625635789, "", oldSecret, ""},

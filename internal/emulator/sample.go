@@ -65,6 +65,7 @@ type delivery struct {
 	Event      string    `json:"event"`
 	Status     string    `json:"license_status"`
 	Tier       int       `json:"tier"`
+	PlanName   string    `json:"partner_plan_name"`
 	Reason     string    `json:"reason"`
 	Test       bool      `json:"test"`
 }

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/emulator"
 )
 
-const event = `{"license_key":"5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11","event":"activate","license_status":"active","event_timestamp":1,"tier":2,"reason":"redeemed"}`
+const event = `{"license_key":"5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11","event":"activate","license_status":"active","event_timestamp":1,"tier":2,"reason":"redeemed","partner_plan_name":"Business"}`
 
 // signed are the headers of an event.
 func signed(secret, body string, at time.Time) http.Header {
@@ -46,7 +46,7 @@ func TestSampleVerifies(t *testing.T) {
 		}
 	}
 	page := w.open(t, "/dev/partner/")
-	page.has(t, 200, "Sample App", "5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11", "activate (redeemed)")
+	page.has(t, 200, "Sample App", "5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11", "activate (redeemed)", "Business")
 	if n := strings.Count(page.text, "5f2b9f0e"); n != 1 {
 		t.Errorf("the page shows %d deliveries, want 1:\n%s", n, page.text)
 	}

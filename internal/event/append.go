@@ -12,8 +12,9 @@ import (
 // which gives it its ordinal.
 type Draft struct {
 	Event
-	Ord int64
-	Was Status // of the license before; 0 for a new one
+	Ord      int64
+	Was      Status // of the license before; 0 for a new one
+	PlanName string // of the plan of the tier, for the webhook; "" if the tier is sold no more
 }
 
 // Number draws ids for so many events.
@@ -39,7 +40,7 @@ func (l *Log) Append(tx *sqldb.Tx, d Draft) {
 	l.outbox().Enqueue(tx, webhook.Notice{
 		EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
 		Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
-		Reason: string(d.Reason), Sentence: d.Reason.Sentence(), At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
+		Reason: string(d.Reason), Sentence: d.Reason.Sentence(), PlanName: d.PlanName, At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
 	})
 }
 

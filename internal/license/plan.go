@@ -52,7 +52,7 @@ func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c
 }
 
 func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, found License, c PlanChange, answer func(License) []byte) ([]byte, error) {
-	turn := ask(tx, found.PartnerID, 1)
+	turn := askForSale(tx, found.PartnerID, 1)
 	now, chain := askState(tx, found.ID)
 	earlier := askSale(tx, found.PartnerID, PlanUpgrade, c.ExternalID)
 	plan := partner.AskPlan(tx, found.PartnerID, c.Tier)
@@ -69,10 +69,8 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	case !errors.Is(err, sqldb.ErrNone):
 		return nil, fmt.Errorf("look for an earlier plan change: %w", err)
 	}
-	if _, err := plan.One(ctx); errors.Is(err, sqldb.ErrNone) {
-		return nil, errUnknownTier(c.Tier)
-	} else if err != nil {
-		return nil, fmt.Errorf("look for the plan: %w", err)
+	if err := t.sells(ctx, c.Tier, plan); err != nil {
+		return nil, err
 	}
 	s, err := take(ctx, now, chain)
 	if err != nil {

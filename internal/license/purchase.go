@@ -140,7 +140,7 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, ans
 
 // sell does the purchase, or finds that it was done before.
 func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Purchase, content string) (Sale, error) {
-	turn := ask(tx, p.PartnerID, p.Quantity)
+	turn := askForSale(tx, p.PartnerID, p.Quantity)
 	earlier := askSale(tx, p.PartnerID, NewLicense, p.ExternalID)
 	plan := partner.AskPlan(tx, p.PartnerID, p.Tier)
 	saleID := sqldb.Draw(tx, "purchase_ids", 1)
@@ -158,10 +158,8 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	case !errors.Is(err, sqldb.ErrNone):
 		return Sale{}, fmt.Errorf("look for an earlier purchase: %w", err)
 	}
-	if _, err := plan.One(ctx); errors.Is(err, sqldb.ErrNone) {
-		return Sale{}, errUnknownTier(p.Tier)
-	} else if err != nil {
-		return Sale{}, fmt.Errorf("look for the plan: %w", err)
+	if err := t.sells(ctx, p.Tier, plan); err != nil {
+		return Sale{}, err
 	}
 	sale := Sale{
 		PartnerID: p.PartnerID, Kind: NewLicense, ExternalID: p.ExternalID, Tier: p.Tier, Quantity: p.Quantity,
@@ -183,6 +181,19 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	}
 	t.sell(&sale, ids)
 	return sale, nil
+}
+
+// sells refuses a tier that has no plan, and names the plan in the events.
+func (t *turn) sells(ctx context.Context, tier int, plan *sqldb.Answer[partner.Plan]) error {
+	p, err := plan.One(ctx)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return errUnknownTier(tier)
+	case err != nil:
+		return fmt.Errorf("look for the plan: %w", err)
+	}
+	t.plans[tier] = p.Name
+	return nil
 }
 
 // sell writes the purchase and its licenses.

@@ -20,7 +20,8 @@ type turn struct {
 	by     audit.Actor
 	ledger partner.Ledger
 	now    time.Time
-	ids    []int64 // event ids drawn under the lock and not used yet
+	ids    []int64        // event ids drawn under the lock and not used yet
+	plans  map[int]string // names of plans by tier, for the events
 }
 
 // asked is a turn that was asked for; what else the command must know is asked
@@ -29,11 +30,19 @@ type asked struct {
 	partnerID int64
 	ledger    *sqldb.Answer[partner.Ledger]
 	ids       *sqldb.Answer[int64]
+	plans     *sqldb.Answer[partner.Plan] // nil: the command reads the one plan that it needs
 }
 
 // ask asks for the turn, for a command that makes at most so many events.
 func ask(tx *sqldb.Tx, partnerID int64, events int) asked {
-	return asked{partnerID, partner.Lock(tx, partnerID), event.Number(tx, events)}
+	a := askForSale(tx, partnerID, events)
+	a.plans = partner.AskPlanNames(tx, partnerID)
+	return a
+}
+
+// askForSale is ask for a command that reads the plan it sells and names it itself.
+func askForSale(tx *sqldb.Tx, partnerID int64, events int) asked {
+	return asked{partnerID: partnerID, ledger: partner.Lock(tx, partnerID), ids: event.Number(tx, events)}
 }
 
 // turn waits for it. The time is read under the lock, so that times rise in the
@@ -47,7 +56,16 @@ func (r *Registry) turn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a ask
 	if err != nil {
 		return nil, fmt.Errorf("draw event ids: %w", err)
 	}
-	t := &turn{tx: tx, log: r.Events, by: by, ledger: l, ids: ids}
+	t := &turn{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}}
+	if a.plans != nil {
+		plans, err := a.plans.All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the names of plans: %w", err)
+		}
+		for _, p := range plans {
+			t.plans[p.Tier] = p.Name
+		}
+	}
 	t.now = t.ledger.Stamp(r.Now())
 	return t, nil
 }
@@ -148,7 +166,7 @@ func (t *turn) announce(s *state, reason event.Reason) {
 	if s.was.Tier != s.Tier {
 		e.PreviousTier = s.was.Tier
 	}
-	t.log.Append(t.tx, event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status})
+	t.log.Append(t.tx, event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status, PlanName: t.plans[s.Tier]})
 }
 
 func equal(a, b []link) bool {

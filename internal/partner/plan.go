@@ -46,6 +46,13 @@ func AskPlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Answer[Plan] {
 	return sqldb.Ask(tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`, partnerID, tier)
 }
 
+// AskPlanNames asks, together with what else the transaction asks, for the tiers
+// and names of all plans that a partner sells.
+func AskPlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Answer[Plan] {
+	return sqldb.Ask(tx, func(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) },
+		`SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
+}
+
 // Plan returns the plan of a tier.
 func (r *Registry) Plan(ctx context.Context, partnerID int64, tier int) (Plan, error) {
 	var p Plan

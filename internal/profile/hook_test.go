@@ -120,6 +120,9 @@ func TestWebhookCheck(t *testing.T) {
 			if !strings.HasPrefix(string(p.body), member) {
 				t.Errorf("%s: post %d is %s, want it to begin with %s", name, i+1, p.body, member)
 			}
+			if !strings.HasSuffix(string(p.body), `,"partner_plan_name":"Test plan"}`) {
+				t.Errorf("%s: post %d names no plan: %s", name, i+1, p.body)
+			}
 			// The transcript has what the server saw, and the texts that it must sign.
 			if !strings.HasPrefix(c.Sent, "POST /hook HTTP/1.1\nHost: ") || !strings.HasSuffix(c.Sent, "\n\n"+string(p.body)) ||
 				!strings.Contains(c.Sent, "\nX-Acme-Signature: "+p.Header.Get("X-Acme-Signature")+"\n") || !strings.Contains(c.Sent, "\nUser-Agent: tests/1\n") {
@@ -305,6 +308,7 @@ func goMarshal(t *testing.T) func(body []byte) string {
 			Test          bool           `json:"test"`
 			CreatedAt     int64          `json:"created_at"`
 			Extra         map[string]any `json:"extra"`
+			PlanName      string         `json:"partner_plan_name"`
 		}
 		if err := json.Unmarshal(body, &b); err != nil {
 			t.Error(err)

@@ -16,6 +16,9 @@ const TestLicense = "00000000-0000-4000-8000-000000000000"
 // again, so that who does so learns of it now.
 const testSentence = "This is a test & changes nothing; it has <characters> that are often escaped: / “é” 東."
 
+// testPlan is the name of the plan in the posts of a check.
+const testPlan = "Test plan"
+
 // acts are the events that a webhook URL is tried with.
 var acts = []courier.Event{
 	{Kind: "purchase", Status: "inactive", Reason: "purchased"},
@@ -116,6 +119,7 @@ func (t *trial) try(ctx context.Context, step string, act courier.Event, sign fu
 // event is the next event to post.
 func (t *trial) event(act courier.Event) courier.Event {
 	act.LicenseKey, act.Test, act.Sentence, act.Tier = TestLicense, true, testSentence, 1
+	act.PlanName = testPlan
 	act.EventID = t.start.Unix() + int64(t.posts)
 	act.At = t.start.Add(time.Duration(t.posts) * time.Millisecond)
 	act.CreatedAt = act.At

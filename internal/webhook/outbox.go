@@ -21,6 +21,7 @@ type Notice struct {
 	PreviousTier int // 0 unless the event changed the tier
 	Reason       string
 	Sentence     string // the reason in words
+	PlanName     string // of the plan of that tier; "" if it is sold no more
 	At           time.Time
 	CreatedAt    time.Time
 	First        bool // the license has no earlier event
@@ -30,7 +31,7 @@ type Notice struct {
 func (n Notice) body() string {
 	return string(courier.Body(courier.Event{
 		LicenseKey: n.LicenseKey, Kind: n.Event, Status: n.Status, At: n.At, EventID: n.EventID, Tier: n.Tier,
-		PreviousTier: n.PreviousTier, Reason: n.Reason, Sentence: n.Sentence, CreatedAt: n.CreatedAt,
+		PreviousTier: n.PreviousTier, Reason: n.Reason, Sentence: n.Sentence, CreatedAt: n.CreatedAt, PlanName: n.PlanName,
 	}))
 }
 
