@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -68,22 +69,32 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
-// Clean makes text fit to be stored and shown: valid UTF-8 without NUL, at most
-// limit bytes, cut between characters.
+// Clean makes text fit to be stored and shown: valid UTF-8 of at most limit
+// bytes, cut between characters, in which U+FFFD stands for control characters
+// other than tab, LF and CR. JSON writes a control character in six bytes, so
+// they would make answers to partners six times as long; PostgreSQL refuses NUL.
 func Clean(s string, limit int) string {
 	if len(s) > limit {
 		s = cut(s, limit)
 	}
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, unfit) {
 		return s
 	}
+	s = strings.Map(func(r rune) rune {
+		if unfit(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
 	// A replacement has three bytes and may stand for one, so it can grow again.
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\ufffd"), "\ufffd")
 	if len(s) > limit {
 		s = cut(s, limit)
 	}
 	return s
 }
+
+// unfit reports whether Clean replaces the character.
+func unfit(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' }
 
 // cut cuts s to at most limit bytes, before the character that limit goes through.
 func cut(s string, limit int) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -141,6 +142,9 @@ func TestClean(t *testing.T) {
 		{"😀😀", 7, "😀"},
 		{"😀", 3, ""},
 		{"a\x00b", 9, "a\ufffdb"},
+		{"a\x01\x1b\x7fb", 19, "a\ufffd\ufffd\ufffdb"},
+		{"a\u0085b", 9, "a\ufffdb"},
+		{"a\tb\r\nc", 9, "a\tb\r\nc"},
 		{"a\xffb", 9, "a\ufffdb"},
 		{"\x00\x00\x00", 7, "\ufffd\ufffd"},
 		{"\x80\x80\x80\x80\x80\x80", 5, "\ufffd"},
@@ -153,7 +157,8 @@ func TestClean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, limit := string(rapid.SliceOf(rapid.Byte()).Draw(t, "in")), rapid.IntRange(0, 20).Draw(t, "limit")
 		got := courier.Clean(in, limit)
-		if len(got) > limit || !utf8.ValidString(got) || strings.Contains(got, "\x00") {
+		control := strings.ContainsFunc(got, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) })
+		if len(got) > limit || !utf8.ValidString(got) || control {
 			t.Errorf("Clean(%q, %d) = %q", in, limit, got)
 		}
 	})

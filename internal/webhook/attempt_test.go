@@ -205,7 +205,7 @@ func TestEveryAttemptSendsTheSameBytes(t *testing.T) {
 func TestPoisonedAnswersAreRecorded(t *testing.T) {
 	r := steppedRig(t)
 	long := strings.Repeat("é", courier.MaxBody/2) + "and more"
-	bodies := []string{"bad\x00\xffbytes", long, "\x00" + long, strings.Repeat("\xff", courier.MaxBody), strings.Repeat("\x00", 1<<20)}
+	bodies := []string{"bad\x00\xffbytes", long, "\x00" + long, strings.Repeat("\xff", courier.MaxBody), strings.Repeat("\x00", 1<<20), "a\x1b\tb\r\n"}
 	var n atomic.Int64
 	r.partner(1, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Large", strings.Repeat("x", 32<<10))
@@ -214,21 +214,23 @@ func TestPoisonedAnswersAreRecorded(t *testing.T) {
 	})
 	r.license(1, 1)
 	r.event(r.out, 1)
-	out := r.stepped(settings{schedule: webhook.Schedule{1, 1, 1, 1}})
+	out := r.stepped(settings{schedule: webhook.Schedule{1, 1, 1, 1, 1}})
 	for range bodies {
 		r.step(out)
 		r.clock.step(time.Second)
 	}
-	list, err := r.out.Responses(t.Context(), 1, nil, pageOne)
+	got, err := sqldb.All(t.Context(), r.db, func(r *sqldb.Row, line *string) error {
+		var status int
+		var body string
+		err := r.Scan(&status, &body)
+		*line = fmt.Sprintf("%d %d %.12q", status, len(body), body)
+		return err
+	}, `SELECT response_status, response_body FROM webhook_responses ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, v := range list.Responses {
-		got = append([]string{fmt.Sprintf("%d %d %.12q", v.ResponseStatus, len(v.ResponseBody), v.ResponseBody)}, got...)
-	}
 	same(t, "record", got, []string{
-		`500 14 "bad��bytes"`, `500 16384 "éééééééééééé"`, `500 16383 "�ééééééééééé"`, `500 3 "�"`, `500 16383 "������������"`,
+		`500 14 "bad��bytes"`, `500 16384 "éééééééééééé"`, `500 16383 "�ééééééééééé"`, `500 3 "�"`, `500 16383 "������������"`, `500 8 "a�\tb\r\n"`,
 	})
 }
 

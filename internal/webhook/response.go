@@ -4,14 +4,21 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
+	"claviger/internal/courier"
 	"claviger/internal/page"
 	"claviger/internal/sqldb"
 )
 
-// Embedded is how many responses are shown inside an event.
-const Embedded = 10
+// Embedded is how many responses are shown inside an event, and EmbeddedBody how
+// many bytes of the answer's body each of them has: a page of a hundred events has
+// a thousand. Responses has the whole.
+const (
+	Embedded     = 10
+	EmbeddedBody = 1 << 10
+)
 
 // Response is the record of one attempt to deliver an event.
 type Response struct {
@@ -40,9 +47,22 @@ type ResponseList struct {
 const responseColumns = `r.id, r.event_id, d.kind, d.license_key, r.request_header, d.body, r.response_status, r.response_body,
 	r.response_time, r.url, r.success, r.created_at, r.updated_at`
 
+// embeddedColumns are the same with the beginning of the body: a character has at
+// least one byte, so that is all that can be shown.
+var embeddedColumns = strings.Replace(responseColumns, `r.response_body`, `substr(r.response_body, 1, `+strconv.Itoa(EmbeddedBody)+`)`, 1)
+
+// scanResponse reads a row. Records of earlier versions have control characters.
 func scanResponse(r *sqldb.Row, v *Response) error {
-	return r.Scan(&v.ID, &v.EventID, &v.Kind, &v.LicenseKey, &v.RequestHeader, &v.RequestBody, &v.ResponseStatus,
+	err := r.Scan(&v.ID, &v.EventID, &v.Kind, &v.LicenseKey, &v.RequestHeader, &v.RequestBody, &v.ResponseStatus,
 		&v.ResponseBody, &v.ResponseTime, &v.URL, &v.Success, &v.CreatedAt, &v.UpdatedAt)
+	v.ResponseBody = courier.Clean(v.ResponseBody, maxAnswer)
+	return err
+}
+
+func scanEmbedded(r *sqldb.Row, v *Response) error {
+	err := scanResponse(r, v)
+	v.ResponseBody = courier.Clean(v.ResponseBody, EmbeddedBody)
+	return err
 }
 
 // Responses lists the attempts for one license; success, when not nil, keeps
@@ -82,13 +102,14 @@ func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, 
 }
 
 // OfEvents returns the newest responses of each of the events, newest first, at
-// most Embedded of each, in one statement whatever their number.
+// most Embedded of each and EmbeddedBody bytes of each body, in one statement
+// whatever their number.
 func OfEvents(ctx context.Context, tx *sqldb.Tx, eventIDs []int64) (map[int64][]Response, error) {
 	found := map[int64][]Response{}
 	if len(eventIDs) == 0 {
 		return found, nil
 	}
-	list, err := sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+` FROM (
+	list, err := sqldb.All(ctx, tx, scanEmbedded, `SELECT `+embeddedColumns+` FROM (
 			SELECT id, row_number() OVER (PARTITION BY event_id ORDER BY id DESC) AS newest
 			FROM webhook_responses WHERE event_id = ANY($1)) AS ranked
 		JOIN webhook_responses AS r ON r.id = ranked.id
