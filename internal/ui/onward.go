@@ -21,10 +21,25 @@ type Onward struct {
 // like it: what templates insert has its "<" escaped.
 const refresh = `<meta http-equiv="refresh"`
 
-// send writes a page, all at once when it leads nowhere.
-func (o *Onward) send(w http.ResponseWriter, r *http.Request, page []byte) error {
+// errNoRefresh is the error of a page that waits and then has no way on.
+var errNoRefresh = errors.New("it has an Onward, and no " + refresh + " in its template")
+
+// split returns how much of the page is shown during the wait: all of a page that
+// leads nowhere.
+func (o *Onward) split(page []byte) (int, error) {
+	if o == nil {
+		return len(page), nil
+	}
+	end := bytes.LastIndex(page, []byte(refresh))
+	if end < 0 {
+		return 0, errNoRefresh
+	}
+	return end, nil
+}
+
+// send writes a page: up to end, then, after the wait, the rest.
+func (o *Onward) send(w http.ResponseWriter, r *http.Request, page []byte, end int) error {
 	if o != nil {
-		end := bytes.LastIndex(page, []byte(refresh))
 		if _, err := w.Write(page[:end]); err != nil {
 			return err
 		}

@@ -187,6 +187,10 @@ func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	if err := t.ExecuteTemplate(&b, "layout", page); err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
+	end, err := v.Onward.split(b.Bytes())
+	if err != nil {
+		return fmt.Errorf("show page %s: %w", name, err)
+	}
 	p.guard(w.Header(), policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
@@ -194,7 +198,7 @@ func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v Vi
 		w.Header().Set("X-Accel-Buffering", "no") // a proxy such as nginx would keep it until it is whole
 	}
 	w.WriteHeader(max(v.Status, http.StatusOK))
-	if err := v.Onward.send(w, r, b.Bytes()); err != nil {
+	if err := v.Onward.send(w, r, b.Bytes(), end); err != nil {
 		wire.NoteOf(r.Context()).Gone = true // its reader has left
 		return fmt.Errorf("send page %s: %w", name, err)
 	}
