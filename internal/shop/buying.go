@@ -19,16 +19,17 @@ import (
 
 // buyingRoutes are the pages of what is for sale.
 func (s *Shop) buyingRoutes() []wire.Route {
-	return []wire.Route{
-		s.open(http.MethodGet, "/", s.home),
-		s.open(http.MethodGet, "/products/{id}", s.product),
-		s.own(http.MethodPost, "/products/{id}/buy", s.buy),
-		s.own(http.MethodGet, "/licenses", s.licenses),
+	return append(secretPath(
 		s.own(http.MethodGet, "/licenses/{id}", s.license),
 		s.own(http.MethodPost, "/licenses/{id}/release", s.release),
 		s.own(http.MethodGet, "/licensing/{id}/change_plan", s.plans),
 		s.own(http.MethodPost, "/licensing/{id}/change_plan", s.changePlan),
-	}
+	),
+		s.open(http.MethodGet, "/", s.home),
+		s.open(http.MethodGet, "/products/{id}", s.product),
+		s.own(http.MethodPost, "/products/{id}/buy", s.buy),
+		s.own(http.MethodGet, "/licenses", s.licenses),
+	)
 }
 
 // shelf is how many products one page shows.

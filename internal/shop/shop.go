@@ -116,10 +116,7 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 			s.Pages.Fail(w, r, err)
 		}
 	})))
-	// Whoever knows the id of an unclaimed license can claim it.
-	secret := strings.HasPrefix(path, "/licens") && strings.Contains(path, "{id}")
 	rt := wire.Public(method, path, func(w http.ResponseWriter, r *http.Request) error {
-		wire.NoteOf(r.Context()).Secret = secret
 		s.Pages.Headers(w.Header())
 		// Whatever the method: net/http reads the form of a GET that has a body, too,
 		// and what is large of it into files.
@@ -127,11 +124,17 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 		serve.ServeHTTP(w, r)
 		return nil
 	})
-	rt.Other = func(w http.ResponseWriter, r *http.Request) {
-		wire.NoteOf(r.Context()).Secret = secret
-		s.Pages.WrongMethod(w, r)
-	}
+	rt.Other = s.Pages.WrongMethod
 	return rt
+}
+
+// secretPath marks routes whose path has the redemption id of a license: whoever
+// knows that of an unclaimed one can claim it.
+func secretPath(routes ...wire.Route) []wire.Route {
+	for i := range routes {
+		routes[i].SecretPath = true
+	}
+	return routes
 }
 
 // visitor finds out who is signed in. A session that was ended elsewhere, or

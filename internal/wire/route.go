@@ -17,6 +17,9 @@ type Route struct {
 	Path   string // a net/http pattern without method and without trailing slash
 	Public bool   // anybody may call it
 
+	// SecretPath says that the path itself tells a secret: the log shows Path in its place.
+	SecretPath bool
+
 	// Other answers, with 405, what comes by a method that the path does not have;
 	// the header Allow is set by then. Nil: it is answered in JSON.
 	Other func(http.ResponseWriter, *http.Request)
@@ -31,10 +34,16 @@ func Public(method, path string, h func(http.ResponseWriter, *http.Request) erro
 
 // ServeHTTP runs the route and answers its error.
 func (rt Route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	NoteOf(r.Context()).Route = rt.Path
+	rt.note(r)
 	if err := rt.handle(w, r); err != nil {
 		Fail(w, r, err)
 	}
+}
+
+// note has the request's line name the route.
+func (rt Route) note(r *http.Request) {
+	note := NoteOf(r.Context())
+	note.Route, note.Secret = rt.Path, rt.SecretPath
 }
 
 // Mux serves a table of routes. Every path answers with and without its
@@ -125,8 +134,7 @@ func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow s
 	note.Err = fault.New(fault.Invalid, "method_not_allowed", "This path answers %s only.", allow)
 	w.Header().Set("Allow", allow)
 	for _, rt := range routes {
-		if rt.Other != nil {
-			note.Route = rt.Path
+		if rt.note(r); rt.Other != nil {
 			rt.Other(w, r)
 			return
 		}

@@ -160,6 +160,29 @@ func TestMuxNotesTheRoute(t *testing.T) {
 	}
 }
 
+// TestMuxNotesSecretPaths: whether a path is kept out of the log is said by its
+// route, also when the method is another.
+func TestMuxNotesSecretPaths(t *testing.T) {
+	serve := func(w http.ResponseWriter, _ *http.Request) error { return wire.Text(w, http.StatusOK, "") }
+	other := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMethodNotAllowed) }
+	secret := wire.Public("GET", "/a/{id}", serve)
+	secret.SecretPath, secret.Other = true, other
+	plain := wire.Public("GET", "/licensing/{id}", serve)
+	plain.Other = other
+	inJSON := wire.Public("GET", "/b/{id}", serve)
+	inJSON.SecretPath = true
+	mux := wire.NewMux(secret, plain, inJSON)
+	for path, want := range map[string]bool{"/a/1": true, "/b/1": true, "/licensing/1": false, "/c/1": false} {
+		for _, method := range []string{"GET", "HEAD", "DELETE"} {
+			ctx, note := wire.Begin(t.Context(), "req_1", "")
+			mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, path, nil).WithContext(ctx))
+			if note.Secret != want || note.Secret && note.Route == "" {
+				t.Errorf("%s %s: noted %+v", method, path, note)
+			}
+		}
+	}
+}
+
 // caller is who calls in these tests; its key is its name.
 type caller string
 
