@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,18 +18,32 @@ type Sign struct {
 	At     time.Time
 }
 
-// Consented reports whether the buyer has let the application know this license
-// before. It was forgotten when the license was released, or changed hands.
-func (s *Server) Consented(ctx context.Context, userID int64, l license.License) (bool, error) {
-	_, err := sqldb.One(ctx, s.DB, sqldb.Value[int64],
-		`SELECT user_id FROM oauth_consents WHERE license_id = $1 AND user_id = $2 AND epoch = $3`, l.ID, userID, l.Epoch)
-	if errors.Is(err, sqldb.ErrNone) {
-		return false, nil
+// Consented returns those of the licenses that the buyer has let their application
+// know before, in their order. A consent ends when the license is released, or
+// changes hands.
+func (s *Server) Consented(ctx context.Context, userID int64, list []license.License) ([]license.License, error) {
+	ids := make([]int64, len(list))
+	for i, l := range list {
+		ids[i] = l.ID
 	}
+	type consent struct{ licenseID, epoch int64 }
+	given, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, c *consent) error {
+		return r.Scan(&c.licenseID, &c.epoch)
+	}, `SELECT license_id, epoch FROM oauth_consents WHERE license_id = ANY($1) AND user_id = $2`, ids, userID)
 	if err != nil {
-		return false, fmt.Errorf("look up a consent: %w", err)
+		return nil, fmt.Errorf("look up consents: %w", err)
 	}
-	return true, nil
+	stands := make(map[consent]bool, len(given))
+	for _, c := range given {
+		stands[c] = true
+	}
+	var known []license.License
+	for _, l := range list {
+		if stands[consent{l.ID, l.Epoch}] {
+			known = append(known, l)
+		}
+	}
+	return known, nil
 }
 
 // Accept is the buyer's yes: in one transaction the license is redeemed, the

@@ -220,8 +220,8 @@ func TestConsent(t *testing.T) {
 	bought := w.buy(p)
 	consented := func(userID int64, l license.License, want bool) {
 		t.Helper()
-		if got, err := w.Consented(t.Context(), userID, l); got != want || err != nil {
-			t.Errorf("Consented = %t, %v; want %t", got, err, want)
+		if got, err := w.Consented(t.Context(), userID, []license.License{l}); len(got) == 1 != want || err != nil {
+			t.Errorf("Consented = %v, %v; want %t", got, err, want)
 		}
 	}
 	since := func(userID int64, want ...oauth.Connection) {
@@ -254,4 +254,27 @@ func TestConsent(t *testing.T) {
 	_, l = w.accepted(w.market(p), ann.ID, l)
 	consented(ann.ID, l, true)
 	since(ann.ID, oauth.Connection{License: l, Since: noon.Add(time.Hour)})
+}
+
+// TestConsentedOfSeveral asks for a list at once: those that were consented to
+// come back in its order, and none of another user or an older epoch.
+func TestConsentedOfSeveral(t *testing.T) {
+	w := newWorld(t)
+	p := w.enrol(home)
+	ann, bob := w.user("ann"), w.user("bob")
+	_, first := w.accepted(w.market(p), ann.ID, w.buy(p))
+	_, bobs := w.accepted(w.market(p), bob.ID, w.buy(p))
+	_, released := w.accepted(w.market(p), ann.ID, w.buy(p))
+	released, err := w.Licenses.Release(t.Context(), theOperator, released.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last := w.accepted(w.market(p), ann.ID, w.buy(p))
+	got, err := w.Consented(t.Context(), ann.ID, []license.License{last, bobs, w.buy(p), released, first})
+	if err != nil || len(got) != 2 || got[0].ID != last.ID || got[1].ID != first.ID {
+		t.Errorf("Consented = %+v, %v; want %d and %d", got, err, last.ID, first.ID)
+	}
+	if got, err := w.Consented(t.Context(), ann.ID, nil); err != nil || len(got) != 0 {
+		t.Errorf("of none: %+v, %v", got, err)
+	}
 }

@@ -22,17 +22,18 @@ const (
 // connectingRoutes are the pages between a license and its application.
 func (s *Shop) connectingRoutes() []wire.Route {
 	free := func(h http.Handler) http.Handler { return h }
-	return []wire.Route{
+	return append(secretPath(
 		s.own(http.MethodGet, "/licensing/{id}/redeem", s.redeemPage),
 		s.own(http.MethodPost, "/licensing/{id}/redeem", s.activate),
 		s.own(http.MethodGet, "/licensing/{id}/consent", s.consentPage),
 		s.own(http.MethodPost, "/licensing/{id}/consent", s.consent),
+	),
 		s.open(http.MethodGet, authorizePath, s.authorize),
 		// OpenID lets an application send its request as a form, which comes from
 		// another site by its nature. It changes nothing here.
 		s.route(http.MethodPost, authorizePath, free, s.authorizeByForm),
 		s.open(http.MethodPost, decidePath, s.decide),
-	}
+	)
 }
 
 // parameters are the members of a request that steps hand on.
@@ -127,7 +128,7 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 	if len(list) == 0 {
 		return s.deny(w, r, req, &oauth.Denial{Code: "access_denied", Text: "The buyer has no license for this application that could be used."})
 	}
-	known, err := s.known(r, v, list)
+	known, err := s.OAuth.Consented(r.Context(), v.user.ID, list)
 	if err != nil {
 		return err
 	}
@@ -151,21 +152,6 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 		}
 	}
 	return s.askConsent(w, r, v, req, view)
-}
-
-// known are the licenses that the application was let know before.
-func (s *Shop) known(r *http.Request, v *visit, list []license.License) ([]license.License, error) {
-	var known []license.License
-	for _, l := range list {
-		ok, err := s.OAuth.Consented(r.Context(), v.user.ID, l)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			known = append(known, l)
-		}
-	}
-	return known, nil
 }
 
 // decide takes the answer to a consent that an application asked for. The form

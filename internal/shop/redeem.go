@@ -155,11 +155,11 @@ func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if !ok {
 		return err
 	}
-	consented, err := s.OAuth.Consented(r.Context(), v.user.ID, view.License)
+	known, err := s.OAuth.Consented(r.Context(), v.user.ID, []license.License{view.License})
 	if err != nil {
 		return err
 	}
-	if consented {
+	if len(known) > 0 {
 		return s.connect(w, r, v, req, view.License.RedemptionID)
 	}
 	seeOther(w, r, "/licensing/"+view.License.RedemptionID+"/consent")
