@@ -61,7 +61,7 @@ type Book struct {
 	Now         func() time.Time
 	PublicURL   string // the address that sign-in links begin with, without a slash at its end
 	Marketplace string // what mails call the marketplace; "" is Claviger
-	Wake        func() // has mails sent soon; nil leaves that to the sender's next look
+	Mail        *mail.Outbox
 }
 
 const columns = `id, email, name, external_id, operator, session_epoch, proven_at, pending_since, created_at, updated_at, erased_at`

@@ -18,7 +18,7 @@ import (
 // mails are all mails, newest first.
 func (d *desk) mails(t *testing.T) []mail.Record {
 	t.Helper()
-	list, err := mail.Recent(t.Context(), d.DB, 100)
+	list, err := d.Mail.Recent(t.Context(), d.DB, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestLetters(t *testing.T) {
 		}
 	}
 	d := open(t)
-	d.Marketplace, d.Wake = "", nil
+	d.Marketplace, d.Mail.Wake = "", nil
 	d.create(t, account.Person{Email: "ann@example.com"})
 	d.ask(t, account.ForSignIn, "ann@example.com")
 	if got := d.mails(t)[0].Subject; got != "Your sign-in link for Claviger" {

@@ -51,6 +51,7 @@ type Rooms struct {
 	Licenses *license.Registry
 	OAuth    *oauth.Server
 	Answers  *once.Keeper
+	Mail     *mail.Outbox
 }
 
 // App is the house, built and listening.
@@ -172,11 +173,11 @@ func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
 // furnish makes the rooms.
 func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
-	a.sender = &mail.Sender{DB: db, Now: Now, Transport: a.cfg.transport(), Log: a.log}
-	r := &Rooms{DB: db}
+	a.sender = &mail.Sender{DB: db, Now: Now, Box: box, Transport: a.cfg.transport(), Log: a.log}
+	r := &Rooms{DB: db, Mail: &mail.Outbox{Box: box, Wake: a.sender.Wake}}
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Box: box, Now: Now, Brand: a.cfg.Brand}
-	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Wake: a.sender.Wake}
+	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller}}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
 	r.Profiles.Moved = r.Webhooks.Revive

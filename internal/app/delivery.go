@@ -47,7 +47,7 @@ func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint
 func (a *App) work() []func(context.Context) {
 	watch := &outage.Watch{
 		DB: a.rooms.DB, Now: Now, Partners: a.rooms.Partners, Profiles: a.rooms.Profiles, Service: a.service(),
-		Count: a.rooms.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Wake: a.sender.Wake, Log: a.log,
+		Count: a.rooms.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.rooms.Mail, Log: a.log,
 	}
 	return []func(context.Context){
 		func(ctx context.Context) {

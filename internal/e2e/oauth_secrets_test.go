@@ -175,7 +175,7 @@ func (w *watched) operates(method, path string, body any) answer {
 // link is the page of the newest mail's link.
 func (w *watched) link() string {
 	w.Helper()
-	mails, err := mail.Recent(w.Context(), w.house.Rooms().DB, 1)
+	mails, err := w.house.Rooms().Mail.Recent(w.Context(), w.house.Rooms().DB, 1)
 	if err != nil || len(mails) == 0 {
 		w.Fatalf("there is no mail: %v", err)
 	}

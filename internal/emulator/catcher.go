@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"claviger/internal/fault"
 	"claviger/internal/mail"
@@ -18,27 +19,56 @@ import (
 // mailPath is where a developer reads the mails that nobody got.
 const mailPath = "/dev/mail"
 
-// caught is the transport of dev: a mail counts as sent and goes nowhere.
-type caught struct{}
-
-// Send keeps the mail where it is, in the outbox.
-func (caught) Send(context.Context, mail.Outgoing) (bool, error) { return false, nil }
-
-// catcher shows the outbox.
+// catcher is the transport of dev, by which a mail counts as sent and goes nowhere,
+// and shows the mails. What a mail says is blanked in the database once it was sent,
+// so the catcher has it in memory.
 type catcher struct {
 	pages *ui.Pages
 	db    *sqldb.DB
+	mails *mail.Outbox
+
+	lock  sync.Mutex
+	ids   []int64          // of the mails in texts, oldest first
+	texts map[int64]string // by mail
 }
 
 // shown is how many mails the catcher knows of, the newest.
 const shown = 200
+
+// Send remembers what the mail says.
+func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err error) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.texts == nil {
+		c.texts = make(map[int64]string)
+	}
+	if _, repeated := c.texts[o.ID]; !repeated {
+		c.ids = append(c.ids, o.ID)
+	}
+	c.texts[o.ID] = o.Text
+	if len(c.ids) > shown {
+		delete(c.texts, c.ids[0])
+		c.ids = c.ids[1:]
+	}
+	return false, nil
+}
+
+// text is what a mail says, or "" if that is not known any more.
+func (c *catcher) text(m mail.Record) string {
+	if m.Text != "" { // it waits
+		return m.Text
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.texts[m.ID]
+}
 
 func (c *catcher) routes() []wire.Route {
 	return []wire.Route{pageRoute(c.pages, mailPath, c.list), pageRoute(c.pages, mailPath+"/{id}", c.read)}
 }
 
 func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
-	mails, err := mail.Recent(r.Context(), c.db, shown)
+	mails, err := c.mails.Recent(r.Context(), c.db, shown)
 	if err != nil {
 		return err
 	}
@@ -52,7 +82,7 @@ type letter struct {
 }
 
 func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
-	mails, err := mail.Recent(r.Context(), c.db, shown)
+	mails, err := c.mails.Recent(r.Context(), c.db, shown)
 	if err != nil {
 		return err
 	}
@@ -61,7 +91,7 @@ func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
 		return fault.New(fault.Missing, "unknown_mail", "There is no such mail among the newest %d.", shown)
 	}
 	m := mails[at]
-	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: letter{m, lines(m.Text)}})
+	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: letter{m, lines(c.text(m))}})
 }
 
 // span is a piece of a line: a text or a link.

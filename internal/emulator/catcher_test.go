@@ -6,20 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/emulator"
 	"claviger/internal/mail"
+	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
 // TestMails: what is put into the outbox can be read, and goes nowhere.
 func TestMails(t *testing.T) {
-	w := run(t)
+	w, outbox := runWithKey(t)
 	w.open(t, "/dev/mail/").has(t, 200, "No mails yet")
 	db := sqldbtest.OpenWith(t, w.db, sqldb.Options{})
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-		mail.Put(tx, mail.Message{Cause: "one", To: "ann@example.com", Subject: "An older one", Text: "Hello"}, at)
-		mail.Put(tx, mail.Message{
+		outbox.Put(tx, mail.Message{Cause: "one", To: "ann@example.com", Subject: "An older one", Text: "Hello"}, at)
+		outbox.Put(tx, mail.Message{
 			Cause: "two", To: "bob@example.com", Subject: "A <newer> one", HTML: "<script>alert(1)</script>",
 			Text: "Open (https://dev.example/sign-in/link?token=a&next=%2F).\njavascript:alert(1)\n<b>bold</b>",
 		}, at.Add(time.Minute))
@@ -33,7 +35,7 @@ func TestMails(t *testing.T) {
 	if strings.Index(list.text, "bob@") > strings.Index(list.text, "ann@") {
 		t.Error("the newest mail is not the first")
 	}
-	mails, err := mail.Recent(t.Context(), db, 1)
+	mails, err := outbox.Recent(t.Context(), db, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,21 +50,33 @@ func TestMails(t *testing.T) {
 	}
 }
 
+// runWithKey starts an emulator and returns an outbox with its secret key.
+func runWithKey(t *testing.T) (*world, *mail.Outbox) {
+	t.Helper()
+	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := run(t, func(cfg *emulator.Config) { cfg.App.SecretKey = strings.Repeat("00", secret.KeySize) })
+	return w, &mail.Outbox{Box: box}
+}
+
 // TestMailsAreCaught: a mail that was asked for is there at once, and counts as
-// sent.
+// sent. What it says can be read although the database has it no more.
 func TestMailsAreCaught(t *testing.T) {
-	w := run(t)
+	w, outbox := runWithKey(t)
 	w.submit(t, "/sign-in/send", map[string][]string{"email": {w.Buyer.Email}}).has(t, 200, "Check your mail")
 	db := sqldbtest.OpenWith(t, w.db, sqldb.Options{})
 	for look := time.NewTicker(10 * time.Millisecond); ; <-look.C {
-		mails, err := mail.Recent(t.Context(), db, 10)
+		mails, err := outbox.Recent(t.Context(), db, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(mails) == 1 && mails[0].State != mail.Waiting {
-			if mails[0].State != mail.Sent || mails[0].To != w.Buyer.Email {
+			if mails[0].State != mail.Sent || mails[0].To != w.Buyer.Email || mails[0].Text != "" {
 				t.Errorf("the mail is %+v", mails[0])
 			}
+			w.open(t, "/dev/mail/"+strconv.FormatInt(mails[0].ID, 10)).has(t, 200, "/sign-in/link?token=")
 			return
 		}
 	}

@@ -98,6 +98,7 @@ func (e *Emulator) open(ctx context.Context, cfg Config) error {
 	if e.house, err = app.NewOn(ctx, db, cfg.App); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	e.catcher.mails = e.house.Rooms().Mail
 	if err := e.seed(ctx, s, cfg); err != nil {
 		return errors.Join(err, e.house.Close())
 	}
@@ -116,7 +117,7 @@ func (e *Emulator) surround(cfg *app.Config, db *sqldb.DB) error {
 	pages.Home = samplePath + "/"
 	e.catcher = &catcher{pages: &mails, db: db}
 	e.sample = &sample{pages: pages, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
-	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, caught{}, mailPath+"/"
+	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
 	cfg.Extra = slices.Concat(e.catcher.routes(), e.sample.routes())
 	return nil
 }

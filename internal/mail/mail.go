@@ -2,14 +2,20 @@
 // the outbox in the transaction of its cause, and the Sender, which runs on
 // every node, takes it from there, through an SMTP server or into a folder. It
 // owns the table mails; whom to write to and what is its callers' business.
+//
+// What a mail says may let its reader sign in, so it is stored sealed while the
+// mail waits, and blanked once the mail was sent or given up. Who got it, when and
+// about what stays on record until Kept is over.
 package mail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
@@ -47,14 +53,47 @@ func (s State) String() string {
 	}
 }
 
+// Outbox is where mails wait to be sent.
+type Outbox struct {
+	Box  *secret.Box // seals what mails say
+	Wake func()      // called when a mail was put in: Sender.Wake; nil leaves it to the Sender's next poll
+}
+
 // Put queues a message in the caller's transaction, due at once. A cause that
-// was put in before is left as it is. Whoever wants it sent before the Sender's
-// next poll lets the transaction call Sender.Wake after its commit.
-func Put(tx *sqldb.Tx, m Message, at time.Time) {
-	tx.Queue(`INSERT INTO mails (cause, thread, recipient, subject, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, 0, '', $8, 0) ON CONFLICT (cause) DO NOTHING`,
-		clean(m.Cause), clean(m.Thread), clean(m.To), strings.Join(strings.Fields(clean(m.Subject)), " "),
-		clean(m.Text), clean(m.HTML), Waiting, at)
+// was put in before is left as it is.
+func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
+	m.Cause, m.Text, m.HTML = clean(m.Cause), clean(m.Text), clean(m.HTML)
+	text, html := m.seal(o.Box)
+	tx.Queue(`INSERT INTO mails (cause, thread, recipient, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 0, '', $9, 0) ON CONFLICT (cause) DO NOTHING`,
+		m.Cause, clean(m.Thread), clean(m.To), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at)
+	if o.Wake != nil {
+		tx.AfterCommit(o.Wake)
+	}
+}
+
+// The labels of what is sealed name the cause, so that one mail's text does not
+// open as another's.
+func (m *Message) textLabel() string { return "mail text " + m.Cause }
+func (m *Message) htmlLabel() string { return "mail html " + m.Cause }
+
+// seal is what the message says, as it is stored.
+func (m *Message) seal(box *secret.Box) (text, html string) {
+	return box.Seal(m.textLabel(), m.Text), box.Seal(m.htmlLabel(), m.HTML)
+}
+
+// open turns what is stored sealed into what the message says.
+func (m *Message) open(box *secret.Box) error {
+	text, err := box.Open(m.textLabel(), m.Text)
+	if err != nil {
+		return fmt.Errorf("open the text of a mail: %w", err)
+	}
+	html, err := box.Open(m.htmlLabel(), m.HTML)
+	if err != nil {
+		return fmt.Errorf("open the HTML of a mail: %w", err)
+	}
+	m.Text, m.HTML = text, html
+	return nil
 }
 
 // Erase removes every mail to an address, in the caller's transaction: those that
@@ -70,7 +109,8 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// Record is a mail as it is kept, for whoever runs the service.
+// Record is a mail as it is kept, for whoever runs the service. What it says is
+// there only while it waits.
 type Record struct {
 	ID int64
 	Message
@@ -80,20 +120,28 @@ type Record struct {
 	Error     string    // of the last attempt that failed
 	CreatedAt time.Time
 	SentAt    time.Time
+
+	sealed bool
 }
 
 func scanRecord(r *sqldb.Row, m *Record) error {
-	return r.Scan(&m.ID, &m.Cause, &m.Thread, &m.To, &m.Subject, &m.Text, &m.HTML, &m.State, &m.Attempts, &m.DueAt, &m.Error, &m.CreatedAt, &m.SentAt)
+	return r.Scan(&m.ID, &m.Cause, &m.Thread, &m.To, &m.Subject, &m.sealed, &m.Text, &m.HTML, &m.State, &m.Attempts, &m.DueAt, &m.Error, &m.CreatedAt, &m.SentAt)
 }
 
 // Recent returns the n newest mails, newest first.
-func Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, error) {
-	list, err := sqldb.All(ctx, r, scanRecord, `SELECT id, cause, thread, recipient, subject, body, html, state, attempts, due_at, error, created_at, sent_at
+func (o *Outbox) Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, error) {
+	list, err := sqldb.All(ctx, r, scanRecord, `SELECT id, cause, thread, recipient, subject, sealed, body, html, state, attempts, due_at, error, created_at, sent_at
 		FROM mails ORDER BY id DESC LIMIT $1`, n)
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)
 	}
-	return list, nil
+	for i := range list {
+		if list[i].sealed {
+			err = errors.Join(err, list[i].open(o.Box))
+			list[i].sealed = false
+		}
+	}
+	return list, err
 }
 
 // Kept is how long a mail that was sent or given up is kept at least. A cause

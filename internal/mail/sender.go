@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
@@ -20,6 +21,7 @@ import (
 type Sender struct {
 	DB        *sqldb.DB
 	Now       func() time.Time
+	Box       *secret.Box  // opens what mails say
 	Transport Transport    // nil: Nowhere
 	Log       *slog.Logger // nil: slog.Default()
 
@@ -54,7 +56,7 @@ func (s *Sender) retry() []time.Duration {
 }
 
 // Wake makes a running Sender look into the outbox now. It never waits, and may
-// be called from anywhere: pass it to tx.AfterCommit beside Put.
+// be called from anywhere: it is Outbox.Wake.
 func (s *Sender) Wake() {
 	select {
 	case s.rings() <- struct{}{}:
@@ -72,7 +74,11 @@ func (s *Sender) rings() chan struct{} {
 func (s *Sender) Run(ctx context.Context) {
 	ticker := time.NewTicker(s.every())
 	defer ticker.Stop()
+	sealed := false
 	for {
+		if !sealed {
+			sealed = s.sealOld(ctx) == nil // a database that fails here fails the round, too
+		}
 		n, err := s.once(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -112,7 +118,7 @@ func (s *Sender) once(ctx context.Context) (int, error) {
 }
 
 func scanOutgoing(r *sqldb.Row, o *Outgoing) error {
-	err := r.Scan(&o.ID, &o.Cause, &o.Thread, &o.To, &o.Subject, &o.Text, &o.HTML, &o.Attempt, &o.At)
+	err := r.Scan(&o.ID, &o.Cause, &o.Thread, &o.To, &o.Subject, &o.sealed, &o.Text, &o.HTML, &o.Attempt, &o.At)
 	o.Attempt++
 	return err
 }
@@ -126,7 +132,7 @@ func (s *Sender) claim(ctx context.Context, now, until time.Time) ([]Outgoing, e
 		taken, err = sqldb.All(ctx, tx, scanOutgoing, `UPDATE mails SET lease_until = $2
 			WHERE id IN (SELECT id FROM mails WHERE state = 1 AND due_at <= $1 AND lease_until <= $1 ORDER BY due_at, id LIMIT $3)
 				AND state = 1 AND due_at <= $1 AND lease_until <= $1
-			RETURNING id, cause, thread, recipient, subject, body, html, attempts, created_at`, now, until, s.batch())
+			RETURNING id, cause, thread, recipient, subject, sealed, body, html, attempts, created_at`, now, until, s.batch())
 		return err
 	})
 	if err != nil {
@@ -145,6 +151,12 @@ func (s *Sender) send(ctx context.Context, o Outgoing, until time.Time) error {
 	limited, cancel := s.limit(ctx)
 	defer cancel()
 	began := time.Now()
+	if o.sealed {
+		if err := o.open(s.Box); err != nil {
+			// A node with the right key, or this one once it has it, may open it.
+			return s.record(ctx, s.outcome(o, true, err, 0), until)
+		}
+	}
 	again, err := transport.Send(limited, o)
 	if err != nil && again && ctx.Err() != nil {
 		// The service stops: that is no failure of the mail's.
@@ -202,11 +214,14 @@ func clip(s string) string {
 
 // record writes where an attempt left its mail, also when the service stops
 // meanwhile: what was sent must not be sent again. A mail that is no longer ours
-// is left to the node that has it.
+// is left to the node that has it. What a mail says is blanked at its end.
 func (s *Sender) record(ctx context.Context, r outcome, until time.Time) error {
 	return s.write(ctx, "record a mail", func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE mails SET state = $3, attempts = $4, due_at = $5, sent_at = $6, error = $7, lease_until = 0
 			WHERE id = $1 AND lease_until = $2`, r.ID, until, r.state, r.Attempt, r.due, r.sent, r.failed)
+		if r.state != Waiting {
+			tx.Queue(`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> 1`, r.ID, false)
+		}
 	})
 }
 

@@ -17,6 +17,8 @@ type Outgoing struct {
 	Message
 	At      time.Time // when it was put in: its date
 	Attempt int       // counted from 1
+
+	sealed bool // Text and HTML are as they are stored
 }
 
 // Transport is a way to people. Send returns nil once the mail is out of our

@@ -62,7 +62,7 @@ func open(t *testing.T) *house {
 		}
 		h.nodes = append(h.nodes, &outage.Watch{
 			DB: db, Now: h.Now, Partners: partners, Profiles: book, Service: "licenses.example.com",
-			Count: h.count, Links: links, Lasts: 76 * time.Hour, Wake: h.wake, Log: log,
+			Count: h.count, Links: links, Lasts: 76 * time.Hour, Mail: &mail.Outbox{Box: box, Wake: h.wake}, Log: log,
 		})
 	}
 	return h
@@ -160,7 +160,7 @@ func (h *house) news() []string {
 // mails are all mails, oldest first.
 func (h *house) mails() []mail.Record {
 	h.t.Helper()
-	list, err := mail.Recent(h.t.Context(), h.db, 1000)
+	list, err := h.nodes[0].Mail.Recent(h.t.Context(), h.db, 1000)
 	if err != nil {
 		h.t.Fatal(err)
 	}

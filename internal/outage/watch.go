@@ -30,7 +30,7 @@ type Watch struct {
 	Links func(partnerID int64) Links
 	// Lasts is how long an event is tried before it is given up; 0: mails do not say.
 	Lasts time.Duration
-	Wake  func()        // called when mails were put in: mail.Sender.Wake; may be nil
+	Mail  *mail.Outbox  // where mails are put in
 	Log   *slog.Logger  // nil: slog.Default()
 	Every time.Duration // between rounds; 0: 30 s
 
@@ -235,11 +235,8 @@ func (w *Watch) write(ctx context.Context, o Outage, s step, letters []mail.Mess
 			return err
 		}
 		for _, m := range letters {
-			mail.Put(tx, m, now)
+			w.Mail.Put(tx, m, now)
 			mails++
-		}
-		if mails > 0 && w.Wake != nil {
-			tx.AfterCommit(w.Wake)
 		}
 		return nil
 	})

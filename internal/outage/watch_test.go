@@ -93,8 +93,8 @@ func TestTimeline(t *testing.T) {
 	for _, m := range h.mails() {
 		threads[m.Thread] = true
 	}
-	if len(threads) != 1 || h.wakes != 7 {
-		t.Errorf("%d threads, want one for one outage; the sender was woken %d times, want once for each telling", len(threads), h.wakes)
+	if n := len(h.mails()); len(threads) != 1 || h.wakes != n {
+		t.Errorf("%d threads, want one for one outage; the sender was woken %d times for %d mails", len(threads), h.wakes, n)
 	}
 	if n := strings.Count(h.log.String(), "told contacts of an outage"); n != 7 || strings.Contains(h.log.String(), "@") {
 		t.Errorf("%d lines logged, want 7 and no address:\n%s", n, h.log.String())
@@ -322,7 +322,7 @@ func TestRun(t *testing.T) {
 	h.now = noon.Add(time.Hour)
 	w := h.nodes[0]
 	told, asked := make(chan struct{}), 0
-	w.Every, w.Wake = time.Millisecond, func() { close(told) }
+	w.Every, w.Mail.Wake = time.Millisecond, func() { close(told) }
 	w.Count = func(context.Context, int64) (outage.Counts, error) {
 		if asked++; asked < 3 {
 			return outage.Counts{}, errors.New("not yet")
@@ -346,7 +346,7 @@ func TestUnknown(t *testing.T) {
 	h := open(t)
 	acme := h.partner("Acme", "Ann")
 	w := h.nodes[0]
-	w.Count, w.Links, w.Wake, w.Lasts, w.Log = nil, nil, nil, 0, nil
+	w.Count, w.Links, w.Mail.Wake, w.Lasts, w.Log = nil, nil, nil, 0, nil
 	h.nodes = h.nodes[:1]
 	h.fails(acme)
 	h.now = noon.Add(time.Hour)

@@ -26,14 +26,14 @@ func TestMails(t *testing.T) {
 	h := open(t)
 	server := mailtest.Start(t, mailtest.Options{Security: mail.STARTTLS, User: "acme", Password: "s3cret"})
 	later := func() time.Time { return noon.Add(1000 * time.Hour) } // all is due
-	sender := &mail.Sender{DB: h.db, Now: later, Transport: server.SMTP(), Every: time.Hour, Log: slog.New(slog.DiscardHandler)}
+	sender := &mail.Sender{DB: h.db, Box: h.nodes[0].Mail.Box, Now: later, Transport: server.SMTP(), Every: time.Hour, Log: slog.New(slog.DiscardHandler)}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { sender.Run(ctx) })
 	defer running.Wait()
 	defer stop()
 	for _, w := range h.nodes {
-		w.Wake = sender.Wake
+		w.Mail.Wake = sender.Wake
 	}
 	acme := h.partner("Acme & Söhne <GmbH>", "Ann")
 	count := 0

@@ -127,7 +127,7 @@ func furnish(t testing.TB, secure bool) *house {
 	licenses := &license.Registry{DB: h.db, Now: h.now, Events: &event.Log{DB: h.db}}
 	h.shop = &shop.Shop{
 		Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: h.now}, secure),
-		Accounts: &account.Book{DB: h.db, Now: h.now},
+		Accounts: &account.Book{DB: h.db, Now: h.now, Mail: &mail.Outbox{Box: box}},
 		Partners: partners, Licenses: licenses, Webhooks: outbox,
 		OAuth: &oauth.Server{
 			DB: h.db, Box: box, Now: h.now, Partners: partners, Profiles: profiles, Licenses: licenses,
@@ -208,7 +208,7 @@ func (h *house) sell(email string, tier int) license.License {
 // mails are all mails to an address, newest first.
 func (h *house) mails(to string) []mail.Record {
 	h.Helper()
-	all, err := mail.Recent(h.Context(), h.db, 1000)
+	all, err := h.shop.Accounts.Mail.Recent(h.Context(), h.db, 1000)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -63,3 +63,17 @@ func TestEmailKeysFold(t *testing.T) {
 		t.Errorf("keys (-want +got)\n%s", diff)
 	}
 }
+
+// TestMailsBlank: what mails said that were sent or given up is gone after the
+// migration; those that wait still have it.
+func TestMailsBlank(t *testing.T) {
+	db := old(t, "0009", `INSERT INTO mails (cause, thread, recipient, subject, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at) VALUES
+		('a', '', 'ann@example.com', 'Hello', 'text', 'html', 1, 0, 1, 0, '', 1, 0),
+		('b', '', 'ann@example.com', 'Hello', 'text', 'html', 2, 0, 1, 0, '', 1, 0),
+		('c', '', 'ann@example.com', 'Hello', 'text', 'html', 3, 0, 1, 0, '', 1, 0)`)
+	got := column(t, db, `SELECT cause || ' ' || recipient || ' ' || subject || ' ' || body || html || CASE WHEN sealed THEN ' sealed' ELSE '' END FROM mails ORDER BY cause`)
+	want := []string{"a ann@example.com Hello texthtml", "b ann@example.com Hello ", "c ann@example.com Hello "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mails (-want +got)\n%s", diff)
+	}
+}

@@ -7,3 +7,10 @@ UPDATE users SET email_key = translate(email, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abc
 -- profile
 
 UPDATE contacts SET email_key = translate(email, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz') WHERE email_key <> translate(email, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz');
+
+-- mail
+
+-- Whether body and html are sealed, as they are while a mail waits. They are blank once
+-- it was sent or given up: links that sign somebody in must not stay.
+ALTER TABLE mails ADD COLUMN sealed BOOLEAN NOT NULL DEFAULT FALSE;
+UPDATE mails SET body = '', html = '' WHERE state <> 1;

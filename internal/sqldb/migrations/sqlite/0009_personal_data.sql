@@ -7,3 +7,10 @@ UPDATE users SET email_key = lower(email) WHERE email_key <> lower(email);
 -- profile
 
 UPDATE contacts SET email_key = lower(email) WHERE email_key <> lower(email);
+
+-- mail
+
+-- Whether body and html are sealed, as they are while a mail waits. They are blank once
+-- it was sent or given up: links that sign somebody in must not stay.
+ALTER TABLE mails ADD COLUMN sealed INTEGER NOT NULL DEFAULT 0;
+UPDATE mails SET body = '', html = '' WHERE state <> 1;
