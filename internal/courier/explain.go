@@ -94,14 +94,24 @@ func explainDNS(err error) (text, remedy string) {
 func explainConnection(err error) (text, remedy string) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused; is the server running on that port?",
-			"Start the server, and make it listen on the public address and not on localhost alone."
+		return "the connection was refused; is the server running on that port?", listen(err)
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server closed the connection without an answer", "Look into the log of your server: it may have crashed, or a proxy before it cuts connections."
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "the server cannot be reached over the network", "Check that the address which DNS gives for the host is right."
 	}
 	return "", ""
+}
+
+// listen says how a server must listen that refused a connection. Loopback is only
+// called where private addresses are allowed, and there it is what was meant.
+func listen(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		if to, ok := op.Addr.(*net.TCPAddr); ok && to.IP.IsLoopback() {
+			return "Start the server on that port. A service in a container has a localhost of its own: name the host there."
+		}
+	}
+	return "Start the server, and make it listen on the public address and not on localhost alone."
 }
 
 // explainTLS says what is wrong with a certificate or a handshake, or nothing.

@@ -89,6 +89,21 @@ func TestExplainNetwork(t *testing.T) {
 	}
 }
 
+// TestRemedyOnLoopback: a server on the own machine need not listen anywhere else.
+func TestRemedyOnLoopback(t *testing.T) {
+	for ip, public := range map[string]bool{"127.0.0.1": false, "127.8.8.8": false, "::1": false, "10.0.0.1": true, "203.0.113.7": true} {
+		to := &net.TCPAddr{IP: net.ParseIP(ip), Port: 3000}
+		err := fmt.Errorf("send the request: %w", &net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: syscall.ECONNREFUSED})
+		if got := courier.Remedy(err); got == "" || strings.Contains(got, "public address") != public || strings.Contains(got, ip) {
+			t.Errorf("%s: %q", ip, got)
+		}
+	}
+	_, err := local(t).Send(t.Context(), courier.Request{Method: "GET", URL: "http://" + closedPort(t)})
+	if got := courier.Remedy(err); !strings.HasPrefix(got, "Start the server on that port.") {
+		t.Errorf("a closed port of this machine: %q (%v)", got, err)
+	}
+}
+
 // TestExplainTimeouts makes the errors of slow servers in no time.
 func TestExplainTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -222,6 +222,19 @@ func TestURL(t *testing.T) {
 	}
 }
 
+// TestURLWords: who may use http is not asked for https.
+func TestURLWords(t *testing.T) {
+	for _, url := range []string{"", "foo", "localhost:3000/hook", "ftp://example.com", "http://", "http://%"} {
+		for private, want := range map[bool]string{true: "http://", false: "https://"} {
+			_, err := field.URL("webhook_url", url, private)
+			f := fault.Of(err)
+			if f == nil || !strings.Contains(f.Text, " "+want) || private && strings.Contains(f.Text, "such as https://") {
+				t.Errorf("URL(%q, private %v): %v, want %s named", url, private, err, want)
+			}
+		}
+	}
+}
+
 func FuzzURL(f *testing.F) {
 	for _, c := range urls {
 		f.Add(c.url, false)

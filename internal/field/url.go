@@ -24,11 +24,16 @@ func URL(name, value string, private bool) (string, error) {
 	return value, nil
 }
 
-// wrongURL says what is wrong with s, or nothing.
+// wrongURL says what is wrong with s, or nothing. With private the words are for
+// somebody on their own machine, who has no https there.
 func wrongURL(s string, private bool) string {
+	begin, example := "https://", "https://example.com/path"
+	if private {
+		begin, example = "http:// or https://, as in http://localhost:3000/path", "http://localhost:3000/path"
+	}
 	switch {
 	case s == "":
-		return "is empty; send a URL such as https://example.com/path."
+		return "is empty; send a URL such as " + example + "."
 	case len(s) > maxURL:
 		return "has " + strconv.Itoa(len(s)) + " bytes; a URL may have at most " + strconv.Itoa(maxURL) + "."
 	case strings.ContainsFunc(s, notInURL):
@@ -36,13 +41,13 @@ func wrongURL(s string, private bool) string {
 	}
 	u, err := url.Parse(s)
 	if err != nil {
-		return "cannot be read as a URL; send one such as https://example.com/path."
+		return "cannot be read as a URL; send one such as " + example + "."
 	}
 	switch {
 	case u.Scheme != "https" && (u.Scheme != "http" || !private):
-		return "must begin with https://."
+		return "must begin with " + begin + "."
 	case u.Opaque != "" || u.Hostname() == "":
-		return "must name a host: https://example.com/path."
+		return "must name a host: " + example + "."
 	case u.User != nil:
 		return "must not carry a user name or password; remove what stands before the @."
 	case strings.Contains(s, "#"):
