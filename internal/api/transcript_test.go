@@ -65,9 +65,9 @@ func TestTranscript(t *testing.T) {
 		status int
 		steps  []string
 	}{
-		"/webhook":  {http.StatusOK, []string{"purchase", "activate", "deactivate", "activate with a wrong signature"}},
-		"/careless": {http.StatusOK, []string{"purchase", "activate", "deactivate", "activate with a wrong signature"}},
-		"/mistaken": {http.StatusUnprocessableEntity, []string{"purchase", "activate", "deactivate", "purchase signed over the body alone, to find the mistake"}},
+		"/webhook":  {http.StatusOK, []string{"purchase", "activate", "deactivate", "deactivate with a wrong signature", "the same deactivate with its right signature"}},
+		"/careless": {http.StatusOK, []string{"purchase", "activate", "deactivate", "deactivate with a wrong signature"}},
+		"/mistaken": {http.StatusUnprocessableEntity, []string{"purchase", "activate", "deactivate", "purchase with its signatures under other names too, to find the mistake", "purchase signed over the body alone, to find the mistake"}},
 	} {
 		got := h.ask(client, "PUT", url+"/v2/profile", `{"webhook_url":"`+h.application()+path+`"}`, jsonType)
 		var answer struct {

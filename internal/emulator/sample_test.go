@@ -75,7 +75,7 @@ func TestSamplePasses(t *testing.T) {
 	}
 	w.ask(t, w.Partner.APIKey, "PATCH", "/v2/profile",
 		`{"webhook_url":"`+w.BaseURL+`/dev/partner/webhook","redirect_url":"`+w.BaseURL+`/dev/partner/callback"}`, &got)
-	if len(got.Checks) != 5 {
+	if len(got.Checks) != 6 {
 		t.Errorf("%d checks: %+v", len(got.Checks), got.Checks)
 	}
 	for _, c := range got.Checks {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	neturl "net/url"
 	"strings"
 	"time"
 
@@ -184,17 +185,38 @@ func (c Checker) redirect(ctx context.Context, url string) Check {
 		return check
 	}
 	check.Answer = a.Text(maxShown)
+	const bare = "Buyers come to this URL with a code behind it. A bare GET, without a code, must be answered 200 too: show a page that says what is missing"
 	switch {
 	case a.Status >= 300 && a.Status < 400:
-		check.Text = fmt.Sprintf("it answered %d, a redirect, and redirects are not followed; save the URL that it leads to", a.Status)
-		check.Likely = moved(a)
+		check.Text = fmt.Sprintf("it answered %d, a redirect, to a bare GET and must answer 200", a.Status)
+		check.Likely = []string{bare + ", instead of redirecting."}
+		if sameHandler(url, a.Header.Get("Location")) {
+			check.Likely = courier.Moved(a)
+		}
 	case a.Status != 200:
-		check.Text = fmt.Sprintf("it answered %d to a plain GET and must answer 200", a.Status)
-		check.Likely = []string{"Buyers come to this URL with a code behind it. Without one it must answer too: show a page that says what is missing."}
+		check.Text = fmt.Sprintf("it answered %d to a bare GET and must answer 200", a.Status)
+		check.Likely = []string{bare + "."}
 	default:
 		check.OK, check.Text = true, "it answered 200"
 	}
 	return check
+}
+
+// sameHandler reports whether a redirect only mends how a URL is written: a slash
+// at the end, the scheme, or www.
+func sameHandler(from, to string) bool {
+	base, err := neturl.Parse(from)
+	if err != nil || to == "" {
+		return false
+	}
+	target, err := base.Parse(to)
+	if err != nil {
+		return false
+	}
+	plain := func(u *neturl.URL) string {
+		return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.") + "/" + strings.Trim(u.EscapedPath(), "/") + "?" + u.RawQuery
+	}
+	return plain(base) == plain(target)
 }
 
 // noAnswer says why no HTTP answer came, and what to do about it.

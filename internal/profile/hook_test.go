@@ -104,7 +104,8 @@ func TestWebhookCheck(t *testing.T) {
 			{URL: url, Step: "POST webhook_url: purchase", OK: true, Text: "it was delivered"},
 			{URL: url, Step: "POST webhook_url: activate", OK: true, Text: "it was delivered"},
 			{URL: url, Step: "POST webhook_url: deactivate", OK: true, Text: "it was delivered"},
-			{URL: url, Step: "POST webhook_url: activate with a wrong signature", OK: true, Text: "it was not taken, as it must be: it answered 401 Unauthorized"},
+			{URL: url, Step: "POST webhook_url: deactivate with a wrong signature", OK: true, Text: "it was not taken, as it must be: it answered 401 Unauthorized"},
+			{URL: url, Step: "POST webhook_url: the same deactivate with its right signature", OK: true, Text: "it was delivered"},
 		}
 		if diff := cmp.Diff(want, checks, words); diff != "" || err != nil {
 			t.Fatalf("%s: %v (-want +got)\n%s", name, err, diff)
@@ -114,7 +115,8 @@ func TestWebhookCheck(t *testing.T) {
 			base + `"event":"purchase","license_status":"inactive","event_timestamp":1772625600123,"event_id":1772625600,"tier":1,"reason":"purchased","test":true,"created_at":1772625600123,`,
 			base + `"event":"activate","license_status":"active","event_timestamp":1772625600124,"event_id":1772625601,`,
 			base + `"event":"deactivate","license_status":"deactivated","event_timestamp":1772625600125,"event_id":1772625602,`,
-			base + `"event":"activate","license_status":"active","event_timestamp":1772625600126,"event_id":1772625603,`,
+			base + `"event":"deactivate","license_status":"deactivated","event_timestamp":1772625600126,"event_id":1772625603,`,
+			base + `"event":"deactivate","license_status":"deactivated","event_timestamp":1772625600126,"event_id":1772625603,`,
 		} {
 			p, c := (*posts)[i], checks[i]
 			if !strings.HasPrefix(string(p.body), member) {
@@ -139,8 +141,8 @@ func TestWebhookCheck(t *testing.T) {
 		if a := checks[0].Answer; !strings.HasPrefix(a, "200 OK\n") || !strings.HasSuffix(a, "\n\n"+`{"success":true}`) {
 			t.Errorf("%s: the answer is shown as %q", name, a)
 		}
-		if len(*posts) != 4 || strings.Contains(checks[0].Sent, ownSecret) {
-			t.Errorf("%s: %d posts, want 4 and no secret shown", name, len(*posts))
+		if len(*posts) != 5 || strings.Contains(checks[0].Sent, ownSecret) {
+			t.Errorf("%s: %d posts, want 5 and no secret shown", name, len(*posts))
 		}
 	}
 }
@@ -149,7 +151,7 @@ func TestWebhookCheckWarnsOfNoSignatureCheck(t *testing.T) {
 	url, _ := serveApp(t, func(post) bool { return true })
 	checks, err := validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &url}, ownSecret)
 	last := checks[len(checks)-1]
-	if err != nil || last.OK || !last.Warning || last.Text != "it took a post whose signature is wrong" || !strings.Contains(last.Likely[0], "Anybody") {
+	if err != nil || len(checks) != 4 || last.OK || !last.Warning || last.Text != "it took a post whose signature is wrong" || !strings.Contains(last.Likely[0], "Anybody") {
 		t.Errorf("%+v, %v", last, err)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -160,8 +162,50 @@ func TestWebhookCheckWarnsOfNoSignatureCheck(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	checks, err = validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &s.URL}, ownSecret)
-	if last = checks[len(checks)-1]; err != nil || !last.OK || !last.Warning || !strings.Contains(last.Likely[0], "401") {
+	if last = checks[3]; err != nil || !last.OK || !last.Warning || !strings.Contains(last.Likely[0], "401") {
 		t.Errorf("failing over it: %+v, %v", last, err)
+	}
+}
+
+// TestWebhookCheckProvesARefusal: that a post with a wrong signature is refused
+// shows something only if the same post with its right one is taken.
+func TestWebhookCheckProvesARefusal(t *testing.T) {
+	verifies := brandCheck([]byte(ownSecret), proper, hex.EncodeToString)
+	for name, c := range map[string]struct {
+		answer func(p post, deactivates int) int // by how many deactivates came, this one included
+		text   string
+	}{
+		"verifies nothing, knows the license once": {func(_ post, n int) int { return map[bool]int{true: 404, false: 200}[n > 1] }, "both got 404 Not Found"},
+		"verifies, knows the license once": {func(p post, n int) int {
+			switch {
+			case !verifies(p):
+				return 401
+			case n > 1:
+				return 409
+			}
+			return 200
+		}, "it answered 401 Unauthorized here, and there: it answered 409 Conflict"},
+	} {
+		n := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), `"event":"deactivate"`) {
+				n++
+			}
+			w.WriteHeader(c.answer(post{r, body}, n))
+		}))
+		t.Cleanup(s.Close)
+		checks, err := validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &s.URL}, ownSecret)
+		if err != nil || len(checks) != 5 {
+			t.Fatalf("%s: %v, %+v", name, err, checks)
+		}
+		forged, same := checks[3], checks[4]
+		if forged.OK || !forged.Warning || !strings.Contains(forged.Text, "proves nothing") || !strings.HasSuffix(forged.Text, c.text) || len(forged.Likely) == 0 {
+			t.Errorf("%s: %+v, want %q", name, forged, c.text)
+		}
+		if same.OK || !same.Warning || !strings.Contains(same.Step, "right signature") {
+			t.Errorf("%s: the same post: %+v", name, same)
+		}
 	}
 }
 
@@ -198,6 +242,11 @@ func TestWebhookCheckFindsMistakes(t *testing.T) {
 		"cut key":         {brandCheck(bare, proper, hex.EncodeToString), "cuts whsec_ off", nil},
 		"base64":          {brandCheck(whole, proper, base64.StdEncoding.EncodeToString), "lower-case hex", nil},
 		"new secret":      {brandCheck([]byte(newSecret), proper, hex.EncodeToString), "has the new secret only", []string{newSecret, ownSecret}},
+		"swapped headers": {brandCheckIn("webhook-timestamp", "webhook-signature"), "in the wrong header", nil},
+		"another brand":   {brandCheckIn("X-Licensing-Timestamp", "X-Licensing-Signature"), "in the header X-Licensing-Signature. It is in X-Acme-Signature", nil},
+		"no brand":        {brandCheckIn("X-Timestamp", "X-Signature"), "in the header X-Signature", nil},
+		"half a name":     {brandCheckIn("X-Acme-Timestamp", "X-Webhook-Signature"), "in the header X-Webhook-Signature", nil},
+		"svix":            {svixCheck(t), "in the header svix-signature", nil},
 		"standard, whole": {standardCheck(t, raw(whole)), "wrong form of the secret", nil},
 		"standard, cut":   {standardCheck(t, raw(bare)), "cuts whsec_ off", nil},
 	} {
@@ -249,7 +298,7 @@ func found(t *testing.T, takes app, want string, secrets ...string) {
 			t.Errorf("%s: %s, likely %q; want %q", c.Step, c.Text, c.Likely, want)
 		}
 	}
-	if last := checks[len(checks)-1]; last.OK || !last.Warning || !strings.Contains(last.Step, "to find the mistake") || last.Text != "it was taken, and must not be" {
+	if last := checks[len(checks)-1]; last.OK || !last.Warning || !strings.Contains(last.Step, "to find the mistake") || !strings.HasPrefix(last.Text, "it was taken") {
 		t.Errorf("the last step is %+v", last)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,10 +57,12 @@ func TestWebhookCheckNamesLikelyMistakes(t *testing.T) {
 		"crash":             {false, reply(500, htmlPage), "it answered 500", []string{"its log says why"}, 3},
 		"proxy":             {false, reply(502, htmlPage), "it answered 502", []string{"A proxy answers"}, 3},
 		"teapot":            {false, reply(418, ""), "it answered 418", nil, 3},
-		"refuses":           {false, reply(401, ""), "it answered 401", []string{"right secret", "byte by byte", "refuses the event itself", "not allowed"}, 15},
-		"bad request":       {false, reply(400, ""), "it answered 400", []string{"right secret", "byte by byte", "refuses the event", "does not like the post"}, 15},
-		"firewall":          {false, reply(403, htmlPage), "it answered 403", []string{"A page came back", "right secret", "byte by byte", "refuses", "not allowed", "HTML"}, 15},
-		"success false":     {false, reply(200, `{"success":false}`), `with "success": false`, []string{"refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret", "must take license keys", "right secret", "byte by byte", "refused the post"}, 15},
+		"refuses":           {false, reply(401, ""), "it answered 401", []string{"right secret", "byte by byte", "lower case", "refuses the event itself", "not allowed"}, 17},
+		"bad request":       {false, reply(400, ""), "it answered 400", []string{"right secret", "byte by byte", "lower case", "refuses the event", "does not like the post"}, 17},
+		"login":             {false, reply(401, "", "WWW-Authenticate", "Bearer"), "it answered 401", []string{"asks for a login", "right secret", "byte by byte", "lower case", "refuses the event itself", "not allowed"}, 17},
+		"bearer":            {false, reply(401, `{"error":"missing bearer token"}`), "it answered 401", []string{"no Authorization: Bearer", "right secret", "byte by byte", "lower case", "refuses the event itself", "not allowed"}, 17},
+		"firewall":          {false, reply(403, htmlPage), "it answered 403", []string{"A page came back", "right secret", "byte by byte", "lower case", "refuses", "not allowed", "HTML"}, 17},
+		"success false":     {false, reply(200, `{"success":false}`), `with "success": false`, []string{"refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret", "must take license keys", "right secret", "byte by byte", "lower case", "refused the post"}, 17},
 		"strict, nothing":   {true, reply(200, `{"ok":true}`), `without "success": true`, []string{"strict"}, 3},
 		"strict, a string":  {true, reply(200, `{"success":"true"}`), `without "success": true`, []string{"no string"}, 3},
 		"strict, other 2xx": {true, reply(201, `{"success":true}`), "must answer 200", []string{"strict"}, 3},
@@ -131,15 +134,18 @@ func TestWebhookCheckOfOneKind(t *testing.T) {
 	url, posts := serveApp(t, func(p post) bool { return strings.Contains(string(p.body), `"event":"activate"`) })
 	_, err := validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &url}, ownSecret)
 	f := fault.Of(err)
-	if f == nil || len(*posts) != 4 {
+	if f == nil || len(*posts) != 5 {
 		t.Fatalf("%v after %d posts", err, len(*posts))
 	}
 	var got []bool
 	for _, c := range f.Checks {
 		got = append(got, c.OK)
 	}
-	if want := []bool{false, true, false, false}; len(got) != 4 || got[0] || !got[1] || got[2] || got[3] {
+	if want := []bool{false, true, false, false, false}; !slices.Equal(got, want) {
 		t.Errorf("OK: %v, want %v", got, want)
+	}
+	if forged := f.Checks[3]; !forged.Warning || !strings.HasSuffix(forged.Text, "both got 401 Unauthorized") {
+		t.Errorf("the forged one: %+v", forged)
 	}
 }
 

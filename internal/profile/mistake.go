@@ -26,6 +26,8 @@ type forgery struct {
 	brandText, text string
 	brandForm, form func([]byte) string
 	secrets         courier.Secrets
+	also            []naming // further headers that hold the signatures
+	swapped         bool     // each signature stands in the other's headers
 }
 
 // forge signs a post in another way than ours; header is a courier's, where names
@@ -43,8 +45,17 @@ func (t *trial) forge(header map[string][]string, eventID int64, at time.Time, b
 	header[t.signer.SignatureHeader()] = []string{f.brandForm(code(f.brandKey, f.brandText))}
 	header[courier.HeaderTimestamp] = []string{f.seconds}
 	header[courier.HeaderSignature] = []string{"v1," + f.form(code(f.key, f.text))}
+	for _, n := range f.also {
+		n.add(header, t.signer)
+	}
+	if f.swapped {
+		swap(header, t.signer.TimestampHeader(), courier.HeaderTimestamp)
+		swap(header, t.signer.SignatureHeader(), courier.HeaderSignature)
+	}
 	return courier.Signed{Standard: f.text, Brand: f.brandText}
 }
+
+func swap(header map[string][]string, a, b string) { header[a], header[b] = header[b], header[a] }
 
 // over makes the texts to sign of the timestamps and a body.
 func (f *forgery) over(body string) {
@@ -137,6 +148,11 @@ var mistakes = []mistake{
 		when:   standardForm,
 	},
 	{
+		signed: "with each signature in the other's headers",
+		likely: "Your server looks for the signature in the wrong header. X-<Brand>-Signature and X-<Brand>-Timestamp belong together, and so do webhook-signature, webhook-id and webhook-timestamp.",
+		change: func(f *forgery) { f.swapped = true },
+	},
+	{
 		signed: "with hex and base64 exchanged",
 		likely: "Your server writes the signature in the wrong way: X-<Brand>-Signature is lower-case hex, webhook-signature is v1, and base64.",
 		change: func(f *forgery) { f.brandForm, f.form = f.form, f.brandForm },
@@ -175,6 +191,14 @@ func refusesSignature(posts []*result) bool {
 // the secret makes no mistake.
 func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
 	refused := slices.Clone(posts)
+	if !t.unaware {
+		more, found := t.misnamed(ctx, refused[0].answer)
+		posts = append(posts, more...)
+		if found != "" {
+			blame(refused, found)
+			return posts
+		}
+	}
 	for _, m := range mistakes {
 		if t.unaware || ctx.Err() != nil {
 			break
@@ -198,17 +222,18 @@ func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
 
 // suspicions are what may be wrong when no usual mistake explains a refusal.
 func (t *trial) suspicions(a courier.Answer) []string {
-	var list []string
+	list := t.signer.Unmet(a)
 	if t.unaware {
 		list = append(list, "The partner cannot know its webhook secret yet: it is made with the partner. Create the partner without validate, hand the secret over, then change the URL with validate.")
 	}
-	if isPage(a) {
+	if courier.IsPage(a) {
 		list = append(list, "A page came back and no answer of a program: a firewall, a login or CSRF protection may stand before your handler. Let posts to this URL through; the signature protects it.")
 	}
 	const takes = `it must take license keys and members that it does not know, and answer "test": true as any other.`
 	secret := []string{
 		"Is it the right secret? It is the webhook secret as it was shown, whsec_ included; neither the API key, unless the marketplace set a single key, nor the client secret.",
 		"Compare the text that your code signs with the one shown here, byte by byte: the timestamp of " + t.signer.TimestampHeader() + " and at once the raw body.",
+		"Does your code find the header " + t.signer.SignatureHeader() + "? Node.js has the names in lower case; PHP writes them as HTTP_, in capitals, with _ for -.",
 	}
 	if a.Status > 299 {
 		return append(append(list, secret...), "Or your handler refuses the event itself: "+takes)
@@ -227,7 +252,8 @@ func (t *trial) words(text string) string {
 // blame puts what was found out before what an answer alone makes likely.
 func blame(posts []*result, likely ...string) {
 	for _, r := range posts {
-		r.Likely = append(slices.Clone(likely), r.Likely...)
+		rest := slices.DeleteFunc(slices.Clone(r.Likely), func(s string) bool { return slices.Contains(likely, s) })
+		r.Likely = append(slices.Clone(likely), rest...)
 	}
 }
 

@@ -227,17 +227,17 @@ func TestSetURLsRefuses(t *testing.T) {
 		"redirect: 404": {
 			profile.URLChange{Redirect: text(d.app + "/gone")},
 			"redirect_url",
-			[]profile.Check{{URL: d.app + "/gone", Step: "GET redirect_url", Text: "it answered 404 to a plain GET and must answer 200"}},
+			[]profile.Check{{URL: d.app + "/gone", Step: "GET redirect_url", Text: "it answered 404 to a bare GET and must answer 200"}},
 		},
 		"redirect: 201": {
 			profile.URLChange{Redirect: text(d.app + "/created")},
 			"redirect_url",
-			[]profile.Check{{URL: d.app + "/created", Step: "GET redirect_url", Text: "it answered 201 to a plain GET and must answer 200"}},
+			[]profile.Check{{URL: d.app + "/created", Step: "GET redirect_url", Text: "it answered 201 to a bare GET and must answer 200"}},
 		},
 		"redirect: moved": {
 			profile.URLChange{Redirect: text(d.app + "/moved")},
 			"redirect_url",
-			[]profile.Check{{URL: d.app + "/moved", Step: "GET redirect_url", Text: "it answered 302, a redirect, and redirects are not followed; save the URL that it leads to"}},
+			[]profile.Check{{URL: d.app + "/moved", Step: "GET redirect_url", Text: "it answered 302, a redirect, to a bare GET and must answer 200"}},
 		},
 		"webhook: not there, redirect good": {
 			profile.URLChange{Webhook: text(closed.URL), Redirect: text(d.app + "/ok")},

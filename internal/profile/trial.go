@@ -2,6 +2,7 @@ package profile
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"claviger/internal/courier"
@@ -30,20 +31,25 @@ var acts = []courier.Event{
 // clock: that is far above real events, rises from check to check, and still fits
 // where a partner keeps 32 bits.
 type trial struct {
-	client  *courier.Client
-	url     string
-	signer  courier.Signer
-	secrets courier.Secrets
-	strict  bool
-	unaware bool
-	now     func() time.Time
-	start   time.Time
-	posts   int // that were made
+	client      *courier.Client
+	url         string
+	signer      courier.Signer
+	marketBrand string // the brand of partners that have none of their own
+	secrets     courier.Secrets
+	strict      bool
+	unaware     bool
+	now         func() time.Time
+	start       time.Time
+	posts       int // that were made
 }
 
 func (b *Book) newTrial(url string, p party) *trial {
+	var marketBrand string
+	if b.Partners != nil {
+		marketBrand = b.Partners.Brand
+	}
 	return &trial{
-		client: b.Check.Client, url: url, strict: p.Strict, unaware: p.unaware, now: b.Now, start: b.Now(),
+		marketBrand: marketBrand, client: b.Check.Client, url: url, strict: p.Strict, unaware: p.unaware, now: b.Now, start: b.Now(),
 		signer:  courier.Signer{Brand: p.Brand, UserAgent: b.Check.Client.UserAgent()},
 		secrets: courier.NewSecrets(p.secrets...),
 	}
@@ -73,7 +79,7 @@ func (t *trial) run(ctx context.Context) []Check {
 	}
 	switch {
 	case taken > 0:
-		results = append(results, t.wrong(ctx))
+		results = append(results, t.wrong(ctx)...)
 	case refusesSignature(results):
 		results = t.diagnose(ctx, results)
 	}
@@ -84,10 +90,13 @@ func (t *trial) run(ctx context.Context) []Check {
 	return checks
 }
 
-// try makes one post. sign, if there is one, makes its signatures instead of the
-// right ones.
+// try makes one post about a new event. sign, if there is one, makes its
+// signatures instead of the right ones.
 func (t *trial) try(ctx context.Context, step string, act courier.Event, sign func(*forgery)) *result {
-	e := t.event(act)
+	return t.post(ctx, step, t.event(act), sign)
+}
+
+func (t *trial) post(ctx context.Context, step string, e courier.Event, sign func(*forgery)) *result {
 	at, body := t.now(), courier.Body(e)
 	header := t.signer.Headers(e.EventID, 1, at, t.secrets, body)
 	texts := courier.Texts(e.EventID, at, body)
@@ -111,7 +120,7 @@ func (t *trial) try(ctx context.Context, step string, act courier.Event, sign fu
 	if r.OK, r.Text = courier.Delivered(r.answer.Status, r.answer.Body, t.strict); r.OK {
 		r.Text = "it was delivered"
 	}
-	r.Likely = likely(r.answer, t.strict)
+	r.Likely = t.signer.Likely(r.answer, t.strict)
 	r.Warning = r.OK && len(r.Likely) > 0
 	return r
 }
@@ -128,22 +137,38 @@ func (t *trial) event(act courier.Event) courier.Event {
 }
 
 // wrong makes the post that must not be taken: all is well but the signatures,
-// which another secret made.
-func (t *trial) wrong(ctx context.Context) *result {
-	r := t.try(ctx, "POST "+webhookField+": activate with a wrong signature", acts[1], func(f *forgery) {
+// which another secret made. It is a deactivate: who takes it for true locks
+// somebody out, and gives nothing away. A refusal may have another reason, so the
+// same post follows with its right signature, which must be taken.
+func (t *trial) wrong(ctx context.Context) []*result {
+	e := t.event(acts[2])
+	r := t.post(ctx, "POST "+webhookField+": deactivate with a wrong signature", e, func(f *forgery) {
 		f.brandKey, f.key = []byte(secret.MakeWebhook()), []byte(secret.MakeWebhook())
 	})
 	switch {
 	case !r.answered:
 		r.Warning = true
+		return []*result{r}
 	case r.OK:
 		r.OK, r.Warning, r.Text = false, true, "it took a post whose signature is wrong"
 		r.Likely = append([]string{"Anybody who knows the URL could send you events: verify the signature, and answer 401 when it is wrong."}, r.Likely...)
-	default:
+		return []*result{r}
+	}
+	same := t.post(ctx, "POST "+webhookField+": the same deactivate with its right signature", e, nil)
+	if same.OK {
 		r.OK, r.Text, r.Likely = true, "it was not taken, as it must be: "+r.Text, nil
 		if r.answer.Status >= 500 {
 			r.Warning, r.Likely = true, []string{"Refuse a wrong signature with 401: as it is, your server fails over it."}
 		}
+		return []*result{r, same}
 	}
-	return r
+	const unproven = "it was not taken, which proves nothing: the same post with its right signature was not taken either; "
+	if s := r.answer.Status; s == same.answer.Status && s >= 400 && s < 500 {
+		r.Text = unproven + "both got " + strings.TrimPrefix(r.Text, "it answered ")
+	} else {
+		r.Text = unproven + r.Text + " here, and there: " + same.Text
+	}
+	r.Warning, same.Warning = true, true
+	r.Likely = append([]string{"Your server refuses this post for another reason than its signature. It must take a deactivate of any license, be it deactivated already."}, same.Likely...)
+	return []*result{r, same}
 }

@@ -1,0 +1,119 @@
+package courier
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Likely says which mistakes an answer to a webhook makes likely, by itself, the
+// likeliest first. An answer that is as it must be has none. It quotes nothing of
+// the answer but where it redirects to and the name of a header.
+func (s Signer) Likely(a Answer, strict bool) []string {
+	switch {
+	case a.Status >= 300 && a.Status < 400:
+		return Moved(a)
+	case a.Status > 299:
+		return append(s.Unmet(a), failed(a)...)
+	case Success(a.Body) == SaysNo:
+		return append(s.Unmet(a), `Your program refused the post; its answer may say why. Answer {"success":true} when an event was stored.`)
+	case strict && (a.Status != 200 || Success(a.Body) != SaysYes):
+		return []string{`Your application is strict: answer 200 with the JSON object {"success":true}, where true is no string.`}
+	case IsPage(a):
+		return []string{"An HTML page came back: is this the URL of your webhook handler, or does a page of your site answer whatever is posted?"}
+	}
+	return nil
+}
+
+// Moved names where a redirect leads to.
+func Moved(a Answer) []string {
+	to := Clean(a.Header.Get("Location"), 200)
+	if to == "" {
+		return []string{"Redirects are not followed: save the URL that answers itself."}
+	}
+	return []string{fmt.Sprintf("It redirects to %s: save the URL that answers itself. Often it is a slash at the end, http for https, or www.", to)}
+}
+
+// Unmet says what an answer asks for that a webhook does not carry: a header of
+// another name, or a login.
+func (s Signer) Unmet(a Answer) []string {
+	var list []string
+	if name := s.Foreign(a.Body); name != "" {
+		list = append(list, fmt.Sprintf("Your server asks for the header %s, which we do not send: the signatures are in %s (with %s) and in %s.",
+			name, s.SignatureHeader(), s.TimestampHeader(), HeaderSignature))
+	}
+	if a.Status == 401 && (a.Header.Get("WWW-Authenticate") != "" || bearer.MatchString(a.Body)) {
+		list = append(list, "Your server asks for a login: webhooks carry signatures and no Authorization: Bearer. Take the route out of the login; the signature protects it.")
+	}
+	return list
+}
+
+var (
+	bearer = regexp.MustCompile(`(?i)\bbearer\b|\bauthorization header\b`)
+	named  = regexp.MustCompile(`(?i)\b[a-z0-9]{1,30}(?:[-_][a-z0-9]{1,30}){0,4}[-_](?:signature|timestamp)(?:-[a-z0-9]{1,10})?\b`)
+)
+
+// Foreign is the name of a header with a signature or a timestamp that a text
+// speaks of and that a webhook does not have; "" when there is none.
+func (s Signer) Foreign(text string) string {
+	for _, name := range named.FindAllString(text, 20) {
+		plain := strings.TrimPrefix(strings.ReplaceAll(name, "_", "-"), "HTTP-")
+		switch {
+		case strings.EqualFold(plain, s.SignatureHeader()), strings.EqualFold(plain, s.TimestampHeader()),
+			strings.EqualFold(plain, HeaderSignature), strings.EqualFold(plain, HeaderTimestamp):
+		case isHeader(plain):
+			return plain
+		}
+	}
+	return ""
+}
+
+// isHeader tells a header's name from a word of a program, such as the code
+// invalid_signature or the member event_timestamp.
+func isHeader(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasPrefix(lower, "x-") || strings.HasPrefix(lower, "webhook-") || strings.HasPrefix(lower, "svix-")
+}
+
+// failed says what an error status makes likely.
+func failed(a Answer) []string {
+	var list []string
+	switch a.Status {
+	case 401, 403:
+		list = append(list, "It takes the post for not allowed: the signature does not verify there, or a login, a firewall or CSRF protection stands before your handler.")
+	case 400, 422:
+		list = append(list, "It does not like the post: the signature does not verify there, or the handler expects other members. It must take members that it does not know.")
+	case 404:
+		list = append(list, "There is no handler at this path: compare it with your routes, also the slash at the end.")
+	case 405:
+		list = append(list, "The path exists, but not for POST: add a route for POST.")
+	case 406:
+		list = append(list, "It cannot write an answer that we take; any content type will do.")
+	case 413:
+		list = append(list, "It takes bodies of this length for too large; they have less than 1 KiB.")
+	case 415:
+		list = append(list, "It does not read this content type: let the handler read application/json; charset=UTF-8.")
+	case 419:
+		list = append(list, "That is Laravel's CSRF protection: take the route out of it; the signature protects it.")
+	case 429:
+		list = append(list, "It limits how often it is called: let our posts through.")
+	case 502, 503, 504:
+		list = append(list, "A proxy answers because your program does not: is it running, and does the proxy know where?")
+	default:
+		if a.Status >= 500 {
+			list = append(list, "Your program failed over the post: its log says why. It must take a license key that it does not know.")
+		}
+	}
+	if IsPage(a) && a.Status < 500 {
+		list = append(list, "An HTML page came back, not the answer of an API: something other than your handler may have answered.")
+	}
+	return list
+}
+
+// IsPage reports whether an answer is an HTML page. Its content type alone does
+// not tell: PHP calls all that it writes HTML.
+func IsPage(a Answer) bool {
+	start := strings.ToLower(strings.TrimSpace(a.Body[:min(len(a.Body), 200)]))
+	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html") ||
+		strings.HasPrefix(start, "<") && strings.HasPrefix(a.Header.Get("Content-Type"), "text/html")
+}
