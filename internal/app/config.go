@@ -42,6 +42,8 @@ type Config struct {
 	Mail                mail.Config     // how mail is sent; the zero value sends none
 	Log                 *slog.Logger    // nil is standard error, by LogLevel and LogFormat
 
+	SecretFiles map[string]string // the files that secret settings were read from, by the setting's name
+
 	// What only the emulator sets; no setting leads to these.
 	TestMoney bool           // the shop sells for money that is none
 	Mailbox   string         // the page where mails are shown that Catcher took
@@ -121,5 +123,5 @@ func (c Config) Advice() []string {
 	if c.RateLimit == 0 {
 		say("rate-limit is 0: one partner's program can take the whole service; set rate-limit")
 	}
-	return advice
+	return append(advice, c.exposed()...)
 }

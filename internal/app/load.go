@@ -59,17 +59,29 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 	var origins []Origin
 	mistakes := []error{environErr, fileErr}
 	for _, s := range table {
-		value, from, err := s.find([]layer{flags, environment, file})
+		f, err := s.find([]layer{flags, environment, file})
 		if err == nil {
-			if err = s.set(&cfg, value); err != nil {
-				err = fmt.Errorf("%s %w", from, err)
+			if err = s.set(&cfg, f.value); err != nil {
+				err = fmt.Errorf("%s %w", f.from, err)
 			}
 		}
+		cfg.noteFile(s.Name, f.file)
 		mistakes = append(mistakes, err)
-		origins = append(origins, Origin{Name: s.Name, Shown: s.Show(value), From: from})
+		origins = append(origins, Origin{Name: s.Name, Shown: s.Show(f.value), From: f.from})
 	}
 	mistakes = append(mistakes, cfg.Mail.Valid())
 	return cfg, origins, errors.Join(mistakes...)
+}
+
+// noteFile notes that a setting was read from a file of its own.
+func (c *Config) noteFile(setting, path string) {
+	if path == "" {
+		return
+	}
+	if c.SecretFiles == nil {
+		c.SecretFiles = map[string]string{}
+	}
+	c.SecretFiles[setting] = path
 }
 
 // Defaults is the configuration of a mode when nothing is set.
@@ -81,8 +93,12 @@ func Defaults(mode Mode) Config {
 	return cfg
 }
 
+// found is the value of a setting and where it came from; file is the one that held
+// it, if it has one of its own.
+type found struct{ value, from, file string }
+
 // find takes the value from the first layer that has it.
-func (s Setting) find(layers []layer) (value, from string, err error) {
+func (s Setting) find(layers []layer) (found, error) {
 	for _, l := range layers {
 		value, path := l.values[s.Name], ""
 		if s.Secret {
@@ -90,18 +106,18 @@ func (s Setting) find(layers []layer) (value, from string, err error) {
 		}
 		switch {
 		case value != "" && path != "":
-			return "", l.named(s.Name), fmt.Errorf("%s and %s are both set; set one of them", l.named(s.Name), l.named(s.Name+"-file"))
+			return found{from: l.named(s.Name)}, fmt.Errorf("%s and %s are both set; set one of them", l.named(s.Name), l.named(s.Name+"-file"))
 		case value != "":
-			return value, l.named(s.Name), nil
+			return found{value: value, from: l.named(s.Name)}, nil
 		case path != "":
 			value, err := readSecret(path)
 			if err != nil {
 				err = fmt.Errorf("%s: %w", l.named(s.Name+"-file"), err)
 			}
-			return value, l.named(s.Name + "-file"), err
+			return found{value, l.named(s.Name + "-file"), path}, err
 		}
 	}
-	return s.Default, "default", nil
+	return found{value: s.Default, from: "default"}, nil
 }
 
 // readSecret reads a value kept in a file of its own. Nobody's secret is long

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -24,6 +25,16 @@ func write(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// folder makes a folder with that mode.
+func folder(t *testing.T, mode fs.FileMode) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, mode); err != nil { //nolint:gosec // that it is too open is what is tested
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestDefaults(t *testing.T) {
@@ -203,6 +214,7 @@ func TestShow(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
+	t.Chdir(folder(t, 0o700))
 	careful := app.Defaults(app.Serve)
 	careful.PublicURL, careful.SecretKey = "https://licenses.example.com", key
 	careful.Mail.Host = "mail.example.com"

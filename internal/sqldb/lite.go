@@ -40,15 +40,14 @@ const litePragmas = `
 	PRAGMA temp_store = MEMORY;`
 
 func openLite(ctx context.Context, path string, o Options) (engine, error) {
-	// The data is its owner's alone; SQLite gives its other files the same mode.
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the file
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, ownerOnly) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, fmt.Errorf("open the database file: %w", err)
 	}
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("make the database file: %w", err)
 	}
-	c, err := openLiteConn(ctx, gathering(path), litePragmas)
+	c, err := openLiteConn(ctx, walFSName, path, litePragmas)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +107,7 @@ func (l *lite) withReader(ctx context.Context, fn func(*liteConn) error) (err er
 	}
 	defer func() { l.readers <- c }()
 	if c == nil {
-		if c, err = openLiteConn(ctx, l.path, litePragmas+"PRAGMA query_only = ON;"); err != nil {
+		if c, err = openLiteConn(ctx, privateFSName, l.path, litePragmas+"PRAGMA query_only = ON;"); err != nil {
 			return err
 		}
 	}
@@ -168,8 +167,8 @@ type liteConn struct {
 	prepared map[string]*sqlite3.Stmt
 }
 
-func openLiteConn(ctx context.Context, path, pragmas string) (*liteConn, error) {
-	conn, err := sqlite3.OpenContext(ctx, path)
+func openLiteConn(ctx context.Context, fsName, path, pragmas string) (*liteConn, error) {
+	conn, err := sqlite3.OpenContext(ctx, onFS(fsName, path))
 	if err != nil {
 		return nil, fmt.Errorf("open the database file %s: %w", path, err)
 	}

@@ -23,7 +23,7 @@ func (p *postgres) sole(context.Context, func()) (bool, error) { return false, n
 // There is nothing in it.
 func (l *lite) sole(ctx context.Context, waiting func()) (bool, error) {
 	const pause = 100 * time.Millisecond
-	conn, err := sqlite3.OpenContext(ctx, l.path+"-sole")
+	conn, err := sqlite3.OpenContext(ctx, onFS(privateFSName, l.path+"-sole"))
 	if err != nil {
 		return false, fmt.Errorf("open the lock of the database: %w", err)
 	}

@@ -1,11 +1,6 @@
 package sqldb
 
-import (
-	"path/filepath"
-	"strings"
-
-	"github.com/ncruces/go-sqlite3/vfs"
-)
+import "github.com/ncruces/go-sqlite3/vfs"
 
 // walFS is the file system as the writing connection sees it: what it appends to
 // the write-ahead log is gathered and written at once when SQLite asks for it to
@@ -13,24 +8,13 @@ import (
 // of a purchase's time. Nobody misses what is not written yet: others see a
 // transaction only after its sync (synchronous=FULL), and the writer reads what
 // it wrote through the same file.
-type walFS struct{ vfs.VFSFilename }
+type walFS struct{ privateFS }
 
-const walFSName = "claviger"
-
-func init() {
-	if os, ok := vfs.Find("").(vfs.VFSFilename); ok {
-		vfs.Register(walFSName, walFS{os})
-	}
-}
-
-// gathering is the name under which SQLite opens a path with walFS.
-func gathering(path string) string {
-	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.Clean(path)) + "?vfs=" + walFSName
-}
+const walFSName = "claviger-wal"
 
 // OpenFilename opens a file; only the log is gathered.
 func (w walFS) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
-	f, flags, err := w.VFSFilename.OpenFilename(name, flags)
+	f, flags, err := w.privateFS.OpenFilename(name, flags)
 	if err == nil && flags&vfs.OPEN_WAL != 0 {
 		return &walFile{File: f}, flags, nil
 	}

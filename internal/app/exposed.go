@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// exposed names the files of this install that others on the machine can read or
+// write, each in a sentence that says what to do. What is not there yet is made for
+// its owner alone.
+func (c Config) exposed() []string {
+	if runtime.GOOS == "windows" {
+		return nil // modes do not say there who can read a file
+	}
+	var advice []string
+	say := func(path, what, mode string) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return
+		}
+		can := access(info.Mode().Perm())
+		if can == "" {
+			return
+		}
+		if abs, err := filepath.Abs(path); err == nil {
+			path = abs
+		}
+		advice = append(advice, fmt.Sprintf("others on this machine can %s %s: %s; run chmod %s %s", can, path, what, mode, path))
+	}
+	if _, set := c.SecretFiles["secret-key"]; !set && c.SecretKey == "" {
+		say(c.KeyFile(), "it holds the key that opens every stored secret", "600")
+	}
+	for _, name := range []string{"secret-key", "db", "smtp-url"} {
+		if path, set := c.SecretFiles[name]; set {
+			say(path, "it holds the secret setting "+name, "600")
+		}
+	}
+	if c.Postgres() || c.DB == "" {
+		return advice
+	}
+	say(filepath.Dir(c.DB), "it is the folder of the database, which should have one of its own", "700")
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		say(c.DB+end, "it holds the data", "600")
+	}
+	return advice
+}
+
+// access is what a mode lets others than the owner do: read, write, both or "".
+func access(mode fs.FileMode) string {
+	can := []string{}
+	if mode&0o044 != 0 {
+		can = append(can, "read")
+	}
+	if mode&0o022 != 0 {
+		can = append(can, "write")
+	}
+	return strings.Join(can, " and ")
+}
