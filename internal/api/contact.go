@@ -32,7 +32,7 @@ func (a *API) addContact(w http.ResponseWriter, r *http.Request, p partner.Partn
 		Email string `json:"email"`
 		Name  string `json:"name"`
 	}
-	if err := decode(w, r, &in); err != nil {
+	if err := decode(w, r, &in, nil); err != nil {
 		return err
 	}
 	c, err := a.Profiles.AddContact(r.Context(), actor(p), p.ID, in.Name, in.Email)

@@ -12,9 +12,10 @@ import (
 // three URLs, has a tenth of it.
 const maxBody = 64 << 10
 
-// decode reads a JSON or form body into dst.
-func decode(w http.ResponseWriter, r *http.Request, dst any) error {
-	_, err := wire.Decoder{Limit: maxBody}.Decode(w, r, dst)
+// decode reads a JSON or form body into dst. Members of resource, which is what
+// GET answers or nil, that cannot be changed are ignored.
+func decode(w http.ResponseWriter, r *http.Request, dst, resource any) error {
+	_, err := wire.Decoder{Limit: maxBody, ReadOnly: resource}.Decode(w, r, dst)
 	return err
 }
 
@@ -68,7 +69,7 @@ func (a *API) updateProfile(w http.ResponseWriter, r *http.Request, p partner.Pa
 		IDTokenAlg       *string `json:"id_token_alg"`
 		ErrorMember      *bool   `json:"error_member"`
 	}
-	if err := decode(w, r, &in); err != nil {
+	if err := decode(w, r, &in, profileAnswer{}); err != nil {
 		return err
 	}
 	prof, contacts, checks, err := a.Profiles.SetURLs(r.Context(), actor(p), p.ID, profile.URLChange{

@@ -13,8 +13,11 @@ type redelivery struct {
 	EventID int64 `json:"event_id"`
 }
 
-// redeliver takes no body; one that is sent is not read.
+// redeliver takes no members; an empty body and {} are the same.
 func (a *API) redeliver(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	if err := decode(w, r, &struct{}{}, nil); err != nil {
+		return err
+	}
 	id, ok := wire.PathID(r, "event_id")
 	if !ok {
 		return fault.New(fault.Missing, "unknown_event", "There is no such event; event ids are in the list of events.")

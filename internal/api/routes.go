@@ -19,11 +19,11 @@ func (a *API) Routes() []wire.Route {
 		Guard:        a.Guard,
 	}
 	return []wire.Route{
-		door.Route("GET", "/v2/licenses", a.listLicenses),
-		door.Route("GET", "/v2/licenses/events", a.listEvents),
+		door.RouteWithQuery("GET", "/v2/licenses", a.listLicenses),
+		door.RouteWithQuery("GET", "/v2/licenses/events", a.listEvents),
 		door.Route("GET", "/v2/licenses/{license_key}", a.readLicense),
-		door.Route("GET", "/v2/licenses/{license_key}/events", a.listLicenseEvents),
-		door.Route("GET", "/v2/licenses/{license_key}/webhook-responses", a.listResponses),
+		door.RouteWithQuery("GET", "/v2/licenses/{license_key}/events", a.listLicenseEvents),
+		door.RouteWithQuery("GET", "/v2/licenses/{license_key}/webhook-responses", a.listResponses),
 		door.Route("GET", "/v2/licenses/{license_key}/explain", a.explainLicense),
 		door.Route("POST", "/v2/events/{event_id}/redeliver", a.redeliver),
 		door.Route("GET", "/v2/profile", a.readProfile),

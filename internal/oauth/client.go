@@ -46,7 +46,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *cr
 // leaks them learns of it.
 func read(w http.ResponseWriter, r *http.Request, in any) error {
 	if r.URL.RawQuery != "" {
-		q, err := wire.Query(r)
+		q, err := wire.LenientQuery(r)
 		if err != nil {
 			return asRequest(err)
 		}
@@ -56,7 +56,7 @@ func read(w http.ResponseWriter, r *http.Request, in any) error {
 			}
 		}
 	}
-	_, err := wire.Decoder{Limit: bodyLimit}.Decode(w, r, in)
+	_, err := wire.Decoder{Limit: bodyLimit, IgnoreUnknown: true}.Decode(w, r, in)
 	return asRequest(err)
 }
 

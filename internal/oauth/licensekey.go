@@ -20,7 +20,7 @@ type licenseAnswer struct {
 // licenseKey answers the license that an access token opens. It alone takes the
 // token from the query, as the specification has it.
 func (s *Server) licenseKey(w http.ResponseWriter, r *http.Request) error {
-	q, err := wire.Query(r, "access_token")
+	q, err := wire.LenientQuery(r, "access_token")
 	if err != nil {
 		return asRequest(err)
 	}

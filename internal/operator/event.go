@@ -43,8 +43,6 @@ func (o *Operator) feed(w http.ResponseWriter, r *http.Request, _ account.Token)
 	if err != nil {
 		return err
 	}
-	q.Del("page") // The feed goes by ids and knows no pages and no other order.
-	q.Del("order")
 	p, err := page.Parse(q)
 	if err != nil {
 		return err
@@ -66,6 +64,9 @@ type redeliveryJSON struct {
 }
 
 func (o *Operator) redeliver(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if err := noMembers(w, r); err != nil {
+		return err
+	}
 	const anyPartner = 0
 	if err := o.Webhooks.Redeliver(r.Context(), actor(t), anyPartner, pathID(r)); err != nil {
 		return err

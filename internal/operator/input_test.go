@@ -179,7 +179,7 @@ func TestBadPaths(t *testing.T) {
 			path := strings.NewReplacer("{id}", value, "{tier}", value, "{key}", value).Replace(r.Path)
 			body := ""
 			for _, w := range writes {
-				if w.method == r.Method && strings.Count(w.path, "/") == strings.Count(r.Path, "/") && strings.HasSuffix(w.path, r.Path[strings.LastIndex(r.Path, "}")+1:]) {
+				if w.method == r.Method && strings.Count(w.path, "/") == strings.Count(r.Path, "/") && strings.HasSuffix(w.path, r.Path[strings.LastIndex(r.Path, "}")+1:]) && strings.HasPrefix(w.path, r.Path[:len("/operator/v1/pa")]) {
 					body = withKey(w.body, "00000000-0000-4000-8000-000000000000")
 				}
 			}

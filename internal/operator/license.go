@@ -125,11 +125,17 @@ func (o *Operator) hold(w http.ResponseWriter, r *http.Request, t account.Token)
 }
 
 func (o *Operator) reinstate(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if err := noMembers(w, r); err != nil {
+		return err
+	}
 	l, err := o.Licenses.Reinstate(r.Context(), actor(t), r.PathValue("key"))
 	return o.answer(w, l, err)
 }
 
 func (o *Operator) release(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if err := noMembers(w, r); err != nil {
+		return err
+	}
 	l, err := o.Licenses.Release(r.Context(), actor(t), r.PathValue("key"))
 	return o.answer(w, l, err)
 }

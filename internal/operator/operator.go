@@ -52,11 +52,14 @@ func (o *Operator) Routes() []wire.Route {
 	on := func(scope account.Scope, method, path string, h wire.Handler[account.Token]) wire.Route {
 		return door.Route(method, "/operator/v1"+path, h, may(scope))
 	}
+	list := func(path string, h wire.Handler[account.Token]) wire.Route {
+		return door.RouteWithQuery("GET", "/operator/v1"+path, h, may(account.Read))
+	}
 	return []wire.Route{
 		wire.Public("GET", "/operator/v1/openapi.json", description),
 
 		on(account.Admin, "POST", "/partners", o.createPartner),
-		on(account.Read, "GET", "/partners", o.listPartners),
+		list("/partners", o.listPartners),
 		on(account.Read, "GET", "/partners/{id}", o.getPartner),
 		on(account.Admin, "PATCH", "/partners/{id}", o.changePartner),
 		on(account.Admin, "POST", "/partners/{id}/rotate", o.rotate),
@@ -69,17 +72,17 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/partners/{id}/redeliver", o.redeliverSpan),
 
 		on(account.Admin, "POST", "/users", o.createUser),
-		on(account.Read, "GET", "/users", o.listUsers),
+		list("/users", o.listUsers),
 		on(account.Read, "GET", "/users/{id}", o.getUser),
 		on(account.Admin, "DELETE", "/users/{id}", o.eraseUser),
 		on(account.Support, "POST", "/users/{id}/session", o.makeLink),
 
 		on(account.Sell, "POST", "/purchases", o.purchase),
-		on(account.Read, "GET", "/purchases", o.listPurchases),
+		list("/purchases", o.listPurchases),
 		on(account.Sell, "POST", "/refunds", o.refund),
 		on(account.Sell, "POST", "/refunds/{id}/reverse", o.reverseRefund),
 
-		on(account.Read, "GET", "/licenses", o.searchLicenses),
+		list("/licenses", o.searchLicenses),
 		on(account.Read, "GET", "/licenses/{key}", o.getLicense),
 		on(account.Support, "POST", "/licenses/{key}/hold", o.hold),
 		on(account.Support, "POST", "/licenses/{key}/reinstate", o.reinstate),
@@ -88,10 +91,10 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/licenses/{key}/transfer", o.transfer),
 		on(account.Sell, "POST", "/licenses/{key}/plan", o.changePlan),
 
-		on(account.Read, "GET", "/events", o.feed),
+		list("/events", o.feed),
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
 		on(account.Read, "GET", "/stats", o.stats),
-		on(account.Read, "GET", "/audit", o.listAudit),
+		list("/audit", o.listAudit),
 	}
 }
 

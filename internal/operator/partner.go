@@ -142,7 +142,7 @@ type partnerChange struct {
 
 func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	var b partnerChange
-	if _, err := decode(w, r, &b); err != nil {
+	if err := decodeChange(w, r, &b, partnerJSON{}); err != nil {
 		return err
 	}
 	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey}

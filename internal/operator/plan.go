@@ -75,7 +75,7 @@ func (o *Operator) putPlan(w http.ResponseWriter, r *http.Request, t account.Tok
 		return err
 	}
 	var b planBody
-	if _, err := decode(w, r, &b); err != nil {
+	if err := decodeChange(w, r, &b, planJSON{}); err != nil {
 		return err
 	}
 	p, created, err := o.Partners.PutPlan(r.Context(), actor(t), pathID(r), partner.Plan{

@@ -30,6 +30,19 @@ func decode(w http.ResponseWriter, r *http.Request, dst any) ([]byte, error) {
 	return wire.Decoder{Limit: maxBody, JSONOnly: true}.Decode(w, r, dst)
 }
 
+// decodeChange reads the body of a PUT or a PATCH into dst. Members of resource,
+// which is what GET answers, that cannot be changed are ignored.
+func decodeChange(w http.ResponseWriter, r *http.Request, dst, resource any) error {
+	_, err := wire.Decoder{Limit: maxBody, JSONOnly: true, ReadOnly: resource}.Decode(w, r, dst)
+	return err
+}
+
+// noMembers reads the body of a request that takes none: it is empty or {}.
+func noMembers(w http.ResponseWriter, r *http.Request) error {
+	_, err := decode(w, r, &struct{}{})
+	return err
+}
+
 // pathID is the id in the path, 0 when it cannot be one. Nothing has the id 0,
 // so the room that is asked for it answers as for any id that does not exist.
 func pathID(r *http.Request) int64 {

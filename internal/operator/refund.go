@@ -92,6 +92,9 @@ func (o *Operator) refund(w http.ResponseWriter, r *http.Request, t account.Toke
 }
 
 func (o *Operator) reverseRefund(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if err := noMembers(w, r); err != nil {
+		return err
+	}
 	f, err := o.Licenses.ReverseRefund(r.Context(), actor(t), pathID(r))
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visit)
 func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error {
 	// What cannot be read of it must not count as not sent: a lost code_challenge
 	// would be a request without PKCE.
-	q, err := wire.Query(r)
+	q, err := wire.LenientQuery(r)
 	if err != nil {
 		return err
 	}

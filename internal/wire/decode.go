@@ -21,6 +21,13 @@ const DefaultBodyLimit = 1 << 20
 type Decoder struct {
 	Limit    int64 // most bytes that are read; DefaultBodyLimit when not positive
 	JSONOnly bool  // forms are refused as an unsupported type
+
+	// IgnoreUnknown lets members through that dst does not have, as OAuth demands.
+	IgnoreUnknown bool
+
+	// ReadOnly is the resource as it is answered, a struct or nil. Members that it
+	// has and dst has not are ignored, so that what was read can be sent back.
+	ReadOnly any
 }
 
 // Decode reads a JSON or form body into dst; see Decoder.Decode.
@@ -41,9 +48,9 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request, dst any) ([]byte, error)
 // The json tags of the struct name its members, for JSON and for forms alike:
 // strings, whole numbers and booleans, or pointers to them where it matters
 // whether one was given; in JSON also structs, slices and Time. Names are
-// compared exactly. A member that the struct does not have is let through; one
-// that is null was not given; one that is given twice, or is of another type,
-// is a fault that names it.
+// compared exactly. A member that the struct does not have is a fault that names
+// the nearest one, see unknownParameter; one that is null was not given; one that
+// is given twice, or is of another type, is a fault that names it.
 //
 // An empty body is no fault and leaves dst as it is: the request asks for
 // nothing, and the caller decides what that means. A body that cannot be read
@@ -151,19 +158,19 @@ func (d Decoder) parse(body []byte, declared format, v reflect.Value) error {
 	s := shapeOf(v.Type())
 	if declared == inForm {
 		if values, ok := formOf(body); ok {
-			return decodeForm(values, v)
+			return d.decodeForm(values, v)
 		}
 		if checkJSON(body) == nil && s.inJSON(body) {
-			return decodeJSON(body, v)
+			return d.decodeJSON(body, v)
 		}
 		return invalidForm()
 	}
 	syntax := checkJSON(body)
 	if syntax == nil {
-		return decodeJSON(body, v)
+		return d.decodeJSON(body, v)
 	}
 	if values, ok := formOf(body); ok && !d.JSONOnly && s.inForm(values) {
-		return decodeForm(values, v)
+		return d.decodeForm(values, v)
 	}
 	return syntax
 }

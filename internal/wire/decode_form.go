@@ -3,8 +3,10 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,8 +16,13 @@ import (
 )
 
 // decodeForm reads form values into the struct v.
-func decodeForm(values url.Values, v reflect.Value) error {
+func (d Decoder) decodeForm(values url.Values, v reflect.Value) error {
 	s := shapeOf(v.Type())
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, known := s.fields[name]; !known && !d.ignores("", name) {
+			return unknownParameter("member", "", name, s.names)
+		}
+	}
 	for _, name := range s.names {
 		given := values[name]
 		if len(given) == 0 {
@@ -121,6 +128,16 @@ func shapeOf(t reflect.Type) shape {
 	}
 	shapes.Store(t, s)
 	return s
+}
+
+// ignores reports whether a member that dst does not have is let through. Only the
+// resource itself, where prefix is empty, has members that are only read.
+func (d Decoder) ignores(prefix, name string) bool {
+	if d.IgnoreUnknown || d.ReadOnly == nil || prefix != "" {
+		return d.IgnoreUnknown
+	}
+	_, readOnly := shapeOf(reflect.TypeOf(d.ReadOnly)).fields[name]
+	return readOnly
 }
 
 // inForm reports whether a form has a member that s knows.

@@ -37,18 +37,16 @@ func position(body []byte, offset int64) string {
 }
 
 // decodeJSON reads a valid JSON text into the struct v.
-func decodeJSON(body []byte, v reflect.Value) error {
+func (d Decoder) decodeJSON(body []byte, v reflect.Value) error {
 	if body[0] != '{' {
 		return invalidBody("The body must be a JSON object, not %s.", kindOf(body))
 	}
-	if err := decodeObject(body, v, ""); err != nil {
-		return err
-	}
-	if !utf8.Valid(body) {
+	err := d.decodeObject(body, v, "")
+	if !utf8.Valid(body) && (err == nil || fault.Is(err, "unknown_parameter")) {
 		// Every value was text, so it is the name of a member that is not.
 		return invalidBody("The body is not valid UTF-8.")
 	}
-	return nil
+	return err
 }
 
 // members calls visit with each member of a valid JSON object, in order. It looks
@@ -126,7 +124,7 @@ func unquote(value []byte) (string, error) {
 
 // decodeObject reads a valid JSON object into the struct v; prefix is where it
 // stands in the body.
-func decodeObject(object []byte, v reflect.Value, prefix string) error {
+func (d Decoder) decodeObject(object []byte, v reflect.Value, prefix string) error {
 	s := shapeOf(v.Type())
 	var seen []string
 	return members(object, func(name string, value []byte) error {
@@ -134,25 +132,27 @@ func decodeObject(object []byte, v reflect.Value, prefix string) error {
 		switch {
 		case !known && !utf8.Valid(value):
 			return notText(prefix + short(name))
+		case !known && !d.ignores(prefix, name):
+			return unknownParameter("member", prefix, name, s.names)
 		case !known:
 			return nil
 		case slices.Contains(seen, name):
 			return twice(prefix + name)
 		}
 		seen = append(seen, name)
-		return setJSON(v.FieldByIndex(index), value, prefix+name)
+		return d.setJSON(v.FieldByIndex(index), value, prefix+name)
 	})
 }
 
 // setJSON sets v, which is the member at path, to a valid JSON value.
-func setJSON(v reflect.Value, value []byte, path string) error {
+func (d Decoder) setJSON(v reflect.Value, value []byte, path string) error {
 	if string(value) == "null" {
 		return nil
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		return setJSON(v.Elem(), value, path)
+		return d.setJSON(v.Elem(), value, path)
 	case reflect.String:
 		s, err := textOf(value, path)
 		v.SetString(s)
@@ -169,16 +169,16 @@ func setJSON(v reflect.Value, value []byte, path string) error {
 		v.SetBool(value[0] == 't')
 		return nil
 	case reflect.Struct:
-		return setStruct(v, value, path)
+		return d.setStruct(v, value, path)
 	case reflect.Slice:
-		return setSlice(v, value, path)
+		return d.setSlice(v, value, path)
 	default:
 		return fmt.Errorf("the member %s is a %s, which no body holds", path, v.Type())
 	}
 }
 
 // setStruct sets a nested object, or a Time.
-func setStruct(v reflect.Value, value []byte, path string) error {
+func (d Decoder) setStruct(v reflect.Value, value []byte, path string) error {
 	if v.Type() == timeType {
 		s, err := textOf(value, path)
 		if err != nil {
@@ -189,11 +189,11 @@ func setStruct(v reflect.Value, value []byte, path string) error {
 	if value[0] != '{' {
 		return wrongType(path, "an object", value)
 	}
-	return decodeObject(value, v, path+".")
+	return d.decodeObject(value, v, path+".")
 }
 
 // setSlice sets a slice to the elements of an array.
-func setSlice(v reflect.Value, value []byte, path string) error {
+func (d Decoder) setSlice(v reflect.Value, value []byte, path string) error {
 	if value[0] != '[' {
 		return wrongType(path, "an array", value)
 	}
@@ -207,7 +207,7 @@ func setSlice(v reflect.Value, value []byte, path string) error {
 		if string(e) == "null" {
 			return wrongType(at, "a value", e)
 		}
-		if err := setJSON(v.Index(i), e, at); err != nil {
+		if err := d.setJSON(v.Index(i), e, at); err != nil {
 			return err
 		}
 	}

@@ -33,9 +33,22 @@ type Door[P any] struct {
 	Guard *Guard
 }
 
-// Route makes a route for authenticated callers. Each of may is asked in turn
-// whether this caller may at all; the first error is the answer.
+// Route makes a route for authenticated callers that reads nothing of the query:
+// one that comes with any is refused. Each of may is asked in turn whether this
+// caller may at all; the first error is the answer.
 func (d *Door[P]) Route(method, path string, h Handler[P], may ...func(P) error) Route {
+	return d.RouteWithQuery(method, path, func(w http.ResponseWriter, r *http.Request, who P) error {
+		if r.URL.RawQuery != "" {
+			if _, err := Query(r); err != nil {
+				return err
+			}
+		}
+		return h(w, r, who)
+	}, may...)
+}
+
+// RouteWithQuery is Route for a handler that reads the query, by Query.
+func (d *Door[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(P) error) Route {
 	return Route{Method: method, Path: path, handle: func(w http.ResponseWriter, r *http.Request) error {
 		who, err := d.enter(w, r)
 		if err != nil {

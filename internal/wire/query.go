@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,10 +12,25 @@ import (
 	"claviger/internal/fault"
 )
 
-// Query returns the query parameters of r. Those named in known, which the
-// endpoint reads, must be given at most once and be text: valid UTF-8 without
-// NUL. Others are let through and mean nothing.
+// Query returns the query parameters of r. They must be among known, the names
+// that the endpoint reads, be given at most once and be text: valid UTF-8 without
+// NUL.
 func Query(r *http.Request, known ...string) (url.Values, error) {
+	q, err := LenientQuery(r, known...)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if !slices.Contains(known, name) {
+			return nil, unknownParameter("query parameter", "", name, known)
+		}
+	}
+	return q, nil
+}
+
+// LenientQuery is Query for OAuth endpoints, which must ignore the names that
+// they do not know (RFC 6749 section 3.1).
+func LenientQuery(r *http.Request, known ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "invalid_parameter",

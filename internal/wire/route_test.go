@@ -354,7 +354,9 @@ func TestQuery(t *testing.T) {
 	}{
 		{"", "", true},
 		{"page=2&status=active", "", true},
-		{"other=1&other=2&raw=%FF%00", "", true},
+		{"other=1", "other", false},
+		{"%FF=1", "\ufffd", false},
+		{"page=1&Status=active", "Status", false},
 		{"page=1&page=2", "page", false},
 		{"status=%FF", "status", false},
 		{"status=a%00", "status", false},

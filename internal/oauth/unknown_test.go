@@ -1,0 +1,28 @@
+package oauth_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+// TestUnknownNamesAreIgnored sends names that OAuth does not have, which an
+// authorization server must ignore (RFC 6749 sections 3.1 and 3.2).
+func TestUnknownNamesAreIgnored(t *testing.T) {
+	h := build(t)
+	for name, asJSONBody := range map[string]bool{"a form": false, "JSON": true} {
+		v := changed(h.exchangeOf(h.code(h.buy(h.ours))), "audience", "x", "grantType", "y")
+		body, header := v.Encode(), []string{}
+		if asJSONBody {
+			body, header = asJSON(t, v), []string{"Content-Type: application/json"}
+		}
+		a := h.ask("POST", "/openid/token/?utm_source=x", body, header...)
+		if a.status != http.StatusOK {
+			t.Fatalf("%s answered %d: %s", name, a.status, a.body)
+		}
+		q := url.Values{"access_token": {h.tokens(a).Access}, "fields": {"all"}}
+		if a := h.ask("GET", "/openid/license_key?"+q.Encode(), ""); a.status != http.StatusOK {
+			t.Errorf("the license answered %d: %s", a.status, a.body)
+		}
+	}
+}
