@@ -55,7 +55,7 @@ func keysListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		db, err := app.OpenExisting(cmd.Context(), cfg)
+		db, err := app.OpenCurrent(cmd.Context(), cfg)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func keysRotateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		db, err := app.OpenExisting(cmd.Context(), cfg)
+		db, err := app.OpenCurrent(cmd.Context(), cfg)
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func tokenAddCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "add", Short: "Make a token and print it, this once",
-		Long: "Makes a token and prints it on standard output. Only a hash of it is stored, so it cannot be shown again. A database that is not there yet is made.",
+		Long: "Makes a token and prints it on standard output. Only a hash of it is stored, so it cannot be shown again.",
 		Example: "claviger token add --name checkout --scopes sell --expires 365d\n" +
 			"claviger token add --name admin --scopes admin",
 		Args: exactly(),
@@ -91,7 +91,7 @@ func tokenAddCommand() *cobra.Command {
 		for s := range strings.SplitSeq(scopes, ",") {
 			wanted = append(wanted, account.Scope(strings.TrimSpace(s)))
 		}
-		return withAccounts(cmd.Context(), g, app.OpenMigrated, func(b *account.Book) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
 			t, secret, err := b.AddToken(cmd.Context(), terminal("claviger token"), name, wanted, until, "")
 			if err != nil {
 				return err
@@ -126,7 +126,7 @@ func tokenListCommand() *cobra.Command {
 	g := settingFlags(cmd, app.Serve, "db")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return withAccounts(cmd.Context(), g, app.OpenExisting, func(b *account.Book) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
 			list, err := b.Tokens(cmd.Context())
 			if err != nil {
 				return err
@@ -158,7 +158,7 @@ func tokenRevokeCommand() *cobra.Command {
 		if err != nil {
 			return usage("%q is not the id of a token; claviger token list shows them", args[0])
 		}
-		return withAccounts(cmd.Context(), g, app.OpenExisting, func(b *account.Book) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
 			if _, err := b.RevokeToken(cmd.Context(), terminal("claviger token"), id); err != nil {
 				return err
 			}
@@ -171,12 +171,12 @@ func tokenRevokeCommand() *cobra.Command {
 
 // withAccounts opens the database of the settings and hands its book of
 // accounts to fn.
-func withAccounts(ctx context.Context, g *given, open app.Opener, fn func(*account.Book) error) error {
+func withAccounts(ctx context.Context, g *given, fn func(*account.Book) error) error {
 	cfg, _, err := g.load()
 	if err != nil {
 		return err
 	}
-	db, err := open(ctx, cfg)
+	db, err := app.OpenCurrent(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,28 +20,65 @@ var ErrUnreachable = errors.New("the database cannot be opened")
 // which is what both databases and the wire keep.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// Opener opens the database that a configuration names.
-type Opener func(context.Context, Config) (*sqldb.DB, error)
-
 // Open opens the database and leaves its schema as it is. An SQLite file that
 // is not there is made.
-func Open(ctx context.Context, cfg Config) (*sqldb.DB, error) {
-	db, err := sqldb.Open(ctx, cfg.DB, sqldb.Options{Readers: cfg.ReadConnections, Log: cfg.Log})
+func Open(ctx context.Context, cfg Config) (*sqldb.DB, error) { return open(ctx, cfg, false) }
+
+// OpenExisting is Open for a database that must be there: an SQLite file that is
+// missing is not made.
+func OpenExisting(ctx context.Context, cfg Config) (*sqldb.DB, error) { return open(ctx, cfg, true) }
+
+func open(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, error) {
+	db, err := sqldb.Open(ctx, cfg.DB, sqldb.Options{Readers: cfg.ReadConnections, Log: cfg.Log, MustExist: mustExist})
+	if mustExist && errors.Is(err, fs.ErrNotExist) {
+		return nil, noDatabase(cfg)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w (db is %s): %w", ErrUnreachable, shownDB(cfg.DB), err)
 	}
 	return db, nil
 }
 
-// OpenExisting is Open for a database that must be there: one whose file is
-// missing is not made.
-func OpenExisting(ctx context.Context, cfg Config) (*sqldb.DB, error) {
+// noDatabase says where there is no database of ours. A path is named in full: the
+// folder that a command was typed in is the usual mistake.
+func noDatabase(cfg Config) error {
+	where := shownDB(cfg.DB)
 	if !cfg.Postgres() {
-		if _, err := os.Stat(cfg.DB); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: there is no file %s; set db, or make it with claviger migrate", ErrUnreachable, cfg.DB)
+		if abs, err := filepath.Abs(cfg.DB); err == nil {
+			where = abs
 		}
 	}
-	return Open(ctx, cfg)
+	return fmt.Errorf("%w: there is no database at %s; name yours with --db or CLAVIGER_DB, or make one there with claviger serve or claviger migrate",
+		ErrUnreachable, where)
+}
+
+// OpenCurrent is OpenExisting for a command that reads data: the schema must be
+// there, and up to date.
+func OpenCurrent(ctx context.Context, cfg Config) (*sqldb.DB, error) {
+	db, err := OpenExisting(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := usable(ctx, db, cfg); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// usable says whether a database is one of ours, and whether its schema is what this
+// program needs.
+func usable(ctx context.Context, db *sqldb.DB, cfg Config) error {
+	ours, err := db.Migrated(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w (db is %s): %w", ErrUnreachable, shownDB(cfg.DB), err)
+	case !ours:
+		return noDatabase(cfg)
+	}
+	if err := current(ctx, db); err != nil {
+		return fmt.Errorf("%w; run claviger migrate first", err)
+	}
+	return nil
 }
 
 // OpenMigrated is Open for a database that is to be used: its schema is

@@ -40,7 +40,11 @@ const litePragmas = `
 	PRAGMA temp_store = MEMORY;`
 
 func openLite(ctx context.Context, path string, o Options) (engine, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, ownerOnly) //nolint:gosec // the operator names the file
+	flags := os.O_RDWR | os.O_CREATE
+	if o.MustExist {
+		flags = os.O_RDWR
+	}
+	f, err := os.OpenFile(path, flags, ownerOnly) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, fmt.Errorf("open the database file: %w", err)
 	}

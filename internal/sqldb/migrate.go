@@ -45,6 +45,16 @@ func (db *DB) Migrate(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+// Migrated reports whether any migration was applied: whether the database is one of
+// this program's.
+func (db *DB) Migrated(ctx context.Context) (bool, error) {
+	made, err := db.engine.applied(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read which migrations were applied: %w", err)
+	}
+	return len(made) > 0, nil
+}
+
 // Pending returns the names of the migrations that Migrate would apply.
 func (db *DB) Pending(ctx context.Context) ([]string, error) {
 	all, err := load(db.engine.folder())

@@ -27,6 +27,10 @@ type Options struct {
 	Readers int          // connections that read; 0: twice the cores for SQLite, ten times for PostgreSQL
 	Log     *slog.Logger // nil: slog.Default()
 
+	// MustExist refuses an SQLite file that is not there (fs.ErrNotExist) instead of
+	// making it.
+	MustExist bool
+
 	// SingleCommits makes SQLite commit every transaction on its own. It is the
 	// yardstick that benchmarks hold the grouping writer against.
 	SingleCommits bool
@@ -74,7 +78,7 @@ type engine interface {
 }
 
 // Open opens the database at url: a postgres:// URL, or else the path of an
-// SQLite file, made if it is not there. It does not migrate.
+// SQLite file, made if it is not there and o does not forbid that. It does not migrate.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
