@@ -9,7 +9,6 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/once"
 	"claviger/internal/partner"
-	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
@@ -20,10 +19,6 @@ type PlanChange struct {
 	Currency    string
 	ExternalID  string
 	Once        once.Request
-}
-
-func (c PlanChange) content(key string) string {
-	return secret.Hash(fmt.Sprintf("%s %d %d %q", key, c.Tier, c.AmountCents, c.Currency))
 }
 
 // ChangePlan adds a purchase of another plan to the license's chain. Only a

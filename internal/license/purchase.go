@@ -97,15 +97,6 @@ func errUnknownTier(tier int) error {
 		"This partner sells no plan of tier %d. Add the plan first, or name one of the partner's plans.", tier).On("tier")
 }
 
-// content tells one order from another under the same external id.
-func (p Purchase) content() string {
-	var who account.Person
-	if p.Buyer != nil {
-		who = *p.Buyer
-	}
-	return secret.Hash(fmt.Sprintf("%d %q %d %d %q", p.Tier, who, p.Quantity, p.AmountCents, p.Currency))
-}
-
 // Purchase makes the licenses of an order, once however often it is repeated
 // under the same external id or idempotency key. answer says what the door will
 // send; its bytes are returned, or those of the first time.

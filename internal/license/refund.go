@@ -11,7 +11,6 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/once"
-	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
@@ -45,10 +44,6 @@ const refundColumns = `id, partner_id, external_id, reason, created_at, reversed
 
 func scanRefund(r *sqldb.Row, f *Refund) error {
 	return r.Scan(&f.ID, &f.PartnerID, &f.ExternalID, &f.Reason, &f.CreatedAt, &f.ReversedAt, &f.content, &f.answer)
-}
-
-func (o RefundOrder) content() string {
-	return secret.Hash(fmt.Sprintf("%s %q %q", o.LicenseKey, o.PurchaseExternalID, o.Reason))
 }
 
 // Refund takes purchases back, all that the order names or none: one event for

@@ -1,0 +1,35 @@
+package license
+
+import (
+	"fmt"
+
+	"claviger/internal/account"
+	"claviger/internal/secret"
+)
+
+// The content of an order tells it from another one under the same external id.
+// It is a hash that is stored with the order for ever, so the text that is hashed
+// must never change for an order that could be made before: a repeated order would
+// be refused as another one. The text names each field, in a fixed order. This is
+// version 1; a field that is added later is appended as " name=value", and only
+// when the order has it, so that orders without it keep their text.
+
+// content is the hash of what is bought, by whom and for how much.
+func (p Purchase) content() string {
+	var who account.Person
+	if p.Buyer != nil {
+		who = *p.Buyer
+	}
+	return secret.Hash(fmt.Sprintf("%d {%q %q %q} %d %d %q",
+		p.Tier, who.Email, who.Name, who.ExternalID, p.Quantity, p.AmountCents, p.Currency))
+}
+
+// content is the hash of what a license is changed to, and for how much.
+func (c PlanChange) content(key string) string {
+	return secret.Hash(fmt.Sprintf("%s %d %d %q", key, c.Tier, c.AmountCents, c.Currency))
+}
+
+// content is the hash of what is refunded, and why.
+func (o RefundOrder) content() string {
+	return secret.Hash(fmt.Sprintf("%s %q %q", o.LicenseKey, o.PurchaseExternalID, o.Reason))
+}

@@ -1,0 +1,28 @@
+package license
+
+import (
+	"testing"
+
+	"claviger/internal/account"
+)
+
+// TestContentNeverChanges pins the hashes that are stored with orders. They were
+// made when the text was still printed from a struct: whoever changes one of them
+// turns repeats of orders that were made before into conflicts.
+func TestContentNeverChanges(t *testing.T) {
+	const key = "01a1de8a-f0d0-7d2f-a294-54f78967a3da"
+	ada := &account.Person{Email: "ada@example.com", Name: `Ada "Countess" L.`, ExternalID: "u-1"}
+	for name, test := range map[string]struct{ got, want string }{
+		"purchase": {
+			Purchase{PartnerID: 7, Tier: 2, Buyer: ada, Quantity: 3, AmountCents: 4900, Currency: "EUR", ExternalID: "payment-1"}.content(),
+			"cce38e527d998e0c82183c2cb75353e4c8eef731e4e9e3b416fbf9325b2222f7",
+		},
+		"purchase without a buyer": {Purchase{Tier: 1, Quantity: 1}.content(), "25931fef0592e2d8d4acf1caa52561e3cfd227ca5b1bae6a25e260958401e2f4"},
+		"plan change":              {PlanChange{Tier: 3, AmountCents: 900, Currency: "EUR", ExternalID: "change-1"}.content(key), "ccd3d5ad2216963b05803a204b05e79cc4b947ce83903e0d0b4297801dfd77f5"},
+		"refund":                   {RefundOrder{LicenseKey: key, PurchaseExternalID: "payment-1", Reason: `asked "for"`}.content(), "6871394d3180c9191edac645e76e5a398a9fe200c2037d4ccce7565779413c6c"},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: got %s, want %s", name, test.got, test.want)
+		}
+	}
+}
