@@ -17,6 +17,8 @@ func (a *API) Routes() []wire.Route {
 		Bucket:       a.bucket,
 		Limit:        a.Limit,
 		Guard:        a.Guard,
+		Readers:      a.Readers,
+		Bytes:        a.Bytes,
 	}
 	return []wire.Route{
 		door.RouteWithQuery("GET", "/v2/licenses", a.listLicenses),

@@ -192,6 +192,12 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 // minute; it is told to wait beyond that.
 const guesses = 60
 
+// Partners share these among them while they are answered. A quarter of the readers
+// is left to authentication and to everybody else.
+const unsent = 32 << 20 // bytes of answers that their clients have not taken yet
+
+func readersForPartners(db *sqldb.DB) int64 { return int64(max(db.Readers()*3/4, 1)) }
+
 // doors makes the doors and puts their routes into one table.
 func (a *App) doors() (*wire.Mux, error) {
 	r := a.rooms
@@ -204,6 +210,7 @@ func (a *App) doors() (*wire.Mux, error) {
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles,
 		PublicURL: a.url, Brand: a.cfg.Brand, Limit: limit(a.cfg.RateLimit), Guard: guard,
+		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,

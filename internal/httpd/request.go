@@ -21,7 +21,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		ctx, note := wire.Begin(r.Context(), requestID(r), s.Proxies.Client(r))
 		ctx, cancel := context.WithTimeout(ctx, s.times.Request)
 		defer cancel()
-		rec := &recorder{ResponseWriter: w}
+		rec := &recorder{ResponseWriter: w, progress: s.times.Progress}
 		rec.Header().Set("X-Request-Id", note.ID)
 		s.meter.inFlight.Inc()
 		defer s.meter.inFlight.Dec()
@@ -142,12 +142,13 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder remembers what was answered.
+// recorder remembers what was answered, and cuts off clients that do not read it.
 type recorder struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
-	cut    bool // the answer broke off
+	progress time.Duration
+	status   int
+	bytes    int64
+	cut      bool // the answer broke off
 }
 
 // WriteHeader remembers the first final status.
@@ -158,14 +159,30 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts.
+// piece is how much of a long answer has to be taken at a time.
+const piece = 64 << 10
+
+// Write counts. A long answer is written in pieces, each of which the client has to
+// take in time: one that reads steadily may take as long as it needs, one that does
+// not must not make the answer stay in memory.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	n, err := r.ResponseWriter.Write(b)
-	r.bytes += int64(n)
-	return n, err
+	written := 0
+	for {
+		next := b[written:min(written+piece, len(b))]
+		if len(b) > piece {
+			// A writer without deadlines, as in tests, has no client that is slow.
+			_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.progress))
+		}
+		n, err := r.ResponseWriter.Write(next)
+		r.bytes += int64(n)
+		written += n
+		if err != nil || written == len(b) {
+			return written, err
+		}
+	}
 }
 
 // Written reports whether the answer has begun; wire.Fail asks it.

@@ -25,28 +25,30 @@ import (
 // Timeouts bound what a client, a handler and a stop may take. A zero value has
 // the default that stands beside it.
 type Timeouts struct {
-	Header  time.Duration // to read the request header: 5 s
-	Read    time.Duration // to read the whole request: 30 s
-	Request time.Duration // for a handler's work, by its context: 30 s
-	Write   time.Duration // from the header to the end of the answer: 60 s
-	Idle    time.Duration // between requests of a connection: 2 min
-	Health  time.Duration // for all questions of readiness together: 2 s
-	Notice  time.Duration // between turning unready and refusing connections, for load balancers: none
-	Drain   time.Duration // for running requests to finish when stopping: 20 s
-	Stop    time.Duration // for each function of OnStop: 10 s
+	Header   time.Duration // to read the request header: 5 s
+	Read     time.Duration // to read the whole request: 30 s
+	Request  time.Duration // for a handler's work, by its context: 30 s
+	Write    time.Duration // from the header to the end of a short answer: 60 s
+	Progress time.Duration // for each 64 KiB of a longer one: 10 s
+	Idle     time.Duration // between requests of a connection: 2 min
+	Health   time.Duration // for all questions of readiness together: 2 s
+	Notice   time.Duration // between turning unready and refusing connections, for load balancers: none
+	Drain    time.Duration // for running requests to finish when stopping: 20 s
+	Stop     time.Duration // for each function of OnStop: 10 s
 }
 
 func (t Timeouts) withDefaults() Timeouts {
 	return Timeouts{
-		Header:  cmp.Or(t.Header, 5*time.Second),
-		Read:    cmp.Or(t.Read, 30*time.Second),
-		Request: cmp.Or(t.Request, 30*time.Second),
-		Write:   cmp.Or(t.Write, time.Minute),
-		Idle:    cmp.Or(t.Idle, 2*time.Minute),
-		Health:  cmp.Or(t.Health, 2*time.Second),
-		Notice:  t.Notice,
-		Drain:   cmp.Or(t.Drain, 20*time.Second),
-		Stop:    cmp.Or(t.Stop, 10*time.Second),
+		Header:   cmp.Or(t.Header, 5*time.Second),
+		Read:     cmp.Or(t.Read, 30*time.Second),
+		Request:  cmp.Or(t.Request, 30*time.Second),
+		Write:    cmp.Or(t.Write, time.Minute),
+		Progress: cmp.Or(t.Progress, 10*time.Second),
+		Idle:     cmp.Or(t.Idle, 2*time.Minute),
+		Health:   cmp.Or(t.Health, 2*time.Second),
+		Notice:   t.Notice,
+		Drain:    cmp.Or(t.Drain, 20*time.Second),
+		Stop:     cmp.Or(t.Stop, 10*time.Second),
 	}
 }
 
@@ -143,6 +145,7 @@ func (s *Server) newPublic() *http.Server {
 	return &http.Server{
 		Handler:           s.observe(s.route()),
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       boundBuffer,
 		ReadHeaderTimeout: s.times.Header,
 		ReadTimeout:       s.times.Read,
 		WriteTimeout:      s.times.Write,
@@ -150,6 +153,19 @@ func (s *Server) newPublic() *http.Server {
 		MaxHeaderBytes:    cmp.Or(s.MaxHeaderBytes, DefaultMaxHeaderBytes),
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
+}
+
+// maxUnsent is how many bytes the system may hold for a client that does not read.
+// It takes up to megabytes by itself, for each connection.
+const maxUnsent = 128 << 10
+
+// boundBuffer bounds what the system holds for a new connection. Where it cannot,
+// the system's own bounds hold.
+func boundBuffer(ctx context.Context, c net.Conn) context.Context {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(maxUnsent)
+	}
+	return ctx
 }
 
 // Addr is the address that Listen took, with the port it got.

@@ -67,6 +67,8 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 	return l, nil
 }
 
+func (l *lite) readersMax() int { return l.size }
+
 func (l *lite) folder() string { return "sqlite" }
 
 func (l *lite) read(ctx context.Context, fn func(*Tx) error) error {

@@ -69,6 +69,8 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	return &postgres{pool: pool, roundTrips: o.RoundTrips}, nil
 }
 
+func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }
+
 func (p *postgres) folder() string { return "postgres" }
 
 func (p *postgres) close() error {

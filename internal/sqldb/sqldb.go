@@ -74,6 +74,7 @@ type engine interface {
 	elements(column string) string
 	skipLocked() string
 	commits() int64
+	readersMax() int
 	close() error
 }
 
@@ -96,6 +97,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 // Close waits for writes under way and closes the database.
 func (db *DB) Close() error { return db.engine.close() }
+
+// Readers is how many connections there are to read with.
+func (db *DB) Readers() int { return db.engine.readersMax() }
 
 // Ping reports whether the database answers.
 func (db *DB) Ping(ctx context.Context) error {

@@ -119,6 +119,11 @@ func (e *sendError) Error() string { return "send the answer: " + e.err.Error() 
 func (e *sendError) Unwrap() error { return e.err }
 
 func send(w http.ResponseWriter, status int, contentType string, body []byte) error {
+	if a, ok := w.(*answering); ok {
+		if err := a.reserve(len(body)); err != nil {
+			return err
+		}
+	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))

@@ -31,6 +31,11 @@ type Door[P any] struct {
 	// Guard throttles client addresses that present wrong credentials. Right ones
 	// are served whatever else came from their address. Nil: no guard.
 	Guard *Guard
+
+	// Readers is what requests by GET read with, such as connections to the
+	// database, and Bytes the bytes of their answers that are on their way. Each
+	// caller has a share of both, under its name. Nil: there is enough.
+	Readers, Bytes *Share
 }
 
 // Route makes a route for authenticated callers that reads nothing of the query:
@@ -59,7 +64,15 @@ func (d *Door[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(
 				return err
 			}
 		}
-		return h(w, r, who)
+		if method != http.MethodGet || d.Readers == nil && d.Bytes == nil {
+			return h(w, r, who)
+		}
+		answer, err := d.admit(r.Context(), w, d.Name(who))
+		if err != nil {
+			return err
+		}
+		defer answer.finish()
+		return h(answer, r, who)
 	}}
 }
 

@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+)
+
+// expected is how many bytes a request reserves for its answer before it is known.
+const expected = 64 << 10
+
+// answering is a request that holds a share of what all callers read with and of
+// the bytes that are on their way to them. The reader is given back as soon as the
+// answer is known, since its client may take long to read it; the bytes when it was
+// sent.
+type answering struct {
+	http.ResponseWriter
+	readers, bytes *Share
+	key            string
+	reading        bool
+	held           int64 // bytes
+}
+
+// admit waits until the caller may read. The bytes come first, so that a caller
+// whose clients do not read their answers does not hold a reader while it waits.
+func (d *Door[P]) admit(ctx context.Context, w http.ResponseWriter, key string) (*answering, error) {
+	if err := d.Bytes.Acquire(ctx, key, expected); err != nil {
+		return nil, err
+	}
+	a := &answering{ResponseWriter: w, readers: d.Readers, bytes: d.Bytes, key: key, held: expected}
+	if err := d.Readers.Acquire(ctx, key, 1); err != nil {
+		a.finish()
+		return nil, err
+	}
+	a.reading = true
+	return a, nil
+}
+
+// reserve is asked before an answer of n bytes is written. It is refused when there
+// is no room for so many; nothing has been answered then.
+func (a *answering) reserve(n int) error {
+	a.stopReading()
+	if err := a.bytes.Resize(a.key, a.held, int64(n)); err != nil {
+		a.Header().Del("Link")
+		a.Header().Del("X-Total-Count")
+		return err
+	}
+	a.held = int64(n)
+	return nil
+}
+
+func (a *answering) stopReading() {
+	if a.reading {
+		a.readers.Release(a.key, 1)
+		a.reading = false
+	}
+}
+
+// finish gives back what is held.
+func (a *answering) finish() {
+	a.stopReading()
+	a.bytes.Release(a.key, a.held)
+	a.held = 0
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -1,0 +1,155 @@
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"claviger/internal/page"
+	"claviger/internal/wire"
+)
+
+// slowReader is a client that reads its answer when it is told to.
+type slowReader struct {
+	*httptest.ResponseRecorder
+	read chan struct{}
+	done chan struct{} // closed when it was answered
+}
+
+func (s *slowReader) Write(b []byte) (int, error) {
+	<-s.read
+	return s.ResponseRecorder.Write(b)
+}
+
+// shop is a table whose callers are named by a header, and whose answers have as
+// many bytes as they ask for. Reading takes until read is given to.
+type shop struct {
+	*wire.Mux
+	readers, bytes *wire.Share
+	read           chan struct{}
+}
+
+func newShop(readers, size int64) *shop {
+	s := &shop{readers: &wire.Share{Total: readers}, bytes: &wire.Share{Total: size}, read: make(chan struct{})}
+	door := &wire.Door[string]{
+		Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("Caller"), nil },
+		Name:         func(who string) string { return who },
+		Readers:      s.readers, Bytes: s.bytes,
+	}
+	handle := func(w http.ResponseWriter, r *http.Request, _ string) error {
+		<-s.read
+		n, _ := strconv.Atoi(r.URL.Query().Get("size"))
+		wire.PageHeaders(w, r, page.First(), 1, false)
+		return wire.Append(w, http.StatusOK, func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), n)...) })
+	}
+	s.Mux = wire.NewMux(door.Route("GET", "/list", handle), door.Route("POST", "/list", handle))
+	return s
+}
+
+// ask sends a request and returns its client.
+func (s *shop) ask(method, caller string, size int) *slowReader {
+	c := &slowReader{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	r := httptest.NewRequestWithContext(context.Background(), method, "/list?size="+strconv.Itoa(size), http.NoBody)
+	r.Header.Set("Caller", caller)
+	go func() {
+		defer close(c.done)
+		s.ServeHTTP(c, r)
+	}()
+	synctest.Wait()
+	return c
+}
+
+// finish lets whoever may read do so.
+func (s *shop) finish() {
+	s.read <- struct{}{}
+	synctest.Wait()
+}
+
+// TestReaderIsGivenBackBeforeTheAnswerIsSent has one reader, and clients that do
+// not read what they are answered: others are served all the same.
+func TestReaderIsGivenBackBeforeTheAnswerIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(1, 1<<20)
+		first := s.ask("GET", "a", 10)
+		second := s.ask("GET", "b", 10) // waits for the reader
+		if n := most(s.readers, "c"); n != 0 {
+			t.Fatalf("%d readers are free while one reads", n)
+		}
+		s.finish()
+		s.finish()
+		if first.Code != 200 || second.Code != 200 || first.Body.Len() != 0 {
+			t.Errorf("answered %d and %d", first.Code, second.Code)
+		}
+		if n := most(s.readers, "c"); n != 1 {
+			t.Errorf("%d readers are free while two clients read, want 1", n)
+		}
+		close(first.read)
+		close(second.read)
+		synctest.Wait()
+		if first.Body.Len() != 10 || second.Body.Len() != 10 {
+			t.Errorf("answered %q and %q", first.Body, second.Body)
+		}
+	})
+}
+
+// TestBytesAreHeldUntilTheyAreSent has room for one large answer of a caller: the
+// next is told to wait, a small one and another caller's are sent.
+func TestBytesAreHeldUntilTheyAreSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const large = 400 << 10
+		s := newShop(10, 1<<20)
+		ask := func(caller string, size int) *slowReader {
+			c := s.ask("GET", caller, size)
+			s.finish()
+			return c
+		}
+		first := ask("a", large)
+		second, small, other := ask("a", large), ask("a", 10), ask("b", 50<<10)
+		if first.Code != 200 || small.Code != 200 || other.Code != 200 {
+			t.Errorf("answered %d, %d, %d", first.Code, small.Code, other.Code)
+		}
+		close(second.read)
+		synctest.Wait()
+		if second.Code != 429 || second.Header().Get("Retry-After") != "1" || !strings.Contains(second.Body.String(), `"too_many_at_once"`) ||
+			second.Header().Get("Link") != "" || second.Header().Get("X-Total-Count") != "" {
+			t.Errorf("a second large answer: %d %v %s", second.Code, second.Header(), second.Body)
+		}
+		close(first.read)
+		synctest.Wait()
+		if c := ask("a", large); c.Code != 200 {
+			t.Errorf("after the first was sent: %d", c.Code)
+		} else {
+			close(c.read)
+		}
+		close(small.read)
+		close(other.read)
+	})
+}
+
+// TestBytesOfOthersAreNoFaultOfTheCaller: nothing is left, and who holds none of it
+// is told to come again.
+func TestBytesOfOthersAreNoFaultOfTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(10, 1<<20)
+		if err := s.bytes.Acquire(t.Context(), "a", 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		c := s.ask("GET", "b", 10)
+		close(c.read)
+		<-c.done // its patience is over
+		if c.Code != 503 || c.Header().Get("Retry-After") == "" || !strings.Contains(c.Body.String(), `"unavailable"`) {
+			t.Errorf("answered %d %v %s", c.Code, c.Header(), c.Body)
+		}
+		post := s.ask("POST", "b", 10)
+		close(post.read)
+		s.finish()
+		if post.Code != 200 {
+			t.Errorf("what is not read only is answered %d", post.Code)
+		}
+	})
+}
