@@ -51,7 +51,7 @@ var (
 type Options struct {
 	AllowPrivate bool   // http, and addresses of the own machine and network, may be called
 	UserAgent    string // "": claviger
-	IdlePerHost  int    // connections to one host that are kept for use again; 0: 64
+	IdlePerHost  int    // connections to one host that are kept for use again for one owner; 0: 64
 
 	// Dial makes connections in place of the network, unguarded.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -79,7 +79,7 @@ func New(o Options) *Client {
 		o.Dial = dialer.DialContext
 	}
 	return &Client{options: o, lines: lines{
-		dial: o.Dial, perHost: o.IdlePerHost, most: maxIdle, idle: map[string][]*line{},
+		dial: o.Dial, perHost: o.IdlePerHost, most: maxIdle, idle: map[origin][]*line{},
 		tls: &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
 	}}
 }
@@ -101,6 +101,11 @@ type Request struct {
 	URL    string
 	Header http.Header
 	Body   []byte
+
+	// Owner is the partner for whom it is sent. A connection is used again only for
+	// the same partner, and without one only once: whoever answers for one partner
+	// must not be able to answer for another at the same address.
+	Owner int64
 
 	// Repeatable is what may arrive twice: where a kept connection breaks before
 	// anything of the answer came, it is sent again over a new one.
@@ -146,7 +151,7 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 		if ctx.Err() != nil {
 			return Answer{}, ctx.Err()
 		}
-		l, err := c.lines.take(ctx, req.URL, anew, begun.Add(Timeout))
+		l, err := c.lines.take(ctx, r.Owner, req.URL, anew, begun.Add(Timeout))
 		if err != nil {
 			return Answer{}, err
 		}

@@ -20,7 +20,7 @@ import (
 type line struct {
 	net.Conn          // plain or TLS
 	raw      net.Conn // what that stands on
-	to       string   // the protocol and address that it leads to
+	to       origin   // where it leads, and whose it is
 	in       bufio.Reader
 	out      bufio.Writer
 	room     int64     // how much may still be read of the answer
@@ -47,7 +47,7 @@ const (
 	drainTime = time.Second
 )
 
-func newLine(conn, raw net.Conn, to string) *line {
+func newLine(conn, raw net.Conn, to origin) *line {
 	l := &line{Conn: conn, raw: raw, to: to}
 	l.in.Reset(reader{l})
 	l.out.Reset(conn)

@@ -77,7 +77,7 @@ func TestSendReadsTheRightAnswer(t *testing.T) {
 			url, _ := answering(t, c.script...)
 			client := local(t)
 			for i, want := range c.want {
-				a, err := client.Send(t.Context(), courier.Request{Method: "POST", URL: url, Body: []byte("{}")})
+				a, err := client.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: url, Body: []byte("{}")})
 				if (err != nil) != (want <= 0) || want >= 0 && a.Status != want {
 					t.Errorf("answer %d: %d %q, %v; want %d", i+1, a.Status, a.Body, err, want)
 				}
@@ -98,7 +98,7 @@ func TestSendPassesOverClosedConnections(t *testing.T) {
 		t.Cleanup(func() { _ = l.Close() })
 		client := local(t)
 		send := func() (courier.Answer, error) {
-			return client.Send(t.Context(), courier.Request{Method: "POST", URL: "http://" + l.Addr().String(), Body: []byte("{}")})
+			return client.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: "http://" + l.Addr().String(), Body: []byte("{}")})
 		}
 		serveOne := func() net.Conn {
 			conn, err := l.Accept()
@@ -146,7 +146,7 @@ func TestSendRepeatsOnlyWhatMayBe(t *testing.T) {
 			client := local(t)
 			var err error
 			for _, body := range []string{"first", "second"} {
-				_, err = client.Send(t.Context(), courier.Request{Method: "POST", URL: url, Body: []byte(body), Repeatable: c.repeatable})
+				_, err = client.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: url, Body: []byte(body), Repeatable: c.repeatable})
 			}
 			if (err != nil) != c.fails {
 				t.Errorf("the second request: %v", err)
@@ -186,7 +186,7 @@ func TestConnectionsEnd(t *testing.T) {
 		const requests = 3
 		for range requests { // at once, so that each has a connection
 			go func() {
-				if _, err := client.Send(t.Context(), courier.Request{Method: "POST", URL: "http://a.example/"}); err != nil {
+				if _, err := client.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: "http://a.example/"}); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -211,7 +211,7 @@ func TestConnectionsEnd(t *testing.T) {
 			answer(conn)
 			last <- conn
 		}()
-		if _, err := client.Send(t.Context(), courier.Request{Method: "POST", URL: "http://a.example/"}); err != nil {
+		if _, err := client.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: "http://a.example/"}); err != nil {
 			t.Error(err)
 		}
 		client.Close()
@@ -232,7 +232,7 @@ func TestSendInTime(t *testing.T) {
 			return ours, nil
 		}})
 		defer client.Close()
-		request := courier.Request{Method: "POST", URL: "http://a.example/", Repeatable: true}
+		request := courier.Request{Method: "POST", Owner: 1, URL: "http://a.example/", Repeatable: true}
 		const long = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
 		requests := make(chan string, 10)
 		go func() { // a long answer, whose end does not come

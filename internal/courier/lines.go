@@ -18,15 +18,23 @@ type lines struct {
 	most    int
 
 	mu     sync.Mutex
-	idle   map[string][]*line // by where they lead, the last used at the end
+	idle   map[origin][]*line // by whose they are and where they lead, the last used at the end
 	count  int
 	tidies bool // a tidying is to come
 }
 
+// origin is where a line leads, and the owner of the requests that use it. What a
+// server says on a connection unasked can only be taken for the answer to the next
+// request on that connection, so it must not be another owner's.
+type origin struct {
+	owner int64
+	to    string // the protocol and address
+}
+
 // take answers a line that leads to a URL's server, for use until then: one that was
-// kept, unless a new one is wanted.
-func (ls *lines) take(ctx context.Context, u *url.URL, anew bool, until time.Time) (*line, error) {
-	to := u.Scheme + "://" + u.Host
+// kept for this owner, unless a new one is wanted.
+func (ls *lines) take(ctx context.Context, owner int64, u *url.URL, anew bool, until time.Time) (*line, error) {
+	to := origin{owner, u.Scheme + "://" + u.Host}
 	for !anew {
 		l := ls.last(to)
 		if l == nil {
@@ -49,7 +57,7 @@ func (ls *lines) take(ctx context.Context, u *url.URL, anew bool, until time.Tim
 }
 
 // last takes the line that was used last.
-func (ls *lines) last(to string) *line {
+func (ls *lines) last(to origin) *line {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	kept := ls.idle[to]
@@ -64,7 +72,7 @@ func (ls *lines) last(to string) *line {
 }
 
 // connect makes a new line, within ConnectTimeout.
-func (ls *lines) connect(ctx context.Context, u *url.URL, to string) (*line, error) {
+func (ls *lines) connect(ctx context.Context, u *url.URL, to origin) (*line, error) {
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
 	port := u.Port()
@@ -88,8 +96,13 @@ func (ls *lines) connect(ctx context.Context, u *url.URL, to string) (*line, err
 	return newLine(secure, conn, to), nil
 }
 
-// keep keeps a line for use again; where enough are kept, another has to go.
+// keep keeps a line for use again; where enough are kept, another has to go. A line
+// without an owner is not kept.
 func (ls *lines) keep(l *line) {
+	if l.to.owner == 0 {
+		_ = l.Close()
+		return
+	}
 	l.used, l.since, l.sent = true, time.Now(), time.Time{}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

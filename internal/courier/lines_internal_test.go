@@ -96,7 +96,7 @@ func TestSendReadsTheRightAnswerOverTLS(t *testing.T) {
 					}
 				})
 				for _, body := range []string{"first", "second", "third"} {
-					a, err := c.Send(t.Context(), Request{Method: "POST", URL: "https://example.com", Body: []byte(body)})
+					a, err := c.Send(t.Context(), Request{Method: "POST", Owner: 1, URL: "https://example.com", Body: []byte(body)})
 					if err != nil || a.Status != 200 || a.Body != body {
 						t.Errorf("%s was answered %d %q, %v", body, a.Status, a.Body, err)
 					}
@@ -145,7 +145,7 @@ func kept(t *testing.T, s *httptest.Server) (c *Client, send func(host string)) 
 	t.Cleanup(c.Close)
 	return c, func(host string) {
 		t.Helper()
-		if _, err := c.Send(t.Context(), Request{Method: "POST", URL: "http://" + host, Body: []byte("{}")}); err != nil {
+		if _, err := c.Send(t.Context(), Request{Method: "POST", Owner: 1, URL: "http://" + host, Body: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +157,7 @@ func TestLinesOutliveADeadline(t *testing.T) {
 	s, connections := counted(t)
 	c, send := kept(t, s)
 	send("a.example")
-	if err := c.lines.idle["http://a.example"][0].SetDeadline(past); err != nil {
+	if err := c.lines.idle[origin{1, "http://a.example"}][0].SetDeadline(past); err != nil {
 		t.Fatal(err)
 	}
 	c.lines.tidy()
@@ -196,5 +196,25 @@ func TestFullPoolMakesRoom(t *testing.T) {
 	send("b.example")
 	if n := connections.Load(); n != 2 || c.lines.count != 1 {
 		t.Errorf("%d connections were made and %d are kept, want 2 and 1", n, c.lines.count)
+	}
+}
+
+// TestPoolIsBoundedOverOwners: however many partners there are, no more connections
+// are kept than the pool holds.
+func TestPoolIsBoundedOverOwners(t *testing.T) {
+	s, _ := counted(t)
+	c, _ := kept(t, s)
+	c.lines.most = 4
+	for owner := range int64(20) {
+		if _, err := c.Send(t.Context(), Request{Method: "POST", Owner: owner + 1, URL: "http://a.example", Body: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := 0
+	for _, lines := range c.lines.idle {
+		open += len(lines)
+	}
+	if open != 4 || c.lines.count != 4 {
+		t.Errorf("%d connections are kept and %d counted, want 4", open, c.lines.count)
 	}
 }

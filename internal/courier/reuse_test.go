@@ -46,7 +46,7 @@ func TestSendUsesConnectionsAgain(t *testing.T) {
 	c := local(t)
 	for range 3 {
 		for _, path := range []string{"/?bytes=0", "/?bytes=10", "/chunked?bytes=5000", "/?bytes=16384", "/?bytes=16385", "/?bytes=200000"} {
-			if _, err := c.Send(t.Context(), courier.Request{Method: "POST", URL: url + path, Body: []byte("{}")}); err != nil {
+			if _, err := c.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: url + path, Body: []byte("{}")}); err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
 		}
@@ -56,7 +56,7 @@ func TestSendUsesConnectionsAgain(t *testing.T) {
 	}
 	// What would take long to read is left, and the connection with it.
 	for range 2 {
-		if _, err := c.Send(t.Context(), courier.Request{Method: "POST", URL: url + "/?bytes=5000000"}); err != nil {
+		if _, err := c.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: url + "/?bytes=5000000"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestSendTakesAnotherConnection(t *testing.T) {
 	c := local(t)
 	header := courier.Signer{}.Headers(1, 1, time.UnixMilli(1), courier.NewSecrets("lk_1"), nil)
 	for _, body := range []string{"first", "second"} {
-		a, err := c.Send(t.Context(), courier.Request{Method: "POST", URL: "http://" + l.Addr().String(), Header: header, Body: []byte(body), Repeatable: true})
+		a, err := c.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: "http://" + l.Addr().String(), Header: header, Body: []byte(body), Repeatable: true})
 		if err != nil || a.Body != "ok" {
 			t.Fatalf("%s: %+v, %v", body, a, err)
 		}
@@ -190,7 +190,7 @@ func BenchmarkSend(b *testing.B) {
 	for name, post := range map[string]func(context.Context) error{
 		"courier": func(ctx context.Context) error {
 			a, err := client.Send(ctx, courier.Request{
-				Method: "POST", URL: s.URL, Body: body,
+				Method: "POST", Owner: 1, URL: s.URL, Body: body,
 				Header: signer.Headers(1, 1, benchEvent.At, secrets, body),
 			})
 			if ok, why := courier.Delivered(a.Status, a.Body, false); err == nil && !ok {

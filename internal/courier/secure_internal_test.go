@@ -43,7 +43,7 @@ func TestSendOverTLS(t *testing.T) {
 		return dialer.DialContext(ctx, network, "127.0.0.1:"+port)
 	}})
 	t.Cleanup(c.Close)
-	post := Request{Method: "POST", URL: "https://example.com:" + port, Body: []byte("hello")}
+	post := Request{Method: "POST", Owner: 1, URL: "https://example.com:" + port, Body: []byte("hello")}
 	if _, err := c.Send(t.Context(), post); Explain(err) == "" || requests.Load() != 0 {
 		t.Errorf("a server that nobody vouches for: %v, %d requests", err, requests.Load())
 	}

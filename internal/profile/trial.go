@@ -40,7 +40,8 @@ type trial struct {
 	unaware     bool
 	now         func() time.Time
 	start       time.Time
-	posts       int // that were made
+	posts       int   // that were made
+	owner       int64 // 0: a partner that is yet to be made
 }
 
 func (b *Book) newTrial(url string, p party) *trial {
@@ -49,7 +50,7 @@ func (b *Book) newTrial(url string, p party) *trial {
 		marketBrand = b.Partners.Brand
 	}
 	return &trial{
-		marketBrand: marketBrand, client: b.Check.Client, url: url, strict: p.Strict, unaware: p.unaware, now: b.Now, start: b.Now(),
+		marketBrand: marketBrand, client: b.Check.Client, url: url, strict: p.Strict, unaware: p.unaware, owner: p.ID, now: b.Now, start: b.Now(),
 		signer:  courier.Signer{Brand: p.Brand, UserAgent: b.Check.Client.UserAgent()},
 		secrets: courier.NewSecrets(p.secrets...),
 	}
@@ -103,7 +104,7 @@ func (t *trial) post(ctx context.Context, step string, e courier.Event, sign fun
 	if sign != nil {
 		texts = t.forge(header, e.EventID, at, body, sign)
 	}
-	request := courier.Request{Method: "POST", URL: t.url, Header: header, Body: body}
+	request := courier.Request{Method: "POST", URL: t.url, Header: header, Body: body, Owner: t.owner}
 	r := &result{Check: Check{
 		URL: t.url, Step: step, Sent: t.client.Text(request),
 		Signed: []fault.Signature{

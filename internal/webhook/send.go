@@ -39,7 +39,7 @@ func (d *Dispatcher) send(ctx context.Context, it *item, e Endpoint) *result {
 	at, body := d.Now(), []byte(it.body)
 	header := courier.Signer{Brand: e.Brand, UserAgent: d.UserAgent}.Headers(it.eventID, it.attempts+1, at, e.Secrets, body)
 	r := &result{item: it, at: at, header: courier.Clean(courier.HeaderText(header), maxHeader), url: courier.Clean(e.URL, maxURL)}
-	answer, err := d.Client.Send(ctx, courier.Request{Method: "POST", URL: e.URL, Header: header, Body: body, Repeatable: true})
+	answer, err := d.Client.Send(ctx, courier.Request{Method: "POST", URL: e.URL, Header: header, Body: body, Owner: it.partnerID, Repeatable: true})
 	r.took = answer.Took
 	var after time.Duration
 	switch {
