@@ -13,6 +13,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/audit"
+	"claviger/internal/secret"
 )
 
 func tokenCommand() *cobra.Command {
@@ -155,7 +156,10 @@ func tokenRevokeCommand() *cobra.Command {
 	g := settingFlags(cmd, app.Serve, "db")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
-		if err != nil {
+		switch {
+		case secret.IsKind(args[0]):
+			return usage("that is a secret and not the id of a token; claviger token list shows the ids")
+		case err != nil:
 			return usage("%q is not the id of a token; claviger token list shows them", args[0])
 		}
 		return withAccounts(cmd.Context(), g, func(b *account.Book) error {

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (b *Book) AddToken(ctx context.Context, by audit.Actor, name string, allow 
 		return Token{}, "", fault.Field("expires_at", "is in the past; send a time to come, or leave it out for a token that does not expire.")
 	}
 	if given == "" {
-		given = secret.Make("op_")
+		given = secret.Make(string(secret.OperatorToken))
 	}
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		t.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO operator_tokens (name, hash, scopes, created_at, expires_at, revoked_at)
@@ -152,8 +153,8 @@ func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
 	t, err := sqldb.One(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens
 		WHERE hash = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, secret.Hash(value), b.Now())
 	if errors.Is(err, sqldb.ErrNone) {
-		return Token{}, fault.New(fault.Unknown, "invalid_token",
-			"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer <token>.")
+		return Token{}, fault.New(fault.Unknown, "invalid_token", "%s", cmp.Or(secret.Mistaken(value, secret.OperatorToken),
+			"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer <token>."))
 	}
 	if err != nil {
 		return Token{}, fmt.Errorf("look up a token: %w", err)

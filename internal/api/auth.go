@@ -49,8 +49,12 @@ func (a *API) key(r *http.Request) (string, error) {
 	case several:
 		return "", fault.New(fault.Invalid, "several_keys", "The request carries different API keys. Send one, in one header.")
 	case key == "":
+		lacks := "The request carries no API key."
+		if text := wire.Misplaced(r, secret.IsKind); text != "" {
+			lacks = text
+		}
 		return "", fault.New(fault.Unknown, wire.NoCredentials,
-			"The request carries no API key. Send yours in the header Authorization: Bearer <key> or X-Licensing-Key: <key>.")
+			"%s Send your API key in the header Authorization: Bearer <key> or X-Licensing-Key: <key>.", lacks)
 	}
 	return key, nil
 }

@@ -107,14 +107,14 @@ func (s seed) bytes(name string) []byte {
 func (s seed) credentials() partner.Credentials {
 	return partner.Credentials{
 		ClientID:      s.derive("client id")[:32],
-		ClientSecret:  "cs_" + s.derive("client secret"),
-		APIKey:        "lk_" + s.derive("api key"),
-		WebhookSecret: "whsec_" + base64.StdEncoding.EncodeToString(s.bytes("webhook secret")),
+		ClientSecret:  string(secret.ClientSecret) + s.derive("client secret"),
+		APIKey:        string(secret.APIKey) + s.derive("api key"),
+		WebhookSecret: string(secret.WebhookSecret) + base64.StdEncoding.EncodeToString(s.bytes("webhook secret")),
 	}
 }
 
 // token is the seeded operator token.
-func (s seed) token() string { return "op_" + s.derive("operator token") }
+func (s seed) token() string { return string(secret.OperatorToken) + s.derive("operator token") }
 
 // password is that of a seeded person: long enough to be safe, short enough to
 // be typed.

@@ -17,7 +17,7 @@ import (
 
 func TestRequestLine(t *testing.T) {
 	door := &wire.Door[string]{
-		Authenticate: func(r *http.Request) (string, error) { return wire.Credential(r) },
+		Authenticate: func(r *http.Request) (string, error) { return wire.Credential(r, func(string) bool { return false }) },
 		Name:         func(string) string { return "partner:3" },
 	}
 	h := start(t, &httpd.Server{Handler: wire.NewMux(

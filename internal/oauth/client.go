@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -152,7 +153,7 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 // find looks credentials up and returns whose they are, or what is wrong with them.
 func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who partner.Partner, wrong string, err error) {
 	if !isText(c.ClientID) {
-		return partner.Partner{}, noClient, nil
+		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientID, secret.ClientID), noClient), nil
 	}
 	who, err = s.byClient(ctx, c, also)
 	if !fault.Is(err, invalidClient) {
@@ -162,9 +163,9 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 	// every buyer who follows a link, and the secret takes no part in this.
 	switch _, err = s.Partners.ByClientID(ctx, c.ClientID); {
 	case err == nil:
-		return partner.Partner{}, noSecret, nil
+		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientSecret, secret.ClientSecret), noSecret), nil
 	case fault.Is(err, "unknown_partner"):
-		return partner.Partner{}, noClient, nil
+		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientID, secret.ClientID), noClient), nil
 	}
 	return partner.Partner{}, "", err
 }

@@ -91,6 +91,10 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 		"unknown id":             {[]string{"client_id", "nobody", "client_secret", word}, nil, "There is no application with this client_id."},
 		"id that is no text":     {nil, []string{basic("%00", word)}, "There is no application with this client_id."},
 		"wrong secret":           {[]string{"client_id", id, "client_secret", "x"}, nil, "The client_secret is not one of this client_id."},
+		"API key":                {[]string{"client_id", id, "client_secret", "lk_c0ffee"}, nil, "This is an API key; send the client secret, which begins with cs_."},
+		"webhook secret":         {nil, []string{basic(id, "whsec_c0ffee")}, "This is a webhook secret; send the client secret, which begins with cs_."},
+		"operator token":         {[]string{"client_id", id, "client_secret", "op_c0ffee"}, nil, "This is an operator token; send the client secret, which begins with cs_."},
+		"secret as id":           {[]string{"client_id", h.keys.ClientSecret, "client_secret", h.keys.ClientSecret}, nil, "This is a client secret; send the client id"},
 		"another's secret":       {[]string{"client_id", id, "client_secret", h.otherKeys.ClientSecret}, nil, "The client_secret is not one of this client_id."},
 		"secret that is no text": {nil, []string{basic(id, "%FF")}, "The client_secret is not one of this client_id."},
 	} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"claviger/internal/fault"
+	"claviger/internal/secret"
 	"claviger/internal/wire"
 )
 
@@ -53,7 +54,11 @@ func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where str
 	if value == "" {
 		// RFC 6750: who sent nothing is told how, and not that something was wrong.
 		challenge(w, "")
-		return use{}, fault.New(fault.Unknown, invalidToken, "The request carries no access token. Send it %s.", where)
+		lacks := "The request carries no access token."
+		if text := wire.Misplaced(r, secret.IsKind); text != "" {
+			lacks = text
+		}
+		return use{}, fault.New(fault.Unknown, invalidToken, "%s Send the access token %s.", lacks, where)
 	}
 	u, err := s.serving(r.Context(), value)
 	if fault.Of(err) != nil {

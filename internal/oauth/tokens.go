@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,7 +205,8 @@ type use struct {
 func (s *Server) serving(ctx context.Context, value string) (use, error) {
 	t, err := byToken(ctx, s.DB, value)
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != accessKind {
-		return use{}, badToken("The access token is not known. It may have been revoked; get a new one by a refresh.")
+		return use{}, badToken(cmp.Or(secret.Mistaken(value, secret.AccessToken),
+			"The access token is not known. It may have been revoked; get a new one by a refresh."))
 	}
 	if err != nil {
 		return use{}, err

@@ -18,6 +18,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/secret"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -100,11 +101,11 @@ func (o *Operator) Routes() []wire.Route {
 
 // authenticate finds the token that a request carries.
 func (o *Operator) authenticate(r *http.Request) (account.Token, error) {
-	secret, err := wire.Credential(r)
+	token, err := wire.Credential(r, secret.IsKind)
 	if err != nil {
 		return account.Token{}, err
 	}
-	return o.Accounts.ByToken(r.Context(), secret)
+	return o.Accounts.ByToken(r.Context(), token)
 }
 
 // may makes the check that a token has a scope.

@@ -1,6 +1,7 @@
 package partner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -59,9 +60,9 @@ func (c Credentials) filled(single bool) Credentials {
 func fresh(what Secret) string {
 	switch what {
 	case ClientSecret:
-		return secret.Make("cs_")
+		return secret.Make(string(secret.ClientSecret))
 	case APIKey:
-		return secret.Make("lk_")
+		return secret.Make(string(secret.APIKey))
 	case WebhookSecret:
 		return secret.MakeWebhook()
 	}
@@ -100,8 +101,8 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 		return Partner{}, fmt.Errorf("look up an API key: %w", err)
 	}
 	if len(list) == 0 {
-		return Partner{}, fault.New(fault.Unknown, "invalid_key",
-			"The API key is not valid; send the key of your application as Authorization: Bearer <key>.")
+		return Partner{}, fault.New(fault.Unknown, "invalid_key", "%s", cmp.Or(secret.Mistaken(key, secret.APIKey),
+			"The API key is not valid; send the key of your application as Authorization: Bearer <key>."))
 	}
 	return list[0], nil
 }

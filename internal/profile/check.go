@@ -87,7 +87,7 @@ func newcomer(d partner.Draft, given partner.Credentials) (party, partner.Creden
 	switch {
 	case *own != "":
 	case d.SingleKey:
-		*own, p.unaware = secret.Make("lk_"), true
+		*own, p.unaware = secret.Make(string(secret.APIKey)), true
 	default:
 		*own, p.unaware = secret.MakeWebhook(), true
 	}

@@ -33,7 +33,7 @@ func Make(prefix string) string {
 // MakeWebhook returns a new webhook secret in the form that Standard Webhooks
 // gives it: whsec_ and the base64 of 32 bytes.
 func MakeWebhook() string {
-	return "whsec_" + base64.StdEncoding.EncodeToString(random(32))
+	return string(WebhookSecret) + base64.StdEncoding.EncodeToString(random(32))
 }
 
 // UUID returns a random (version 4) UUID in its usual form.

@@ -125,8 +125,8 @@ const NoCredentials = "missing_credentials"
 
 // Credential returns the secret a request presents: as a bearer token, or in
 // one of the named headers. None, or an Authorization header of another scheme,
-// is a fault.
-func Credential(r *http.Request, headers ...string) (string, error) {
+// is a fault, which says where else there seems to be one.
+func Credential(r *http.Request, isSecret func(string) bool, headers ...string) (string, error) {
 	for _, name := range headers {
 		if v := strings.TrimSpace(r.Header.Get(name)); v != "" {
 			return v, nil
@@ -140,5 +140,9 @@ func Credential(r *http.Request, headers ...string) (string, error) {
 	if len(headers) > 0 {
 		hint += " or " + headers[0] + ": <secret>"
 	}
-	return "", fault.New(fault.Unknown, NoCredentials, "This call needs credentials. Send the header %s.", hint)
+	lacks := "This call needs credentials."
+	if text := Misplaced(r, isSecret); text != "" {
+		lacks = text
+	}
+	return "", fault.New(fault.Unknown, NoCredentials, "%s Send the header %s.", lacks, hint)
 }

@@ -189,7 +189,7 @@ type caller string
 func door(limit *wire.Limiter, guard *wire.Guard) *wire.Door[caller] {
 	return &wire.Door[caller]{
 		Authenticate: func(r *http.Request) (caller, error) {
-			key, err := wire.Credential(r, "X-Licensing-Key")
+			key, err := wire.Credential(r, func(v string) bool { return strings.HasPrefix(v, "k") }, "X-Licensing-Key")
 			if err != nil {
 				return "", err
 			}
@@ -339,7 +339,7 @@ func TestCredential(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.Header.Set(tt.header, tt.value)
-			got, err := wire.Credential(r, "X-Licensing-Key")
+			got, err := wire.Credential(r, func(v string) bool { return strings.HasPrefix(v, "k") }, "X-Licensing-Key")
 			if got != tt.want || (err == nil) != (tt.want != "") || err != nil && !fault.Is(err, wire.NoCredentials) {
 				t.Errorf("got %q, %v, want %q", got, err, tt.want)
 			}
