@@ -30,6 +30,7 @@ func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) 
 		}
 		if erased.ErasedAt.Equal(at) { // and not long ago
 			partner.Leave(tx, userID)
+			tx.Purge()
 			audit.Record(tx, at, by, "user.erase", fmt.Sprintf("user:%d", userID), nil, nil)
 		}
 		return nil

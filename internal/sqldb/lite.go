@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -23,17 +22,25 @@ type lite struct {
 	size    int
 	closing chan struct{}
 	lock    atomic.Pointer[sqlite3.Conn] // see sole
+
+	unpurged chan struct{} // see purge
+	purged   chan struct{} // closed when purger has ended
 }
 
 func (l *lite) commits() int64 { return l.writer.commits.Load() }
 
-// litePragmas hold for every connection. An acknowledged write is on disk, hence
+// liteBusy is how long a connection waits for another one's lock; litePragmas says the same.
+const liteBusy = 10 * time.Second
+
+// litePragmas hold for every connection. What is deleted is overwritten
+// (secure_delete): people can ask to be erased, and a file can be stolen. An acknowledged write is on disk, hence
 // synchronous=FULL. The cache is bounded because each connection has its own.
 const litePragmas = `
 	PRAGMA busy_timeout = 10000;
 	PRAGMA journal_mode = WAL;
 	PRAGMA synchronous = FULL;
 	PRAGMA foreign_keys = ON;
+	PRAGMA secure_delete = ON;
 	PRAGMA wal_autocheckpoint = 16000;
 	PRAGMA journal_size_limit = 134217728;
 	PRAGMA cache_size = -8192;
@@ -59,11 +66,18 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 	if size <= 0 {
 		size = 2 * runtime.NumCPU()
 	}
-	l := &lite{path: path, readers: make(chan *liteConn, size), size: size, closing: make(chan struct{})}
+	l := &lite{
+		path: path, readers: make(chan *liteConn, size), size: size, closing: make(chan struct{}),
+		unpurged: make(chan struct{}, 1), purged: make(chan struct{}),
+	}
 	for range size {
 		l.readers <- nil
 	}
 	l.writer = newWriter(c, l, l.closing, o)
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		l.unpurged <- struct{}{} // what was left of it may be what a purge did not come to
+	}
+	go l.purger(o.Log)
 	return l, nil
 }
 
@@ -154,6 +168,7 @@ func (l *lite) close() error {
 	}
 	close(l.closing)
 	<-l.writer.done
+	<-l.purged
 	var errs []error
 	for range l.size {
 		if c := <-l.readers; c != nil {
@@ -309,37 +324,6 @@ func bind1(s *sqlite3.Stmt, n int, arg any) error {
 	default:
 		return s.BindText(n, v.(string))
 	}
-}
-
-func scanLite(r *sqlite3.Stmt, dest []any) error {
-	if n := r.ColumnCount(); n != len(dest) {
-		return fmt.Errorf("%d columns for %d places", n, len(dest))
-	}
-	for i, d := range dest {
-		switch p := d.(type) {
-		case *int64:
-			*p = r.ColumnInt64(i)
-		case *int:
-			*p = int(r.ColumnInt64(i))
-		case *string:
-			*p = r.ColumnText(i)
-		case *bool:
-			*p = r.ColumnInt64(i) != 0
-		case *time.Time:
-			*p = fromNanos(r.ColumnInt64(i))
-		default:
-			v := reflect.ValueOf(d).Elem()
-			switch v.Kind() {
-			case reflect.Int, reflect.Int64:
-				v.SetInt(r.ColumnInt64(i))
-			case reflect.String:
-				v.SetString(r.ColumnText(i))
-			default:
-				return fmt.Errorf("column %d cannot be scanned into %T", i, d)
-			}
-		}
-	}
-	return nil
 }
 
 // onlyReads refuses a statement that writes. The connections that read do so by

@@ -34,6 +34,37 @@ func (r *Row) Scan(dest ...any) error {
 	return r.pg.Scan(r.dest...)
 }
 
+func scanLite(r *sqlite3.Stmt, dest []any) error {
+	if n := r.ColumnCount(); n != len(dest) {
+		return fmt.Errorf("%d columns for %d places", n, len(dest))
+	}
+	for i, d := range dest {
+		switch p := d.(type) {
+		case *int64:
+			*p = r.ColumnInt64(i)
+		case *int:
+			*p = int(r.ColumnInt64(i))
+		case *string:
+			*p = r.ColumnText(i)
+		case *bool:
+			*p = r.ColumnInt64(i) != 0
+		case *time.Time:
+			*p = fromNanos(r.ColumnInt64(i))
+		default:
+			v := reflect.ValueOf(d).Elem()
+			switch v.Kind() {
+			case reflect.Int, reflect.Int64:
+				v.SetInt(r.ColumnInt64(i))
+			case reflect.String:
+				v.SetString(r.ColumnText(i))
+			default:
+				return fmt.Errorf("column %d cannot be scanned into %T", i, d)
+			}
+		}
+	}
+	return nil
+}
+
 // toNanos is how a time is stored.
 func toNanos(t time.Time) int64 {
 	if t.IsZero() {

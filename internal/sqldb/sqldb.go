@@ -73,6 +73,8 @@ type engine interface {
 	forKeyShare() string
 	elements(column string) string
 	skipLocked() string
+	// purge takes what was deleted out of the files.
+	purge()
 	commits() int64
 	readersMax() int
 	close() error

@@ -38,7 +38,8 @@ type writer struct {
 type request struct {
 	ctx    context.Context //nolint:containedctx // it travels with the request to the writer's goroutine
 	fn     func(*Tx) error
-	looks  bool // it only reads
+	looks  bool                  // it only reads
+	log    func(*liteConn) error // instead of fn: what is done between transactions
 	err    error
 	panic  any // what fn panicked with
 	answer chan struct{}
@@ -55,7 +56,11 @@ func newWriter(c *liteConn, e engine, closing <-chan struct{}, o Options) *write
 
 // do hands fn to the writer and waits until it is on disk or refused.
 func (w *writer) do(ctx context.Context, fn func(*Tx) error, looks bool) error {
-	r := &request{ctx: ctx, fn: fn, looks: looks, answer: make(chan struct{})}
+	return w.ask(ctx, &request{ctx: ctx, fn: fn, looks: looks})
+}
+
+func (w *writer) ask(ctx context.Context, r *request) error {
+	r.answer = make(chan struct{})
 	select {
 	case <-w.closing:
 		return ErrClosed
@@ -117,13 +122,16 @@ func (w *writer) gather(first *request) []*request {
 }
 
 // take serves a group: first those that look, who so see what is committed and go
-// on while the others are written.
+// on while the others are written; last what needs that no transaction is under way.
 func (w *writer) take(group []*request) {
-	var looks, writes []*request
+	var looks, writes, logs []*request
 	for _, r := range group {
-		if r.looks {
+		switch {
+		case r.log != nil:
+			logs = append(logs, r)
+		case r.looks:
 			looks = append(looks, r)
-		} else {
+		default:
 			writes = append(writes, r)
 		}
 	}
@@ -132,6 +140,10 @@ func (w *writer) take(group []*request) {
 	}
 	if len(writes) > 0 {
 		w.commit(writes)
+	}
+	for _, r := range logs {
+		r.err = r.log(w.conn)
+		close(r.answer)
 	}
 }
 
