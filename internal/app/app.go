@@ -56,13 +56,14 @@ type Rooms struct {
 
 // App is the house, built and listening.
 type App struct {
-	cfg    Config
-	log    *slog.Logger
-	rooms  *Rooms
-	caller *courier.Client
-	sender *mail.Sender
-	server *httpd.Server
-	url    string
+	cfg     Config
+	log     *slog.Logger
+	rooms   *Rooms
+	caller  *courier.Client
+	sender  *mail.Sender
+	sending *Sending
+	server  *httpd.Server
+	url     string
 
 	duties     sync.WaitGroup
 	stopDuties context.CancelFunc // nil until Run
@@ -118,6 +119,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 		Ready: []httpd.Check{
 			{Name: "database", Ask: db.Ping},
 			{Name: "schema", Ask: func(ctx context.Context) error { return current(ctx, db) }},
+			{Name: "webhooks", Ask: func(ctx context.Context) error { return a.sending.Ready(ctx) }},
 		},
 		// After the last request: first what works on its own, then the database.
 		OnStop: []func(context.Context) error{
@@ -180,6 +182,7 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller}}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
+	a.sending = &Sending{DB: db, Dispatcher: r.Webhooks.Dispatcher, Log: a.log}
 	r.Profiles.Moved = r.Webhooks.Revive
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events}

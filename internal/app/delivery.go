@@ -50,31 +50,13 @@ func (a *App) work() []func(context.Context) {
 		Count: a.rooms.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.rooms.Mail, Log: a.log,
 	}
 	return []func(context.Context){
-		func(ctx context.Context) {
-			if err := a.send(ctx); err != nil && ctx.Err() == nil {
-				a.log.Error("webhooks are not sent", "error", err)
-			}
-		},
+		a.sending.Run,
 		watch.Run,
 		a.sender.Run,
 		a.prepareKeys,
 		(&Housekeeping{Forget: a.forget(), Log: a.log}).Run,
 		(&Housekeeping{Forget: a.forgetSoon(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
 	}
-}
-
-// send sends webhooks. Where nodes cannot share that, it waits until no other process
-// does, as when one takes the place of another.
-func (a *App) send(ctx context.Context) error {
-	d := a.rooms.Webhooks.Dispatcher
-	alone, err := a.rooms.DB.Sole(ctx, func() {
-		a.log.Warn("another process serves this database; webhooks are left to it until it ends")
-	})
-	if err != nil {
-		return err
-	}
-	d.Alone = alone
-	return d.Run(ctx)
 }
 
 // service is what mails call us.

@@ -60,6 +60,7 @@ type Dispatcher struct {
 	Alone      bool          // no other node sends from this database: leases of an earlier run are nobody's; set before Run
 	Metrics    *Metrics
 	Random     func() float64 // nil: random
+	Started    func()         // called by Run once it sends; may be nil
 
 	node   string
 	limits limits
@@ -116,6 +117,9 @@ func (d *Dispatcher) Prepare() *Dispatcher {
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := d.start(ctx); err != nil {
 		return err
+	}
+	if d.Started != nil {
+		d.Started()
 	}
 	recorded := make(chan struct{})
 	go func() { d.keepRecords(); close(recorded) }()
