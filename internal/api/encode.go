@@ -116,6 +116,10 @@ func appendResponse(b []byte, r *webhook.Response) []byte {
 	b = wire.AppendString(b, r.URL)
 	b = append(b, `,"success":`...)
 	b = strconv.AppendBool(b, r.Success)
+	if r.Diagnosis != "" {
+		b = append(b, `,"diagnosis":`...)
+		b = wire.AppendString(b, r.Diagnosis)
+	}
 	b = append(b, `,"created_at":"`...)
 	b = wire.AppendTime(b, r.CreatedAt)
 	b = append(b, `","updated_at":"`...)

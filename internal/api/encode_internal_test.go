@@ -45,6 +45,7 @@ type (
 		ResponseTime   int64  `json:"response_time"`
 		URL            string `json:"url"`
 		Success        bool   `json:"success"`
+		Diagnosis      string `json:"diagnosis,omitempty"`
 		CreatedAt      string `json:"created_at"`
 		UpdatedAt      string `json:"updated_at"`
 	}
@@ -72,7 +73,7 @@ func jsonEventOf(e event.Event) jsonEvent {
 func jsonResponseOf(r webhook.Response) jsonResponse {
 	return jsonResponse{
 		r.ID, event.Kind(r.Kind).String(), r.LicenseKey, r.RequestHeader, r.RequestBody, r.ResponseStatus, r.ResponseBody,
-		r.ResponseTime, r.URL, r.Success, r.CreatedAt.Format(layout), r.UpdatedAt.Format(layout),
+		r.ResponseTime, r.URL, r.Success, r.Diagnosis, r.CreatedAt.Format(layout), r.UpdatedAt.Format(layout),
 	}
 }
 
@@ -116,6 +117,7 @@ var responses = rapid.Custom(func(t *rapid.T) webhook.Response {
 		ResponseTime:   rapid.Int64().Draw(t, "ms"),
 		URL:            texts.Draw(t, "url"),
 		Success:        rapid.Bool().Draw(t, "success"),
+		Diagnosis:      texts.Draw(t, "diagnosis"),
 		CreatedAt:      times.Draw(t, "created"),
 		UpdatedAt:      times.Draw(t, "updated"),
 	}

@@ -25,6 +25,27 @@ func (s Signer) Likely(a Answer, strict bool) []string {
 	return nil
 }
 
+// maxDiagnosis is how many bytes of a diagnosis are kept with an attempt.
+const maxDiagnosis = 1 << 10
+
+// Diagnose says which mistake of the partner's server is likely behind an attempt
+// that failed, and what to do about it; "" when nothing can be told. err is why no
+// whole answer came. It asks nothing of the server, and has no secret in it.
+func (s Signer) Diagnose(a Answer, err error, secrets Secrets, strict bool) string {
+	if err != nil {
+		return Clean(Remedy(err), maxDiagnosis)
+	}
+	list := s.Likely(a, strict)
+	switch a.Status {
+	case 400, 401, 403, 422:
+		if secrets.Previous != "" {
+			list = append(list, "The webhook secret is being replaced: until the overlap ends "+s.SignatureHeader()+
+				" is made with the old one, and "+HeaderSignature+" has a signature of each.")
+		}
+	}
+	return Clean(strings.Join(list, " "), maxDiagnosis)
+}
+
 // Moved names where a redirect leads to.
 func Moved(a Answer) []string {
 	to := Clean(a.Header.Get("Location"), 200)
@@ -80,9 +101,9 @@ func failed(a Answer) []string {
 	var list []string
 	switch a.Status {
 	case 401, 403:
-		list = append(list, "It takes the post for not allowed: the signature does not verify there, or a login, a firewall or CSRF protection stands before your handler.")
+		list = append(list, "Your server rejected the request as unauthorized: the signature does not verify there, or a login, a firewall or CSRF protection stands before your handler.")
 	case 400, 422:
-		list = append(list, "It does not like the post: the signature does not verify there, or the handler expects other members. It must take members that it does not know.")
+		list = append(list, "Your server rejected the request as malformed: the signature does not verify there, or the handler expects other members. It must take members that it does not know.")
 	case 404:
 		list = append(list, "There is no handler at this path: compare it with your routes, also the slash at the end.")
 	case 405:

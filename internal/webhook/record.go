@@ -184,7 +184,7 @@ func events(batch []*result) []int64 {
 func (r *result) shed() bool {
 	r.bare++
 	if r.bare == 1 {
-		r.header, r.answer = "", "The answer could not be stored."
+		r.header, r.answer, r.diagnosis = "", "The answer could not be stored.", ""
 	}
 	return r.bare <= 2
 }
@@ -323,7 +323,7 @@ func missing(ctx context.Context, tx *sqldb.Tx, batch []*result) ([]*result, err
 }
 
 var attemptColumns = []string{
-	"event_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "created_at", "updated_at",
+	"event_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "diagnosis", "created_at", "updated_at",
 }
 
 // recordAttempts writes the public record of each attempt.
@@ -331,7 +331,7 @@ func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
 	rows := make([][]any, 0, len(batch))
 	for _, r := range batch {
 		if r.bare <= 1 {
-			rows = append(rows, []any{r.eventID, r.header, r.status, r.answer, r.took.Milliseconds(), r.url, r.ok, r.at, now})
+			rows = append(rows, []any{r.eventID, r.header, r.status, r.answer, r.took.Milliseconds(), r.url, r.ok, r.diagnosis, r.at, now})
 		}
 	}
 	tx.Insert("webhook_responses", attemptColumns, rows)

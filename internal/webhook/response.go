@@ -33,6 +33,7 @@ type Response struct {
 	ResponseTime   int64 // milliseconds
 	URL            string
 	Success        bool
+	Diagnosis      string // of a failed attempt: the likely mistake, in words; may be ""
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -45,7 +46,7 @@ type ResponseList struct {
 }
 
 const responseColumns = `r.id, r.event_id, d.kind, d.license_key, r.request_header, d.body, r.response_status, r.response_body,
-	r.response_time, r.url, r.success, r.created_at, r.updated_at`
+	r.response_time, r.url, r.success, r.diagnosis, r.created_at, r.updated_at`
 
 // embeddedColumns are the same with the beginning of the body: a character has at
 // least one byte, so that is all that can be shown.
@@ -54,7 +55,7 @@ var embeddedColumns = strings.Replace(responseColumns, `r.response_body`, `subst
 // scanResponse reads a row. Records of earlier versions have control characters.
 func scanResponse(r *sqldb.Row, v *Response) error {
 	err := r.Scan(&v.ID, &v.EventID, &v.Kind, &v.LicenseKey, &v.RequestHeader, &v.RequestBody, &v.ResponseStatus,
-		&v.ResponseBody, &v.ResponseTime, &v.URL, &v.Success, &v.CreatedAt, &v.UpdatedAt)
+		&v.ResponseBody, &v.ResponseTime, &v.URL, &v.Success, &v.Diagnosis, &v.CreatedAt, &v.UpdatedAt)
 	v.ResponseBody = courier.Clean(v.ResponseBody, maxAnswer)
 	return err
 }

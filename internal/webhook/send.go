@@ -18,26 +18,28 @@ const (
 // result is what came of one attempt.
 type result struct {
 	*item
-	at       time.Time // when the request was made
-	took     time.Duration
-	header   string // as sent
-	url      string
-	status   int // 0: no HTTP answer
-	answer   string
-	broke    string // why there was no whole answer; "": there was
-	ok       bool
-	gone     bool          // 410
-	wait     time.Duration // until the next attempt, when there is one
-	due      time.Time     // of the next attempt
-	finished bool          // delivered, or no attempt is left
-	bare     int           // how much of it the database would not take; see shed
+	at        time.Time // when the request was made
+	took      time.Duration
+	header    string // as sent
+	url       string
+	status    int // 0: no HTTP answer
+	answer    string
+	broke     string // why there was no whole answer; "": there was
+	diagnosis string // the likely mistake, when it failed
+	ok        bool
+	gone      bool          // 410
+	wait      time.Duration // until the next attempt, when there is one
+	due       time.Time     // of the next attempt
+	finished  bool          // delivered, or no attempt is left
+	bare      int           // how much of it the database would not take; see shed
 }
 
 // send posts one delivery and says what came of it, or nil when it was cut off
 // because the dispatcher stops: that is no attempt.
 func (d *Dispatcher) send(ctx context.Context, it *item, e Endpoint) *result {
 	at, body := d.Now(), []byte(it.body)
-	header := courier.Signer{Brand: e.Brand, UserAgent: d.UserAgent}.Headers(it.eventID, it.attempts+1, at, e.Secrets, body)
+	signer := courier.Signer{Brand: e.Brand, UserAgent: d.UserAgent}
+	header := signer.Headers(it.eventID, it.attempts+1, at, e.Secrets, body)
 	r := &result{item: it, at: at, header: courier.Clean(courier.HeaderText(header), maxHeader), url: courier.Clean(e.URL, maxURL)}
 	answer, err := d.Client.Send(ctx, courier.Request{Method: "POST", URL: e.URL, Header: header, Body: body, Owner: it.partnerID, Repeatable: true})
 	r.took = answer.Took
@@ -58,6 +60,7 @@ func (d *Dispatcher) send(ctx context.Context, it *item, e Endpoint) *result {
 		r.finished = true
 		return r
 	}
+	r.diagnosis = signer.Diagnose(answer, err, e.Secrets, e.Strict)
 	wait, again := d.Schedule.next(it.attempts+1, after, d.Random())
 	r.wait, r.due, r.finished = wait, d.Now().Add(wait), !again
 	return r

@@ -1,0 +1,37 @@
+package courier_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/courier"
+)
+
+// TestDiagnose: what is told of an attempt in a rotation, and of no answer.
+func TestDiagnose(t *testing.T) {
+	s := courier.Signer{Brand: "Acme"}
+	during := courier.NewSecrets("whsec_bmV3", "whsec_b2xk")
+	for name, c := range map[string]struct {
+		answer  courier.Answer
+		err     error
+		secrets courier.Secrets
+		want    string
+	}{
+		"in a rotation":     {courier.Answer{Status: 401}, nil, during, "until the overlap ends X-Acme-Signature is made with the old one"},
+		"crash in rotation": {courier.Answer{Status: 500}, nil, during, "Your program failed over the post"},
+		"no answer":         {courier.Answer{}, fmt.Errorf("send the request: %w", io.EOF), during, "Look into the log of your server"},
+		"half an answer":    {courier.Answer{Status: 401}, fmt.Errorf("send the request: %w", io.EOF), during, "Look into the log of your server"},
+		"long":              {courier.Answer{Status: 302, Header: http.Header{"Location": {strings.Repeat("x", 9000)}}}, nil, during, "It redirects to xxx"},
+	} {
+		got := s.Diagnose(c.answer, c.err, c.secrets, false)
+		if !strings.Contains(got, c.want) || len(got) > 1024 || strings.Contains(got, "whsec_") {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if rotates := strings.Contains(got, "overlap"); rotates != (name == "in a rotation") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
