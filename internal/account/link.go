@@ -257,8 +257,9 @@ func (b *Book) Forget(ctx context.Context) (int64, error) {
 }
 
 // maxNext bounds the page that a link leads to, in bytes. It may be the request of
-// an application, with all that it sent.
-const maxNext = 8000
+// an application, with all that it sent: a state of 4 KiB alone has three times as
+// many bytes when it is percent-encoded.
+const maxNext = 24 << 10
 
 // LocalPath returns next if it is a page of this service, as a path with or
 // without a query, and "" otherwise: nobody is led elsewhere from here. Browsers

@@ -92,9 +92,9 @@ func TestJSONClient(t *testing.T) {
 	v := a.visitor()
 	line := read[licenseLine](t, caller{base: a.card.BaseURL, token: a.card.Partner.APIKey}.must(t, 200, "GET", "/v2/licenses/"+key, nil))
 	back := v.connects(line.RedeemURL, saved)
-	code, ok := strings.CutPrefix(back.String(), saved+"&code=")
-	if !ok || code != back.Query().Get("code") {
-		t.Fatalf("the buyer comes to %s, want the saved URL with the code behind it alone", back)
+	code := back.Query().Get("code")
+	if want := saved + "&code=" + code + "&iss=" + url.QueryEscape(a.card.AuthURL); code == "" || back.String() != want {
+		t.Fatalf("the buyer comes to %s, want %s", back, want)
 	}
 	exchange := asObject(a.exchangeOf(code))
 	got := a.ask("POST", "/openid/token/", exchange)

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -22,7 +23,7 @@ const (
 
 // The bounds of what comes back to the partner as it was sent, in bytes.
 const (
-	maxState = 2000
+	maxState = 4 << 10
 	maxNonce = 500
 )
 
@@ -36,6 +37,7 @@ type Request struct {
 	Nonce       string
 	Challenge   string // of PKCE, method S256; "": none
 	Scope       string // what is granted
+	NamedScope  string // what the token answer names of it; "": nothing, it is what was asked for
 	Prompt      []string
 	MaxAge      int    // seconds since the sign-in; -1: not asked
 	Subject     string // whom the partner expects, as it knows them; "": anybody
@@ -69,8 +71,8 @@ func (s *Server) Begin(ctx context.Context, q url.Values) (Request, error) {
 		return Request{}, err
 	}
 	r.ByPartner = true
-	if state := q.Get("state"); len(q["state"]) == 1 && unfit(state, maxState) == "" {
-		r.State = state
+	if state := q.Get("state"); len(q["state"]) == 1 && len(state) <= maxState {
+		r.State = state // also with an error, and one that is about the state itself
 	}
 	if d := r.read(q); d != nil {
 		return r, d
@@ -140,9 +142,10 @@ func (r *Request) read(q url.Values) *Denial {
 			return deny("invalid_request", name+" is there more than once")
 		}
 	}
+	if why := unfit(q.Get("state"), maxState); why != "" {
+		return deny("invalid_request", "state "+why)
+	}
 	switch {
-	case q.Get("state") != r.State:
-		return deny("invalid_request", "state "+unfit(q.Get("state"), maxState))
 	case q.Get("request") != "":
 		return deny("request_not_supported", "send the parameters themselves instead of request")
 	case q.Get("request_uri") != "":
@@ -159,6 +162,7 @@ func (r *Request) read(q url.Values) *Denial {
 	if slices.Contains(strings.Fields(q.Get("scope")), scopeOpenID) {
 		r.Scope = scopeOpenID + " " + scopeLicense
 	}
+	r.NamedScope = namedScope(q.Get("scope"), r.Scope)
 	r.Nonce = q.Get("nonce")
 	if why := unfit(r.Nonce, maxNonce); why != "" {
 		return deny("invalid_request", "nonce "+why)
@@ -167,6 +171,27 @@ func (r *Request) read(q url.Values) *Denial {
 		return d
 	}
 	return r.readSignIn(q.Get("prompt"), q.Get("max_age"))
+}
+
+// namedScope is what a token answer names as scope, "" when that is what was asked
+// for. read_license is always granted, and not listed unless it was asked for or is
+// all there is: clients compare the answer with what they asked for.
+func namedScope(asked, granted string) string {
+	want := strings.Fields(asked)
+	if len(want) == 0 {
+		return ""
+	}
+	var list []string
+	for _, scope := range strings.Fields(granted) {
+		if scope != scopeLicense || slices.Contains(want, scope) {
+			list = append(list, scope)
+		}
+	}
+	same := !slices.ContainsFunc(want, func(scope string) bool { return !slices.Contains(list, scope) })
+	if same && !slices.ContainsFunc(list, func(scope string) bool { return !slices.Contains(want, scope) }) {
+		return ""
+	}
+	return cmp.Or(strings.Join(list, " "), scopeLicense)
 }
 
 // readChallenge takes PKCE, by S256 or not at all: plain protects nobody, and a

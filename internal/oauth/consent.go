@@ -88,10 +88,10 @@ func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Sign, l lic
 		WHERE oauth_consents.user_id <> excluded.user_id OR oauth_consents.epoch <> excluded.epoch`,
 		l.ID, who.UserID, l.Epoch, now)
 	tx.Queue(`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url, redirect_epoch,
-			challenge, nonce, scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, '', 0)`,
+			challenge, nonce, scope, named_scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, '', 0)`,
 		secret.Hash(code), l.PartnerID, l.ID, who.UserID, l.Epoch, r.RedirectURL, r.Profile.RedirectEpoch,
-		r.Challenge, r.Nonce, r.Scope, who.At, now, now.Add(s.Life.Code))
+		r.Challenge, r.Nonce, r.Scope, r.NamedScope, who.At, now, now.Add(s.Life.Code))
 	audit.Record(tx, now, by, "oauth.accept", "license:"+l.Key, nil, audit.Facts{
 		"partner_id": l.PartnerID, "scope": r.Scope, "by_partner": r.ByPartner, "pkce": r.Challenge != "",
 	})

@@ -87,8 +87,8 @@ func TestAccept(t *testing.T) {
 	bought := w.buy(p)
 	q, l := w.accepted(w.market(p), user.ID, bought)
 	code := q.Get("code")
-	if len(q) != 1 || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(code) {
-		t.Errorf("the marketplace's answer has %v, want a code alone", q)
+	if len(q) != 2 || q.Get("iss") != w.Issuer || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(code) {
+		t.Errorf("the marketplace's answer has %v, want a code and the issuer", q)
 	}
 	if l.Status.String() != "active" || l.OwnerID != user.ID {
 		t.Errorf("the license is %+v", l)

@@ -62,7 +62,7 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 	}
 	tokens, answer, err := s.prepare(ctx, claims{
 		partner: who, alg: Alg(p.IDTokenAlg), userID: g.userID, license: l, nonce: g.nonce, authTime: g.authTime, now: now,
-	})
+	}, g.namedScope)
 	if err != nil {
 		return nil, err
 	}

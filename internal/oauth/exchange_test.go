@@ -341,3 +341,39 @@ func TestTokenRequestForm(t *testing.T) {
 		h.refused(a, 405, "invalid_request", "answers POST only")
 	}
 }
+
+// TestScopeIsNamed when what is granted differs from what was asked for, and only
+// then; read_license, which is always granted, is listed only if it was asked for,
+// or is all that there is.
+func TestScopeIsNamed(t *testing.T) {
+	h := build(t)
+	for asked, want := range map[string]string{
+		"":                          "",
+		"openid":                    "",
+		"read_license":              "",
+		"read_license openid":       "",
+		"openid openid":             "",
+		"openid profile email":      "openid",
+		"profile read_license":      "read_license",
+		"a openid b read_license c": "openid read_license",
+		"profile":                   "read_license",
+	} {
+		first := h.post(h.exchangeOf(h.asked(h.buy(h.ours), form("scope", asked))))
+		h.scope(first, asked, want)
+		held := h.tokens(first)
+		h.scope(h.post(h.refreshOf(held.Refresh)), "a refresh after "+asked, "")
+	}
+}
+
+// scope checks what a token answer names as scope; "" means that it names none.
+func (h *house) scope(a answer, asked, want string) {
+	h.Helper()
+	h.tokens(a)
+	var got struct {
+		Scope *string `json:"scope"`
+	}
+	h.must(json.Unmarshal([]byte(a.body), &got))
+	if (got.Scope == nil) != (want == "") || got.Scope != nil && *got.Scope != want {
+		h.Errorf("%q: the answer is %s, want the scope %q", asked, a.body, want)
+	}
+}

@@ -14,16 +14,13 @@ func (r Request) answer(params url.Values) string {
 	return field.WithQuery(r.RedirectURL, params)
 }
 
-// back is what every answer to this request carries. The issuer (RFC 9207) is in
-// those that the partner asked for; the marketplace's own carry what the
-// specification names.
+// back is what every answer to this request carries: the state, and the issuer (RFC
+// 9207) in every flow, since discovery promises it and libraries refuse an answer
+// without it.
 func (r Request) back(issuer string) url.Values {
-	params := url.Values{}
+	params := url.Values{"iss": {issuer}}
 	if r.State != "" {
 		params.Set("state", r.State)
-	}
-	if r.ByPartner {
-		params.Set("iss", issuer)
 	}
 	return params
 }

@@ -70,9 +70,10 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 		return nil, badGrant("The refresh token has expired. Let the user connect again.")
 	}
 	// OpenID wants no nonce here: it belongs to the answer that the browser waits for.
+	// The scope is the one that the client knows from its code.
 	tokens, answer, err := s.prepare(ctx, claims{
 		partner: who, alg: h.alg, userID: t.grant.userID, license: h.license, authTime: t.grant.authTime, now: now,
-	})
+	}, "")
 	if err != nil {
 		return nil, err
 	}

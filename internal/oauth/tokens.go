@@ -29,6 +29,7 @@ type grant struct {
 	challenge     string // "": without PKCE
 	nonce         string
 	scope         string
+	namedScope    string // by the answer to the code; "": none
 	authTime      time.Time
 	expiresAt     time.Time // of the code
 	usedAt        time.Time // of the code; zero: open
@@ -37,13 +38,13 @@ type grant struct {
 }
 
 const grantColumns = `g.id, g.partner_id, g.license_id, g.user_id, g.license_epoch, g.redirect_url, g.redirect_epoch, g.challenge,
-	g.nonce, g.scope, g.auth_time, g.expires_at, g.used_at, g.burned, g.revoked_at`
+	g.nonce, g.scope, g.named_scope, g.auth_time, g.expires_at, g.used_at, g.burned, g.revoked_at`
 
 // columns are where the columns of a grant are scanned to.
 func (g *grant) columns() []any {
 	return []any{
 		&g.id, &g.partnerID, &g.licenseID, &g.userID, &g.licenseEpoch, &g.redirectURL, &g.redirectEpoch, &g.challenge,
-		&g.nonce, &g.scope, &g.authTime, &g.expiresAt, &g.usedAt, &g.burned, &g.revokedAt,
+		&g.nonce, &g.scope, &g.namedScope, &g.authTime, &g.expiresAt, &g.usedAt, &g.burned, &g.revokedAt,
 	}
 }
 
@@ -122,11 +123,12 @@ func (s *Server) keep(tx *sqldb.Tx, p pair, grantID int64, now time.Time) {
 		keyOf(p.access), grantID, now, now.Add(s.Life.Access), keyOf(p.refresh), now.Add(s.Life.Refresh))
 }
 
-// prepare makes a new pair and the whole answer that tells it. It signs, which is
+// prepare makes a new pair and the whole answer that tells it, with scope unless it
+// is empty. It signs, which is
 // the dear part, and is called before and outside the transaction that stores the
 // pair: signing inside would hold up everybody else's writes, and signing after
 // it could lose a token that is rotated already.
-func (s *Server) prepare(ctx context.Context, c claims) (pair, []byte, error) {
+func (s *Server) prepare(ctx context.Context, c claims, scope string) (pair, []byte, error) {
 	p := pair{access: newToken(c.now), refresh: newToken(c.now)}
 	c.accessToken = p.access
 	id, err := s.sign(ctx, c)
@@ -142,6 +144,10 @@ func (s *Server) prepare(ctx context.Context, c claims) (pair, []byte, error) {
 	b = append(b, p.refresh...)
 	b = append(b, `","id_token":"`...)
 	b = append(b, id...)
+	if scope != "" { // our own words, which need no quoting
+		b = append(b, `","scope":"`...)
+		b = append(b, scope...)
+	}
 	return p, append(b, `"}`...), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
@@ -96,6 +97,10 @@ func (s *Shop) begin(r *http.Request, sent url.Values) (asking, error) {
 	}
 	var err error
 	a.Request, err = s.OAuth.Begin(r.Context(), sent)
+	if err == nil && account.LocalPath(a.address()) == "" {
+		// It would be lost on the way through the sign-in.
+		err = &oauth.Denial{Code: "invalid_request", Text: "the request is too long; shorten scope or id_token_hint"}
+	}
 	return a, err
 }
 

@@ -103,9 +103,10 @@ func (s *sheet) goesOn() string {
 func (s *sheet) connects(h *house) {
 	s.Helper()
 	s.want(http.StatusOK, "Connecting you to Tide Planner…")
-	code, ok := strings.CutPrefix(s.goesOn(), h.redirect+"&code=")
-	if !ok || len(code) != 64 {
-		s.Fatalf("the browser is sent on to %q, want %q with a code", s.goesOn(), h.redirect)
+	rest, ok := strings.CutPrefix(s.goesOn(), h.redirect+"&code=")
+	code, iss, _ := strings.Cut(rest, "&iss=")
+	if !ok || len(code) != 64 || iss != url.QueryEscape(h.url) {
+		s.Fatalf("the browser is sent on to %q, want %q with a code and the issuer", s.goesOn(), h.redirect)
 	}
 	h.secret(code)
 	if !strings.Contains(s.text(), "We are telling Tide Planner about your license. This takes a second at most.") {
@@ -116,7 +117,8 @@ func (s *sheet) connects(h *house) {
 			continue
 		}
 		// html/template writes some characters of a link in another way.
-		if there, err := url.PathUnescape(attr(link, "href")); err != nil || there != strings.Replace(s.goesOn(), "%C3%BC", "ü", 1) {
+		there, err := url.PathUnescape(attr(link, "href"))
+		if want, _ := url.PathUnescape(s.goesOn()); err != nil || there != want {
 			s.Errorf("the link leads to %q, %v", there, err)
 		}
 		return

@@ -54,8 +54,8 @@ func TestRedeemInThreeClicks(t *testing.T) {
 		}
 	}
 	brought := b.press(consent, "Allow and continue").arrives(h.redirect) // three
-	if len(brought) != 1 || len(brought.Get("code")) != 64 {
-		t.Errorf("the application gets %v, want a code and nothing else", brought)
+	if len(brought) != 2 || len(brought.Get("code")) != 64 || brought.Get("iss") != h.url {
+		t.Errorf("the application gets %v, want a code and the issuer", brought)
 	}
 	h.secret(brought.Get("code"))
 	if now := h.license(l); now.Status != event.Active {

@@ -261,7 +261,7 @@ func TestSignedOutForGood(t *testing.T) {
 var elsewhere = []string{
 	"https://evil.example/", "//evil.example/", "///evil.example", `/\evil.example`, `\\evil.example`, `/./\evil.example`, `/..//\evil.example`,
 	`/x/../\evil.example`, "javascript:alert(1)", "evil.example", "http:evil.example", "/\t/evil.example", "/\n/evil.example", " //evil.example",
-	"/\u0000/evil.example", "@evil.example", "?next=//evil.example", "/%zz", "/" + strings.Repeat("x", 8000), "/\xff",
+	"/\u0000/evil.example", "@evil.example", "?next=//evil.example", "/%zz", "/" + strings.Repeat("x", 24<<10), "/\xff",
 }
 
 func TestOpenRedirects(t *testing.T) {
