@@ -1,7 +1,7 @@
 // Package account holds the people who sign in (buyers, members of partners,
 // operators) and the tokens of the marketplace's programs: who they are, how they
 // prove it, and that they can be erased. It owns the tables users, login_links,
-// sessions and operator_tokens.
+// link_requests, sessions and operator_tokens.
 //
 // Whoever signs in has proven an address: a password counts only from the moment
 // when a link that was mailed there, or that the operator made, was used.
@@ -62,6 +62,7 @@ type Book struct {
 	PublicURL   string // the address that sign-in links begin with, without a slash at its end
 	Marketplace string // what mails call the marketplace; "" is Claviger
 	Mail        *mail.Outbox
+	Asked       func() // called when a visitor asked for a link: LinkMailer.Wake; may be nil
 }
 
 const columns = `id, email, name, external_id, operator, session_epoch, proven_at, pending_since, created_at, updated_at, erased_at`
@@ -212,6 +213,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (User, err
 	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, password_hash = '',
 		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
+	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, field.EmailKey(before.Email))
 	u, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
 	return found(u, err, "erase a user")
 }

@@ -77,6 +77,7 @@ func TestForgetSignUpAfterTheLastMail(t *testing.T) {
 			if err := ask(d); err != nil {
 				t.Fatal(err)
 			}
+			d.mailLinks(t)
 			d.forget(t, week+time.Minute)
 			d.use(t, d.mailed(t), "")
 			d.forget(t, 3*week)

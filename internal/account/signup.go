@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"claviger/internal/audit"
-	"claviger/internal/field"
 	"claviger/internal/mail"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
 // Whoever asks for a mail learns nothing about the address: it is answered in the
-// same way, and as good as in the same time, whether or not somebody has it.
+// same way, and in the same time, whether or not somebody has it (of a sign-up: as
+// good as in the same time).
 
 // A person who did not ask for them gets at most maxMails mails of a kind while
 // their links work, or in an hour where they work longer, whoever asks how often.
@@ -72,44 +72,29 @@ func (b *Book) SignUp(ctx context.Context, p Person, typed, next string) (browse
 	return browser, nil
 }
 
-// SendLink mails a link that signs in whoever has the address, if anybody has.
-// next is the page it leads to.
-func (b *Book) SendLink(ctx context.Context, email, next string) error {
-	return b.send(ctx, email, link{purpose: ForSignIn, next: LocalPath(next)}, signInWords)
-}
-
-// SendReset mails a link that lets whoever has the address choose a password, if
-// anybody has. next is the page it leads to in the end.
-func (b *Book) SendReset(ctx context.Context, email, next string) error {
-	return b.send(ctx, email, link{purpose: ForReset, next: LocalPath(next)}, resetWords)
-}
-
-func (b *Book) send(ctx context.Context, email string, l link, w words) error {
-	email, err := field.Email("email", email)
-	if err != nil {
-		return err
-	}
-	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+// answer does what was asked for: it mails a link to whoever has the address. The
+// user's row is taken before the request's, as Erase does.
+func (b *Book) answer(ctx context.Context, q request) error {
+	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
-		list, err := candidates(ctx, tx, Person{Email: email})
+		list, err := candidates(ctx, tx, Person{Email: q.key})
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 {
-			pretend(tx, now)
-			return nil
+		n, err := tx.Exec(ctx, `DELETE FROM link_requests WHERE id = $1`, q.id)
+		if err != nil || n == 0 || len(list) == 0 || now.Sub(q.at) > LinkLife {
+			return err // n is 0 when another node was faster
 		}
-		u := list[0]
-		mailed, err := b.post(ctx, tx, u, l, w, now)
+		u, w := list[0], signInWords
+		if q.purpose == ForReset {
+			w = resetWords
+		}
+		mailed, err := b.post(ctx, tx, u, link{purpose: q.purpose, next: q.next}, w, now)
 		if mailed {
-			audit.Record(tx, now, visitor, "user.link", subject(u.ID), nil, audit.Facts{"by": "mail", "purpose": l.purpose})
+			audit.Record(tx, now, visitor, "user.link", subject(u.ID), nil, audit.Facts{"by": "mail", "purpose": q.purpose})
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("mail a link: %w", err)
-	}
-	return nil
 }
 
 // post stores a link and mails it to a user whose row the transaction holds,

@@ -18,6 +18,7 @@ import (
 // mails are all mails, newest first.
 func (d *desk) mails(t *testing.T) []mail.Record {
 	t.Helper()
+	d.mailLinks(t)
 	list, err := d.Mail.Recent(t.Context(), d.DB, 100)
 	if err != nil {
 		t.Fatal(err)

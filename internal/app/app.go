@@ -56,14 +56,15 @@ type Rooms struct {
 
 // App is the house, built and listening.
 type App struct {
-	cfg     Config
-	log     *slog.Logger
-	rooms   *Rooms
-	caller  *courier.Client
-	sender  *mail.Sender
-	sending *Sending
-	server  *httpd.Server
-	url     string
+	cfg        Config
+	log        *slog.Logger
+	rooms      *Rooms
+	caller     *courier.Client
+	sender     *mail.Sender
+	sending    *Sending
+	linkMailer *account.LinkMailer
+	server     *httpd.Server
+	url        string
 
 	duties     sync.WaitGroup
 	stopDuties context.CancelFunc // nil until Run
@@ -180,6 +181,8 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Box: box, Now: Now, Brand: a.cfg.Brand}
 	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
+	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
+	r.Accounts.Asked = a.linkMailer.Wake
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller}}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
 	a.sending = &Sending{DB: db, Dispatcher: r.Webhooks.Dispatcher, Log: a.log}

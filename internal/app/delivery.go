@@ -53,6 +53,7 @@ func (a *App) work() []func(context.Context) {
 		a.sending.Run,
 		watch.Run,
 		a.sender.Run,
+		a.linkMailer.Run,
 		a.prepareKeys,
 		(&Housekeeping{Forget: a.forget(), Log: a.log}).Run,
 		(&Housekeeping{Forget: a.forgetSoon(), Every: time.Minute, Quiet: true, Log: a.log}).Run,

@@ -1,9 +1,13 @@
 package e2e_test
 
 import (
+	"errors"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"claviger/internal/e2e/browser"
 	"claviger/internal/emulator"
@@ -15,6 +19,7 @@ type buyer struct {
 	*browser.Tab
 	t    *testing.T
 	card emulator.Card
+	mail string // the path of the newest one that newestLink returned
 }
 
 // newBuyer starts a house and a browser; change may alter how the house is started.
@@ -60,12 +65,27 @@ func (b *buyer) linkInMail(look string) string {
 	return b.link()
 }
 
-// newestLink is linkInMail without looking at the pages.
+// newestLink is linkInMail without looking at the pages. It waits for a mail that it
+// has not returned before: links are mailed after the answer to who asked.
 func (b *buyer) newestLink() string {
 	b.t.Helper()
-	b.Open(b.card.MailURL)
-	b.Press("main a[href*='/dev/mail/']")
-	return b.link()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for ; ; <-look.C {
+		res, err := http.Get(b.card.MailURL) //nolint:noctx // ends with the test's server
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		list, err := io.ReadAll(res.Body)
+		if err = errors.Join(err, res.Body.Close()); err != nil {
+			b.t.Fatal(err)
+		}
+		if mail := regexp.MustCompile(`/dev/mail/\d+`).FindString(string(list)); mail != "" && mail != b.mail {
+			b.mail = mail
+			b.Open(b.card.BaseURL + mail)
+			return b.link()
+		}
+	}
 }
 
 // link is the link to the marketplace in the mail that is shown.

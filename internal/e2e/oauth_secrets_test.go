@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/emulator"
 	"claviger/internal/mail"
@@ -175,6 +176,9 @@ func (w *watched) operates(method, path string, body any) answer {
 // link is the page of the newest mail's link.
 func (w *watched) link() string {
 	w.Helper()
+	if _, err := (&account.LinkMailer{Book: w.house.Rooms().Accounts}).Round(w.Context()); err != nil {
+		w.Fatal(err)
+	}
 	mails, err := w.house.Rooms().Mail.Recent(w.Context(), w.house.Rooms().DB, 1)
 	if err != nil || len(mails) == 0 {
 		w.Fatalf("there is no mail: %v", err)

@@ -208,6 +208,9 @@ func (h *house) sell(email string, tier int) license.License {
 // mails are all mails to an address, newest first.
 func (h *house) mails(to string) []mail.Record {
 	h.Helper()
+	if _, err := (&account.LinkMailer{Book: h.shop.Accounts}).Round(h.Context()); err != nil {
+		h.Fatal(err)
+	}
 	all, err := h.shop.Accounts.Mail.Recent(h.Context(), h.db, 1000)
 	if err != nil {
 		h.Fatal(err)

@@ -4,6 +4,16 @@
 -- theirs. The keys were made by folding all of Unicode before.
 UPDATE users SET email_key = lower(email) WHERE email_key <> lower(email);
 
+-- That a visitor asked for a link to an address, which may be nobody's. A row is here
+-- until the job that mails links has looked at it.
+CREATE TABLE link_requests (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	email_key  TEXT NOT NULL,
+	purpose    TEXT NOT NULL,
+	next       TEXT NOT NULL,
+	created_at INTEGER NOT NULL
+) STRICT;
+
 -- profile
 
 UPDATE contacts SET email_key = lower(email) WHERE email_key <> lower(email);
