@@ -47,7 +47,7 @@ func newShop(readers, size int64) *shop {
 		wire.PageHeaders(w, r, page.First(), 1, false)
 		return wire.Append(w, http.StatusOK, func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), n)...) })
 	}
-	s.Mux = wire.NewMux(door.Route("GET", "/list", handle), door.Route("POST", "/list", handle))
+	s.Mux = wire.NewMux(door.RouteWithQuery("GET", "/list", handle), door.RouteWithQuery("POST", "/list", handle))
 	return s
 }
 
