@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,6 +100,9 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 	}
 	if a.url = cfg.PublicURL; a.url == "" {
 		a.url = "http://" + reachable(a.server.Addr())
+	}
+	if cfg.OwnHosts {
+		a.server.Hosts = []string{hostOf(a.url), cfg.Addr}
 	}
 	a.furnish(db, box)
 	if a.server.Handler, err = a.doors(); err != nil {
@@ -294,6 +298,13 @@ func (a *App) greet(ctx context.Context) {
 // Close gives back what New took, for a house that is not run. After Run it has
 // nothing left to do.
 func (a *App) Close() error { return a.server.Stop(context.Background()) }
+
+// hostOf is the host of a URL, with its port.
+func hostOf(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
 
 // reachable is an address that can be dialled: a listener on every address is
 // reached by this machine's name for itself.

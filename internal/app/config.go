@@ -49,6 +49,7 @@ type Config struct {
 	Mailbox   string         // the page where mails are shown that Catcher took
 	Catcher   mail.Transport // takes mails where Mail is not configured; nil: nobody does
 	Extra     []wire.Route   // served beside those of the doors
+	OwnHosts  bool           // requests must name the service by one of its own names
 }
 
 // LogFormat is how a log line is written.

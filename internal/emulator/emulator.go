@@ -118,6 +118,8 @@ func (e *Emulator) surround(cfg *app.Config, db *sqldb.DB) error {
 	e.catcher = &catcher{pages: &mails, db: db}
 	e.sample = &sample{pages: pages, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
+	// It listens on the developer's own machine, whose browser visits other pages too.
+	cfg.OwnHosts = true
 	cfg.Extra = slices.Concat(e.catcher.routes(), e.sample.routes())
 	return nil
 }
@@ -139,6 +141,9 @@ func (e *Emulator) seed(ctx context.Context, s seed, cfg Config) error {
 
 // Card is what a developer needs to know, with the credentials.
 func (e *Emulator) Card() Card { return e.card }
+
+// Addr is where it listens, with the port that it got.
+func (e *Emulator) Addr() string { return e.house.Addr() }
 
 // Notes says what on the card no longer holds, such as a key that was rotated.
 func (e *Emulator) Notes() []string { return e.notes }

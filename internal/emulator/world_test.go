@@ -23,6 +23,7 @@ import (
 type world struct {
 	emulator.Card
 	db      string
+	listens string // its address
 	browser *http.Client
 }
 
@@ -52,7 +53,7 @@ func run(t *testing.T, flags ...func(*emulator.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Card = e.Card()
+	w.Card, w.listens = e.Card(), e.Addr()
 	w.browser = &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
 	return w
 }

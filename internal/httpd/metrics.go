@@ -65,7 +65,7 @@ func (s *Server) newAdmin() *http.Server {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("/", s.healthMux())
 	return &http.Server{
-		Handler:           mux,
+		Handler:           s.ownHost(mux),
 		ReadHeaderTimeout: s.times.Header,
 		ReadTimeout:       s.times.Read,
 		IdleTimeout:       s.times.Idle,

@@ -66,6 +66,10 @@ type Server struct {
 	Metrics      *prometheus.Registry
 	Timeouts     Timeouts
 
+	// Hosts are the names that requests may have in their Host header, with or without
+	// a port, beside localhost and the address that they came to. Nil: any.
+	Hosts []string
+
 	// MaxHeaderBytes is the largest request header; DefaultMaxHeaderBytes when zero.
 	MaxHeaderBytes int
 
@@ -143,7 +147,7 @@ func (s *Server) newPublic() *http.Server {
 	base, hangUp := context.WithCancel(context.Background())
 	s.hangUp = hangUp
 	return &http.Server{
-		Handler:           s.observe(s.route()),
+		Handler:           s.observe(s.ownHost(s.route())),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       boundBuffer,
 		ReadHeaderTimeout: s.times.Header,

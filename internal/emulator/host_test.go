@@ -1,0 +1,37 @@
+package emulator_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"claviger/internal/emulator"
+)
+
+// TestOwnHosts: `dev` answers to its own names alone, so that no web page that the
+// developer visits can read the mails and credentials in it.
+func TestOwnHosts(t *testing.T) {
+	w := run(t, func(c *emulator.Config) { c.App.PublicURL = "http://Dev.example:8080" })
+	where, err := url.Parse(w.MailURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{
+		"dev.example:8080": http.StatusOK, "localhost": http.StatusOK, "127.0.0.1:1": http.StatusOK, "[::1]": http.StatusOK,
+		"evil.example": http.StatusForbidden, "evil.example:8080": http.StatusForbidden,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+w.listens+where.Path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		resp, err := w.browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: answered %d, want %d", host, resp.StatusCode, want)
+		}
+	}
+}
