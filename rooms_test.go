@@ -37,7 +37,7 @@ tools                             # know nothing of licenses
 rooms          : audit            # own tables and rules; a command takes the acting audit.Actor
     partner    : fault page field secret sqldb
     account    : fault page field secret mail sqldb
-    profile    : fault page field secret courier partner sqldb
+    profile    : fault page field secret once courier partner sqldb
     outage     : partner profile mail sqldb
     webhook    : fault page secret courier outage profile partner sqldb
     event      : fault page webhook sqldb

@@ -89,7 +89,7 @@ type seller struct {
 // addPartner makes a partner with one plan.
 func (t *target) addPartner(ctx context.Context, name, webhook string) (seller, error) {
 	var s seller
-	body := map[string]any{"name": name, "webhook_url": webhook}
+	body := map[string]any{"name": name, "webhook_url": webhook, "external_id": name}
 	if err := t.operate(ctx, "POST", "/partners", body, &s); err != nil {
 		return s, err
 	}

@@ -146,7 +146,7 @@ func entries(t *testing.T, dir string) []os.DirEntry {
 func TestDevRefusesForeignDatabase(t *testing.T) {
 	db := sqldbtest.URL(t)
 	h := start(t, func(c *app.Config) { c.DB = db })
-	h.operator.must(t, 201, "POST", "/operator/v1/partners", object{"name": "Real"})
+	h.operator.must(t, 201, "POST", "/operator/v1/partners", object{"name": "Real", "external_id": "app-1"})
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)

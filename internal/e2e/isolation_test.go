@@ -22,7 +22,7 @@ func TestHangingPartner(t *testing.T) {
 	made := read[struct {
 		ID     int64  `json:"id"`
 		Secret string `json:"webhook_secret"`
-	}](t, c.operator().must(t, 201, "POST", "/operator/v1/partners", object{"name": "Well", "webhook_url": well.URL}))
+	}](t, c.operator().must(t, 201, "POST", "/operator/v1/partners", object{"name": "Well", "webhook_url": well.URL, "external_id": "well"}))
 	well.know(made.Secret)
 	c.operator().must(t, 201, "PUT", fmt.Sprintf("/operator/v1/partners/%d/plans/1", made.ID), object{"name": "One", "price_cents": 100, "currency": "EUR"})
 	keys := order(t, c, made.ID, "flows", 50)

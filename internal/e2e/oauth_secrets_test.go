@@ -154,7 +154,7 @@ func newWatched(t *testing.T) *watched {
 	w.application = &application{TB: t, client: &http.Client{Transport: &w.witness}, redirect: e.URL + "/back"}
 	w.card = emulator.Card{BaseURL: base, AuthURL: base, OperatorToken: w.house.operator.token}
 	w.card.Buyer = emulator.PersonCard{Email: "new@example.com", Password: "correct horse battery"}
-	made := w.operates("POST", "/partners", object{"name": "Acme", "redirect_url": w.redirect, "webhook_url": e.URL})
+	made := w.operates("POST", "/partners", object{"name": "Acme", "redirect_url": w.redirect, "webhook_url": e.URL, "external_id": "app-1"})
 	w.card.Partner = read[emulator.PartnerCard](t, made)
 	w.operates("PUT", "/partners/1/plans/2", object{"name": "Team", "price_cents": 100, "currency": "USD"})
 	e.know(w.card.Partner.WebhookSecret)

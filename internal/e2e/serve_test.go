@@ -46,7 +46,7 @@ func TestServeFromNothing(t *testing.T) {
 		}
 	}
 	operator := caller{base: base, token: strings.TrimSpace(string(token))}
-	operator.must(t, 201, "POST", "/operator/v1/partners", object{"name": "Acme"})
+	operator.must(t, 201, "POST", "/operator/v1/partners", object{"name": "Acme", "external_id": "app-1"})
 	info, err := os.Stat(filepath.Join(dir, "claviger.key"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key file is %v, %v; want mode 0600", info, err)

@@ -40,7 +40,7 @@ func TestPartnersStory(t *testing.T) {
 }
 
 func (s *story) operatorMakesThePartner() {
-	a := s.operator.must(s, 201, "POST", "/operator/v1/partners", object{"name": "Acme Notes", "brand": "Acme"})
+	a := s.operator.must(s, 201, "POST", "/operator/v1/partners", object{"name": "Acme Notes", "brand": "Acme", "external_id": "app-1"})
 	made := read[struct {
 		ID            int64  `json:"id"`
 		APIKey        string `json:"api_key"`
@@ -212,7 +212,7 @@ func (s *story) operatorReadsTheFeed() {
 func (s *story) strangersSeeNothing() {
 	other := read[struct {
 		APIKey string `json:"api_key"`
-	}](s, s.operator.must(s, 201, "POST", "/operator/v1/partners", object{"name": "Other"}))
+	}](s, s.operator.must(s, 201, "POST", "/operator/v1/partners", object{"name": "Other", "external_id": "app-2"}))
 	stranger := s.partner.with(other.APIKey)
 	foreign := stranger.must(s, 404, "GET", "/v2/licenses/"+s.keys[0], nil)
 	unknown := stranger.must(s, 404, "GET", "/v2/licenses/00000000-0000-4000-8000-000000000000", nil)

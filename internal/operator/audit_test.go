@@ -54,7 +54,8 @@ func TestEveryWriteIsAudited(t *testing.T) {
 		status             int
 		want               []entry
 	}{
-		{"POST", "/operator/v1/partners", `{"name":"Two"}`, 201, []entry{{"partner.create", "partner:2", false, true}}},
+		{"POST", "/operator/v1/partners", `{"name":"Two","external_id":"app-2"}`, 201, []entry{{"partner.create", "partner:2", false, true}}},
+		{"POST", "/operator/v1/partners", `{"name":"Two","external_id":"app-2"}`, 200, nil},
 		{"PATCH", "/operator/v1/partners/2", `{"strict":true}`, 200, []entry{{"partner.update", "partner:2", true, true}}},
 		{"PATCH", "/operator/v1/partners/2", `{"strict":true}`, 200, nil},
 		{"PATCH", "/operator/v1/partners/2", `{"webhook_url":"https://two.example/"}`, 200, []entry{{"profile.urls", "partner:2", true, true}}},
@@ -87,7 +88,7 @@ func TestEveryWriteIsAudited(t *testing.T) {
 		{"POST", "/operator/v1/partners/1/redeliver", `{"from":"2026-03-01T00:00:00Z"}`, 202, []entry{{"partner.redeliver", "partner:1", false, true}}},
 		{"DELETE", "/operator/v1/users/2", "", 200, []entry{{"license.erase", license, true, true}, {"user.erase", "user:2", false, false}}},
 		{"DELETE", "/operator/v1/users/2", "", 200, nil},
-		{"POST", "/operator/v1/partners", `{"name":"Three","webhook_url":"https://three.example/"}`, 201, []entry{{"partner.create", "partner:3", false, true}, {"profile.urls", "partner:3", false, true}}},
+		{"POST", "/operator/v1/partners", `{"name":"Three","webhook_url":"https://three.example/","external_id":"app-3"}`, 201, []entry{{"partner.create", "partner:3", false, true}, {"profile.urls", "partner:3", false, true}}},
 		{"POST", "/operator/v1/partners/3/members", `{"email":"zoe@example.com","role":"admin"}`, 201, []entry{{"user.create", "user:3", false, true}, {"partner.member", "partner:3", false, true}}},
 		{"POST", "/operator/v1/licenses/" + free + "/hold", `{"reason":"fraud"}`, 422, nil},
 		{"POST", "/operator/v1/licenses/" + free + "/release", "", 409, nil},
@@ -146,7 +147,7 @@ func TestAuditHasNoSecrets(t *testing.T) {
 		APIKey        string `json:"api_key"`
 		WebhookSecret string `json:"webhook_secret"`
 	}
-	h.must(201, "POST", "/operator/v1/partners", `{"name":"Two"}`).into(t, &shown)
+	h.must(201, "POST", "/operator/v1/partners", `{"name":"Two","external_id":"app-2"}`).into(t, &shown)
 	secrets := []string{shown.ClientSecret, shown.APIKey, shown.WebhookSecret, "ada@example.com", "grace@example.com"}
 	for _, what := range []string{"client_secret", "api_key", "webhook_secret"} {
 		var made struct {

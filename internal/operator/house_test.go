@@ -104,7 +104,7 @@ func buildWith(t testing.TB, c *wiretest.Contract) *house {
 		Audit:     &audit.Log{DB: h.db},
 		PublicURL: publicURL,
 	}
-	h.door.Profiles.Moved = h.door.Webhooks.Revive
+	h.door.Profiles.Moved, h.door.Profiles.Removed = h.door.Webhooks.Revive, h.door.Webhooks.Remove
 	h.door.Licenses.Events = h.door.Events
 	h.url = wiretest.Serve(t, h.door.Handler())
 	h.client = c.Client(t)
@@ -287,10 +287,15 @@ func (h *house) application() string {
 		}
 		_, _ = io.WriteString(w, `{"success":true}`)
 	})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return h.listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Date"] = nil // it would be another in every run
 		mux.ServeHTTP(w, r)
 	}))
+}
+
+// listen serves a handler until the test ends and returns its URL.
+func (h *house) listen(handler http.Handler) string {
+	srv := httptest.NewServer(handler)
 	h.Cleanup(srv.Close)
 	return srv.URL
 }

@@ -26,6 +26,9 @@ type partnerJSON struct {
 	InitiateLoginURI     string    `json:"initiate_login_uri"`
 	IDTokenAlg           string    `json:"id_token_alg"`
 	ErrorMember          bool      `json:"error_member"`
+	ExternalID           string    `json:"external_id"`
+	PausedAt             mayTime   `json:"paused_at"`
+	PauseReason          string    `json:"pause_reason"`
 	CreatedAt            wire.Time `json:"created_at"`
 	UpdatedAt            wire.Time `json:"updated_at"`
 }
@@ -42,6 +45,7 @@ func partnerOf(p partner.Partner, f profile.Profile) partnerJSON {
 		WebhookURL: f.WebhookURL, WebhookURLValidated: !f.WebhookValidAt.IsZero(),
 		RedirectURL: f.RedirectURL, RedirectURLValidated: !f.RedirectValidAt.IsZero(),
 		InitiateLoginURI: f.InitiateLoginURI, IDTokenAlg: f.IDTokenAlg, ErrorMember: !f.NoErrorMember,
+		ExternalID: p.ExternalID, PausedAt: mayTime(p.PausedAt), PauseReason: p.PauseReason,
 		CreatedAt: wire.Time(p.CreatedAt), UpdatedAt: wire.Time(updated),
 	}
 }
@@ -74,21 +78,56 @@ type partnerBody struct {
 	WebhookURL  string `json:"webhook_url"`
 	RedirectURL string `json:"redirect_url"`
 	Validate    bool   `json:"validate"`
+	ExternalID  string `json:"external_id"`
 	connectionBody
 }
 
+// enrolment is the body as the domain takes it.
+func (b partnerBody) enrolment() (profile.Enrolment, error) {
+	externalID, err := text("external_id", b.ExternalID)
+	return profile.Enrolment{
+		Draft:    partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, ExternalID: externalID},
+		URLs:     profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.wish()},
+		Validate: b.Validate,
+	}, err
+}
+
+// createPartner answers the secrets of the new partner this once. A repeat gets
+// the partner without them: what is stored to recognise it has no secret in it.
 func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	var b partnerBody
-	if _, err := decode(w, r, &b); err != nil {
-		return err
-	}
-	draft := partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey}
-	urls := profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.wish()}
-	p, f, c, err := o.Profiles.Enrol(r.Context(), actor(t), draft, urls, b.Validate, partner.Credentials{})
+	raw, err := decode(w, r, &b)
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusCreated, createdJSON{partnerOf(p, f), c.ClientSecret, c.APIKey, c.WebhookSecret})
+	e, err := b.enrolment()
+	if err != nil {
+		return err
+	}
+	if e.Once, err = onceOf(r, t, raw); err != nil {
+		return err
+	}
+	if err := mustRepeat(e.Once, e.Draft.ExternalID); err != nil {
+		return err
+	}
+	made, first, err := o.Profiles.EnrolOnce(r.Context(), actor(t), e, func(made profile.Enrolled) []byte {
+		return encoded(partnerOf(made.Partner, made.Profile))
+	})
+	if err != nil {
+		return err
+	}
+	if first != nil {
+		return wire.Raw(w, http.StatusOK, first)
+	}
+	c := made.Credentials
+	return wire.JSON(w, http.StatusCreated, createdJSON{partnerOf(made.Partner, made.Profile), c.ClientSecret, c.APIKey, c.WebhookSecret})
+}
+
+func (o *Operator) deletePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if err := o.Profiles.Remove(r.Context(), actor(t), pathID(r)); err != nil {
+		return err
+	}
+	return wire.None(w)
 }
 
 func (o *Operator) listPartners(w http.ResponseWriter, r *http.Request, _ account.Token) error {

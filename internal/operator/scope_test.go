@@ -19,6 +19,7 @@ GET    /operator/v1/partners                     read sell support
 POST   /operator/v1/partners
 GET    /operator/v1/partners/{id}                read sell support
 PATCH  /operator/v1/partners/{id}
+DELETE /operator/v1/partners/{id}
 POST   /operator/v1/partners/{id}/rotate
 POST   /operator/v1/partners/{id}/switch
 POST   /operator/v1/partners/{id}/members

@@ -253,3 +253,8 @@ func (o Outage) after(s step, now time.Time) Outage {
 	}
 	return o
 }
+
+// Remove queues the removal of a partner's outages.
+func Remove(tx *sqldb.Tx, partnerID int64) {
+	tx.Queue(`DELETE FROM outages WHERE partner_id = $1`, partnerID)
+}

@@ -15,9 +15,8 @@ type Offer struct {
 }
 
 func scanOffer(r *sqldb.Row, o *Offer) error {
-	p, f := &o.Partner, &o.From
-	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt,
-		&f.Tier, &f.Name, &f.PriceCents, &f.Currency, &f.CheckoutURL, &f.ExternalRef, &f.CreatedAt, &f.UpdatedAt)
+	f := &o.From
+	return r.Scan(o.fields(&f.Tier, &f.Name, &f.PriceCents, &f.Currency, &f.CheckoutURL, &f.ExternalRef, &f.CreatedAt, &f.UpdatedAt)...)
 }
 
 // Offers returns one page of the partners that have a plan, by name, and whether

@@ -29,8 +29,9 @@ const DefaultBrand = "Licensing"
 
 // The bounds of a partner's names, in characters.
 const (
-	maxName  = 100
-	maxBrand = 40
+	maxName       = 100
+	maxBrand      = 40
+	maxExternalID = 255
 )
 
 // Partner is an application for which licenses are sold.
@@ -44,6 +45,10 @@ type Partner struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
+	ExternalID  string    // the operator's own number of it; ""
+	PausedAt    time.Time // zero: it is not paused
+	PauseReason string    // for the operator
+
 	// Turns counts the transactions that wrote the partner's licenses: while it
 	// stands, none of them has changed. Only ByKey tells it.
 	Turns int64
@@ -53,6 +58,8 @@ type Partner struct {
 type Draft struct {
 	Name, Brand       string
 	Strict, SingleKey bool
+	ExternalID        string // unique among partners, or ""
+	Content           string // what was asked for under ExternalID, hashed; see Earlier
 }
 
 // Change is what is to become of a partner; nil leaves a member as it is.
@@ -71,11 +78,18 @@ type Registry struct {
 
 // columns are qualified, since some statements join other tables.
 const columns = `partners.id, partners.name, partners.brand, partners.client_id,
-	partners.strict, partners.single_key, partners.created_at, partners.updated_at`
+	partners.strict, partners.single_key, partners.created_at, partners.updated_at,
+	partners.external_id, partners.paused_at, partners.pause_reason`
 
-func scan(r *sqldb.Row, p *Partner) error {
-	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt)
+// fields are where columns are read to.
+func (p *Partner) fields(more ...any) []any {
+	return append([]any{
+		&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt,
+		&p.ExternalID, &p.PausedAt, &p.PauseReason,
+	}, more...)
 }
+
+func scan(r *sqldb.Row, p *Partner) error { return r.Scan(p.fields()...) }
 
 // Unknown is the fault of a partner that does not exist.
 func Unknown() error {
@@ -133,7 +147,8 @@ func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 
 // Create makes a partner in the caller's transaction and returns it with its
 // credentials, which cannot be read again. A member of given that is not empty is
-// taken instead of a new one.
+// taken instead of a new one. With an external id that another partner has it
+// returns ErrExists, also when that one was committed only a moment ago.
 func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d Draft, given Credentials) (Partner, Credentials, error) {
 	if d.Brand == "" {
 		d.Brand = r.Brand
@@ -144,8 +159,12 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 	}
 	c := given.filled(d.SingleKey)
 	now := r.Now()
-	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING `+columns, d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now)
+	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id, content)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (external_id) WHERE external_id <> '' DO NOTHING RETURNING `+columns,
+		d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now, d.ExternalID, d.Content)
+	if errors.Is(err, sqldb.ErrNone) {
+		return Partner{}, Credentials{}, ErrExists
+	}
 	if err != nil {
 		return Partner{}, Credentials{}, fmt.Errorf("create a partner: %w", err)
 	}
@@ -222,6 +241,9 @@ func (d Draft) checked() (Draft, error) {
 	if d.Name, err = field.Name("name", d.Name, 1, maxName); err != nil {
 		return d, err
 	}
+	if d.ExternalID, err = field.Line("external_id", d.ExternalID, 0, maxExternalID); err != nil {
+		return d, err
+	}
 	if d.Brand == "" {
 		d.Brand = DefaultBrand
 	}
@@ -238,5 +260,9 @@ func notInBrand(r rune) bool {
 func subject(id int64) string { return "partner:" + strconv.FormatInt(id, 10) }
 
 func (p Partner) facts() audit.Facts {
-	return audit.Facts{"name": p.Name, "brand": p.Brand, "client_id": p.ClientID, "strict": p.Strict, "single_key": p.SingleKey}
+	f := audit.Facts{"name": p.Name, "brand": p.Brand, "client_id": p.ClientID, "strict": p.Strict, "single_key": p.SingleKey}
+	if p.ExternalID != "" {
+		f["external_id"] = p.ExternalID
+	}
+	return f
 }

@@ -108,7 +108,7 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 }
 
 func scanTurns(r *sqldb.Row, p *Partner) error {
-	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt, &p.Turns)
+	return r.Scan(p.fields(&p.Turns)...)
 }
 
 // ByClient returns the partner with that client id if the secret is one of its
@@ -135,8 +135,7 @@ type client struct {
 }
 
 func scanClient(r *sqldb.Row, c *client) error {
-	p := &c.Partner
-	return r.Scan(&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt, &c.hash)
+	return r.Scan(c.fields(&c.hash)...)
 }
 
 // WebhookSecrets returns the secrets that sign a partner's webhooks, the newest

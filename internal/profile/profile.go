@@ -59,6 +59,10 @@ type Book struct {
 	// Moved is called in the transaction that saves a webhook URL, be it the same
 	// again; nil: nobody need know.
 	Moved func(tx *sqldb.Tx, partnerID int64)
+
+	// Removed is called in the transaction that deletes a partner, for packages that
+	// this one does not know; nil: they have nothing of it.
+	Removed func(tx *sqldb.Tx, partnerID int64)
 }
 
 const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at,
@@ -143,51 +147,6 @@ func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Pr
 		all[p.PartnerID] = p
 	}
 	return all, nil
-}
-
-// Enrol makes a partner and its profile in one transaction. The URLs are taken as
-// they are and shown as not validated, unless validate asks for the check first.
-// A partner whose secret is made here cannot verify what the check posts; only a
-// server that does not verify, or a secret that is given, passes it.
-func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls URLs, validate bool, given partner.Credentials) (partner.Partner, Profile, partner.Credentials, error) {
-	var made partner.Partner
-	var keys partner.Credentials
-	var p Profile
-	if err := d.Valid(); err != nil {
-		return made, p, keys, err
-	}
-	n, err := b.read(URLChange{Webhook: &urls.Webhook, Redirect: &urls.Redirect, Connection: urls.Connection})
-	if err != nil {
-		return made, p, keys, err
-	}
-	if validate {
-		var who party
-		who, given = newcomer(d, given)
-		if _, err := b.check(ctx, &n, who); err != nil {
-			return made, p, keys, err
-		}
-	}
-	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		if made, keys, err = b.Partners.Create(ctx, tx, by, d, given); err != nil {
-			return err
-		}
-		moved := n.on(Profile{PartnerID: made.ID, IDTokenAlg: RS256, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt})
-		p = n.connection.on(moved)
-		tx.Queue(`INSERT INTO profiles (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			p.PartnerID, p.WebhookURL, p.WebhookValidAt, p.RedirectURL, p.RedirectValidAt, p.RedirectEpoch, p.CreatedAt, p.UpdatedAt,
-			p.InitiateLoginURI, p.IDTokenAlg, p.NoErrorMember)
-		if p.WebhookURL != "" || p.RedirectURL != "" {
-			audit.Record(tx, p.CreatedAt, by, "profile.urls", subject(made.ID), nil, p.urls())
-		}
-		if p != moved {
-			audit.Record(tx, p.CreatedAt, by, "profile.connection", subject(made.ID), nil, p.connection())
-		}
-		return nil
-	})
-	if err != nil {
-		return partner.Partner{}, Profile{}, partner.Credentials{}, fmt.Errorf("enrol a partner: %w", err)
-	}
-	return made, p, keys, nil
 }
 
 // Amend changes a partner and its URLs in one transaction. The URLs are taken as

@@ -1,0 +1,43 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// Removable takes the partner for the rest of the transaction and refuses one that
+// has licenses, which are never deleted. Nobody can sell one until the transaction
+// ends, and nobody can after it, if it removes the partner.
+func Removable(ctx context.Context, tx *sqldb.Tx, id int64) error {
+	l, err := Lock(tx, id).One(ctx)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return Unknown()
+	case err != nil:
+		return fmt.Errorf("lock the partner's licenses: %w", err)
+	case l.Licenses > 0:
+		return fault.New(fault.Conflict, "partner_has_licenses",
+			"Licenses of this partner were sold (%d), and licenses are never deleted. Pause the partner instead.", l.Licenses)
+	}
+	_, err = lock(ctx, tx, id)
+	return err
+}
+
+// Remove deletes a partner that Removable let through, with its secrets, plans and
+// members, once what other packages have of it is gone.
+func (r *Registry) Remove(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64) error {
+	for _, table := range []string{"partner_secrets", "plans", "members", "partner_counters"} {
+		tx.Queue(`DELETE FROM `+table+` WHERE partner_id = $1`, id)
+	}
+	p, err := sqldb.One(ctx, tx, scan, `DELETE FROM partners WHERE id = $1 RETURNING `+columns, id)
+	if err != nil {
+		return fmt.Errorf("delete a partner: %w", err)
+	}
+	audit.Record(tx, r.Now(), by, "partner.delete", subject(id), p.facts(), nil)
+	return nil
+}

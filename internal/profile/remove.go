@@ -1,0 +1,31 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+
+	"claviger/internal/audit"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// Remove deletes a partner that has no licenses, with all that belongs to it, in
+// one transaction. What is about licenses, such as events, deliveries and grants,
+// such a partner never had.
+func (b *Book) Remove(ctx context.Context, by audit.Actor, partnerID int64) error {
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := partner.Removable(ctx, tx, partnerID); err != nil {
+			return err
+		}
+		if b.Removed != nil {
+			b.Removed(tx, partnerID)
+		}
+		tx.Queue(`DELETE FROM profiles WHERE partner_id = $1`, partnerID)
+		tx.Queue(`DELETE FROM contacts WHERE partner_id = $1`, partnerID)
+		return b.Partners.Remove(ctx, tx, by, partnerID)
+	})
+	if err != nil {
+		return fmt.Errorf("remove a partner: %w", err)
+	}
+	return nil
+}
