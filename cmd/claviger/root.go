@@ -72,7 +72,7 @@ func newRoot() *cobra.Command {
 		"Sells software licenses on behalf of partner applications, tells them what happens to each, and lets them ask.\n\n"+
 			"Try it out with claviger dev; run it for others with claviger serve.")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitUsage, err} })
-	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), keysCommand(), configCommand(), versionCommand())
+	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand())
 	return root
 }
 

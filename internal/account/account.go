@@ -218,6 +218,16 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (User, err
 	return found(u, err, "erase a user")
 }
 
+// Erased lists the ids of everybody who was erased, in order: after an older backup
+// was restored they have to be erased again.
+func (b *Book) Erased(ctx context.Context) ([]int64, error) {
+	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE erased_at <> 0 ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("list who was erased: %w", err)
+	}
+	return ids, nil
+}
+
 // SetOperator says whether a user may use the console.
 func SetOperator(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, operator bool, at time.Time) (User, error) {
 	before, err := lock(ctx, tx, id)

@@ -55,6 +55,24 @@ func (db *DB) Migrated(ctx context.Context) (bool, error) {
 	return len(made) > 0, nil
 }
 
+// Known refuses a database whose schema a newer version of this program has made.
+func (db *DB) Known(ctx context.Context) error {
+	all, err := load(db.engine.folder())
+	if err != nil {
+		return err
+	}
+	made, err := db.engine.applied(ctx)
+	if err != nil {
+		return fmt.Errorf("read which migrations were applied: %w", err)
+	}
+	for name := range made {
+		if !slices.ContainsFunc(all, func(m migration) bool { return m.name == name }) {
+			return fmt.Errorf("the database was made by a newer version of this program, which knows %s; use that one", name)
+		}
+	}
+	return nil
+}
+
 // Pending returns the names of the migrations that Migrate would apply.
 func (db *DB) Pending(ctx context.Context) ([]string, error) {
 	all, err := load(db.engine.folder())

@@ -90,3 +90,18 @@ func TestFilesAreTheOwners(t *testing.T) {
 		})
 	}
 }
+
+// TestBackupIsTheOwners: a backup is as secret as the database.
+func TestBackupIsTheOwners(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("it is about SQLite's files")
+	}
+	generous(t)
+	dir := t.TempDir()
+	if err := sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{}).Backup(t.Context(), filepath.Join(dir, "copy.db")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]fs.FileMode{"copy.db": 0o600}, modes(t, dir)); diff != "" {
+		t.Errorf("files and modes (-want +got)\n%s", diff)
+	}
+}

@@ -75,6 +75,9 @@ type engine interface {
 	skipLocked() string
 	// purge takes what was deleted out of the files.
 	purge()
+	backup(ctx context.Context, to string) error
+	// advance is the statements that move every sequence on by $1.
+	advance() []string
 	commits() int64
 	readersMax() int
 	close() error

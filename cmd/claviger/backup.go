@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+)
+
+func backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "backup <file>", Short: "Write a copy of the database, also while the service runs",
+		Long: "Writes the SQLite database as it is at one moment into a file that is not there yet, readable by its owner alone, and checks it. The service goes on meanwhile. " +
+			"The secret key is not in it: keep a copy of it elsewhere, a backup without it is useless. PostgreSQL has tools of its own, pg_dump and pg_basebackup.",
+		Example: "claviger backup /backups/claviger-2027-01-31.db",
+		Args:    exactly("file"),
+	}
+	g := settingFlags(cmd, app.Serve, "db")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		if err := app.Backup(cmd.Context(), cfg, args[0]); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; keep the secret key apart from it, and restore it with claviger restore\n", args[0])
+		return err
+	}
+	return cmd
+}
+
+func erasedCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "erased", Short: "List the ids of everybody who was erased",
+		Long: "Writes the ids of everybody who was erased, one to a line. Keep the list beside the backups and give it to claviger restore --erased: " +
+			"an older backup still has those who were erased after it was made.",
+		Example: "claviger erased > erased.txt",
+		Args:    exactly(),
+	}
+	g := settingFlags(cmd, app.Serve, "db")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
+			ids, err := b.Erased(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func restoreCommand() *cobra.Command {
+	var finish bool
+	var erased string
+	var gap int64
+	cmd := &cobra.Command{
+		Use: "restore <file>", Short: "Put a backup in the place of the database, with the service stopped",
+		Long: "Checks the backup, copies it beside the SQLite database and puts the copy in its place, all or nothing; the old database is kept beside it. The service must be stopped.\n\n" +
+			"Since the backup was made, partners have seen events and licenses that it does not know, so all ids go on higher, by --gap. " +
+			"Who was erased since is in the backup still: --erased names the list that claviger erased wrote, and they are erased again.\n\n" +
+			"With --finish it does only that, on a database that other tools have restored: PostgreSQL's, or a file that you have put back yourself. To do it twice does no harm.",
+		Example: "claviger restore /backups/claviger-2027-01-31.db --erased erased.txt\n" +
+			"claviger restore --finish --erased erased.txt --db postgres://user:password@host/name",
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if finish {
+			return exactly()(cmd, args)
+		}
+		return exactly("file")(cmd, args)
+	}
+	g := settingFlags(cmd, app.Serve, "db")
+	cmd.Flags().BoolVar(&finish, "finish", false, "Finish what other tools have restored")
+	cmd.Flags().StringVar(&erased, "erased", "", "File with the ids of who was erased, one to a line")
+	cmd.Flags().Int64Var(&gap, "gap", app.DefaultGap, "How far ids are moved on: more than were made since the backup")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		if gap < 0 || gap > maxGap {
+			return usage("--gap %d is not a number from 0 to %d", gap, int64(maxGap))
+		}
+		f := app.Finishing{By: terminal("claviger restore"), Gap: gap}
+		if f.Erased, err = readIDs(erased); err != nil {
+			return err
+		}
+		if finish {
+			done, err := app.Finish(cmd.Context(), cfg, f)
+			if err != nil {
+				return err
+			}
+			return tellFinished(cmd.OutOrStdout(), done)
+		}
+		kept, done, err := app.Restore(cmd.Context(), cfg, args[0], f)
+		if err != nil {
+			return err
+		}
+		if err := tellRestored(cmd.OutOrStdout(), args[0], cfg.DB, kept); err != nil {
+			return err
+		}
+		return tellFinished(cmd.OutOrStdout(), done)
+	}
+	return cmd
+}
+
+// maxGap leaves room for many restores: ids are numbers that JavaScript can hold.
+const maxGap = 1_000_000_000_000
+
+// tellRestored says what is where now.
+func tellRestored(w io.Writer, from, to, kept string) error {
+	text := fmt.Sprintf("restored %s as %s\n", from, to)
+	if kept != "" {
+		text += fmt.Sprintf("the old database is kept as %s; remove it when you no longer need it\n", kept)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// tellFinished says what was done to the data, and what will follow.
+func tellFinished(w io.Writer, done app.Finished) error {
+	text := fmt.Sprintf("ids go on %d higher\n", done.Gap)
+	text += fmt.Sprintf("when the service starts, %d webhook deliveries and %d mails that waited at the time of the backup go out again\n", done.Deliveries, done.Mails)
+	if done.Erased+done.Unknown > 0 {
+		text += fmt.Sprintf("%d people are erased again; %d ids of the list are not in the backup\n", done.Erased, done.Unknown)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// readIDs reads a list of ids, one to a line; no path is no list.
+func readIDs(path string) ([]int64, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, usage("--erased: %v", err)
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	var ids []int64
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		id, err := strconv.ParseInt(line, 10, 64)
+		if err != nil || id < 1 {
+			return nil, usage("--erased: line %d of %s, %q, is not the id of a user; claviger erased writes such a list", n, path, line)
+		}
+		ids = append(ids, id)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, usage("--erased: %v", err)
+	}
+	return ids, nil
+}

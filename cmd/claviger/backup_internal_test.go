@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/page"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+const testKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+var tester = audit.System("test")
+
+// served runs the service on a database until it is stopped.
+func served(t *testing.T, db string) (rooms *app.Rooms, stop func()) {
+	t.Helper()
+	cfg := app.Defaults(app.Serve)
+	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey = "127.0.0.1:0", "", db, testKey
+	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	a, err := app.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	return a.Rooms(), func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// seller makes a partner with a plan.
+func seller(t *testing.T, r *app.Rooms) int64 {
+	t.Helper()
+	var p partner.Partner
+	err := r.DB.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
+		p, _, err = r.Partners.Create(t.Context(), tx, tester, partner.Draft{Name: "Partner"}, partner.Credentials{})
+		return err
+	})
+	if err == nil {
+		_, _, err = r.Partners.PutPlan(t.Context(), tester, p.ID, partner.Plan{Tier: 1, Name: "One", Currency: "USD"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+// sell sells a license to somebody and returns its id and who that is.
+func sell(t *testing.T, r *app.Rooms, partnerID int64, email string) (licenseID, userID int64) {
+	t.Helper()
+	p := license.Purchase{PartnerID: partnerID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: email}}
+	_, err := r.Licenses.Purchase(t.Context(), tester, p, func(s license.Sale) []byte {
+		licenseID, userID = s.Licenses[0].ID, s.UserID
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return licenseID, userID
+}
+
+// newest is the id of the newest event.
+func newest(t *testing.T, r *app.Rooms, partnerID int64) int64 {
+	t.Helper()
+	list, err := r.Events.List(t.Context(), partnerID, event.Filter{}, page.Page{Number: 1, Limit: 1, Order: page.NewestFirst})
+	if err != nil || len(list.Events) == 0 {
+		t.Fatalf("%d events, %v", len(list.Events), err)
+	}
+	return list.Events[0].ID
+}
+
+// steps are the commands that docs/operator.md has under a heading.
+func steps(t *testing.T, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operator.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n### "+heading+"\n")
+	section, _, _ = strings.Cut(section, "\n#")
+	var commands strings.Builder
+	for line := range strings.Lines(section) {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			commands.WriteString(command)
+		}
+	}
+	if !ok || commands.Len() == 0 {
+		t.Fatalf("docs/operator.md has no commands under %q", heading)
+	}
+	return commands.String()
+}
+
+// follow runs documented commands in a shell and returns what they print.
+func follow(t *testing.T, heading, dir, db string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", steps(t, heading)) //nolint:gosec // the commands of our own guide
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CLAVIGER_DB="+db)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", heading, err, out)
+	}
+	return string(out)
+}
+
+// refusedWhileRunning tries a restore under a service that runs.
+func refusedWhileRunning(t *testing.T, dir, db string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "claviger", "restore", "backups/claviger.db", "--db", db) //nolint:gosec // a file of this test
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another process has the database open; stop the service") {
+		t.Errorf("a restore under a running service: %v\n%s", err, out)
+	}
+}
+
+// TestDocumentedRestore follows the guide: a backup of the running service, a sale
+// and an erase that it does not know, the restore. Nobody who was erased is back, no
+// id is given twice, and what waited is announced.
+func TestDocumentedRestore(t *testing.T) {
+	name := "SQLite"
+	if sqldbtest.Postgres() {
+		name = "PostgreSQL"
+		if _, err := exec.LookPath("pg_restore"); err != nil {
+			t.Skip("PostgreSQL's own tools are not installed")
+		}
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "backups"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db := sqldbtest.URL(t)
+	rooms, stop := served(t, db)
+	p := seller(t, rooms)
+	_, ann := sell(t, rooms, p, "ann@example.com")
+	_, bob := sell(t, rooms, p, "bob@example.com")
+	follow(t, "Backup of "+name, dir, db)
+	lost, _ := sell(t, rooms, p, "carl@example.com")
+	if _, err := rooms.Licenses.EraseUser(t.Context(), tester, ann); err != nil {
+		t.Fatal(err)
+	}
+	seen := newest(t, rooms, p)
+	if !sqldbtest.Postgres() {
+		refusedWhileRunning(t, dir, db)
+	}
+	stop()
+	out := follow(t, "Restore of "+name, dir, db)
+	for _, want := range []string{"ids go on 10000000 higher", "3 webhook deliveries and 0 mails that waited", "1 people are erased again; 0 ids"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	rooms, stop = served(t, db)
+	defer stop()
+	for id, want := range map[int64]bool{ann: true, bob: false} {
+		u, err := rooms.Accounts.Get(t.Context(), id)
+		if err != nil || u.ErasedAt.IsZero() == want {
+			t.Errorf("user %d is %+v, %v", id, u, err)
+		}
+	}
+	sold, dora := sell(t, rooms, p, "dora@example.com")
+	if sold <= lost || dora <= bob+1 || newest(t, rooms, p) <= seen {
+		t.Errorf("license %d after %d, user %d after %d, event %d after %d", sold, lost, dora, bob, newest(t, rooms, p), seen)
+	}
+}

@@ -1,0 +1,219 @@
+package sqldb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// marked opens a database and writes a mark into it that tells it from others.
+func marked(t *testing.T, path, mark string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *Tx) error {
+		tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, answer, created_at) VALUES ('test', $1, '', '', 1)`, mark)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// marks are what a database holds. A file that is not whole fails the test.
+func marks(t *testing.T, path string) []string {
+	t.Helper()
+	if err := checkFile(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(t.Context(), path, Options{MustExist: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	got, err := All(t.Context(), db, Value[string], `SELECT key FROM idempotency_keys ORDER BY key`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// copyFolder copies a folder as a process that is killed now leaves it.
+func copyFolder(t *testing.T, from string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// backedUp is a folder with a database that was killed, its log still beside it, and
+// a backup of before.
+func backedUp(t *testing.T) (dir string) {
+	t.Helper()
+	live := t.TempDir()
+	db := marked(t, filepath.Join(live, "a.db"), "backup")
+	if err := db.Backup(t.Context(), filepath.Join(live, "backup.db")); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Write(t.Context(), func(tx *Tx) error {
+		tx.Queue(`UPDATE idempotency_keys SET key = 'old'`)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = copyFolder(t, live)
+	if info, err := os.Stat(filepath.Join(dir, "a.db-wal")); err != nil || info.Size() == 0 {
+		t.Fatalf("the log is empty: %v", err)
+	}
+	return dir
+}
+
+var restoreTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func restoring(dir string) Restoring {
+	return Restoring{Path: filepath.Join(dir, "a.db"), From: filepath.Join(dir, "backup.db"), Now: restoreTime, Prepare: func(ctx context.Context, db *DB) error {
+		return db.Write(ctx, func(tx *Tx) error {
+			tx.Queue(`UPDATE idempotency_keys SET key = 'new'`)
+			return nil
+		})
+	}}
+}
+
+// TestRestoreStepByStep: a process that is killed after any step leaves the old
+// database or the new one, whole, and what the old one had in its log alone is never
+// replayed over the new one.
+func TestRestoreStepByStep(t *testing.T) {
+	dir := backedUp(t)
+	r := restoring(dir)
+	want := map[string]string{"lock": "old", "copy": "old", "settle": "old", "keep": "old", "swap": "new"}
+	got := map[string]string{}
+	r.after = func(step string) { got[step] = marks(t, filepath.Join(copyFolder(t, dir), "a.db"))[0] }
+	kept, err := Restore(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is there after each step (-want +got)\n%s", diff)
+	}
+	if kept != filepath.Join(dir, "a.db.before-20260301T120000Z") {
+		t.Errorf("the old one is kept as %s", kept)
+	}
+	for path, want := range map[string]string{r.Path: "new", kept: "old", r.From: "backup"} {
+		if diff := cmp.Diff([]string{want}, marks(t, path)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", path, diff)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*.restore-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+}
+
+// TestRestoreRefusesWhileOpen: neither a service that holds the lock nor any other
+// process that has the database open loses it under its feet.
+func TestRestoreRefusesWhileOpen(t *testing.T) {
+	for name, use := range map[string]func(*DB) error{
+		"sole": func(db *DB) error { _, err := db.Sole(t.Context(), func() {}); return err },
+		"open": func(db *DB) error { return db.Ping(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := backedUp(t)
+			db := marked(t, filepath.Join(dir, "a.db"), "running")
+			if err := use(db); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Restore(t.Context(), restoring(dir)); !errors.Is(err, ErrInUse) {
+				t.Errorf("got %v", err)
+			}
+			got, err := All(t.Context(), db, Value[string], `SELECT key FROM idempotency_keys ORDER BY key`)
+			if diff := cmp.Diff([]string{"old", "running"}, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestRestoreOverRuins: a damaged database is kept, with its log, and does not reach into the new one; where there is none, the backup becomes it.
+func TestRestoreOverRuins(t *testing.T) {
+	for name, ruin := range map[string]func(path string) error{
+		"damaged": func(path string) error {
+			return errors.Join(os.WriteFile(path, bytes.Repeat([]byte("ruin"), 1<<12), 0o600), os.WriteFile(path+"-wal", []byte("ruin"), 0o600))
+		},
+		"empty": func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"gone":  os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := backedUp(t)
+			r := restoring(dir)
+			if err := ruin(r.Path); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := Restore(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"new"}, marks(t, r.Path)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if (kept == "") != (name == "gone") {
+				t.Errorf("kept %q", kept)
+			}
+			// SQLite itself removes a log that it finds nothing in.
+			if _, err := os.Stat(r.Path + ".before-20260301T120000Z-wal"); err != nil && name != "damaged" {
+				t.Errorf("the old log: %v", err)
+			}
+		})
+	}
+}
+
+// TestRestoreRefusesBadBackups: what is no whole database of ours changes nothing.
+func TestRestoreRefusesBadBackups(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path string) error{
+		"text":   func(_ *testing.T, path string) error { return os.WriteFile(path, []byte("-- a dump of SQL\n"), 0o600) },
+		"empty":  func(_ *testing.T, path string) error { return os.WriteFile(path, nil, 0o600) },
+		"cut":    func(_ *testing.T, path string) error { return os.Truncate(path, 40960) },
+		"in use": func(_ *testing.T, path string) error { return os.WriteFile(path+"-wal", []byte("x"), 0o600) },
+		"newer": func(t *testing.T, path string) error {
+			db := marked(t, path, "newer")
+			return errors.Join(db.Write(t.Context(), func(tx *Tx) error {
+				tx.Queue(`INSERT INTO migrations (name, applied_at) VALUES ('9999_future', 1)`)
+				return nil
+			}), db.Close())
+		},
+		"another program's": func(t *testing.T, path string) error {
+			db := marked(t, path, "other")
+			return errors.Join(db.Write(t.Context(), func(tx *Tx) error { tx.Queue(`DROP TABLE migrations`); return nil }), db.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := backedUp(t)
+			r := restoring(dir)
+			if err := spoil(t, r.From); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Restore(t.Context(), r)
+			if bad, ok := errors.AsType[*NotWholeError](err); !ok || bad.Path != r.From {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff([]string{"old"}, marks(t, r.Path)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
