@@ -43,7 +43,7 @@ func (t *target) useHonestly(ctx context.Context, s seller, length time.Duration
 	defer client.CloseIdleConnections()
 	for ctx.Err() == nil {
 		begin := time.Now()
-		status, _, err := t.get(ctx, client, "/v2/profile", s.APIKey)
+		status, err := t.get(ctx, client, "/v2/profile", s.APIKey)
 		switch {
 		case ctx.Err() != nil, err == nil && status == http.StatusOK:
 			i.took = append(i.took, time.Since(begin))

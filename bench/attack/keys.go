@@ -15,19 +15,19 @@ func keys(ctx context.Context, l *lab) error {
 	defer t.stop()
 	const wrong = 300
 	for n := range wrong {
-		if _, _, err := t.get(ctx, http.DefaultClient, "/v2/profile", fmt.Sprintf("lk_wrong%d", n)); err != nil {
+		if _, err := t.get(ctx, http.DefaultClient, "/v2/profile", fmt.Sprintf("lk_wrong%d", n)); err != nil {
 			return err
 		}
 	}
-	partner, _, err := t.get(ctx, http.DefaultClient, "/v2/profile", t.card.Partner.APIKey)
+	partner, err := t.get(ctx, http.DefaultClient, "/v2/profile", t.card.Partner.APIKey)
 	if err != nil {
 		return err
 	}
-	operator, _, err := t.get(ctx, http.DefaultClient, "/operator/v1/stats", t.card.OperatorToken)
+	operator, err := t.get(ctx, http.DefaultClient, "/operator/v1/stats", t.card.OperatorToken)
 	if err != nil {
 		return err
 	}
-	last, _, err := t.get(ctx, http.DefaultClient, "/v2/profile", "lk_wrong")
+	last, err := t.get(ctx, http.DefaultClient, "/v2/profile", "lk_wrong")
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func readers(ctx context.Context, l *lab) error {
 		path := fmt.Sprintf("/v2/licenses?updated_since=2000-01-01T00:00:00Z&limit=100&page=%d", licenses/100-n)
 		all.Go(func() {
 			for reading.Err() == nil {
-				switch status, _, err := t.get(reading, client, path, hostile.APIKey); {
+				switch status, err := t.get(reading, client, path, hostile.APIKey); {
 				case err == nil && status == http.StatusOK:
 					served.Add(1)
 				case err == nil:

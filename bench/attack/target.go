@@ -53,8 +53,10 @@ func (l *lab) start(ctx context.Context, args ...string) (*target, error) {
 	if db == "" {
 		db = filepath.Join(folder, "claviger.db")
 	}
-	command := append([]string{"-c", `umask 022; exec "$0" "$@"`, l.program, "dev", "--json", "--addr", "127.0.0.1:0",
-		"--rate-limit", "600", "--log-level", "error", "--db", db}, args...)
+	command := append([]string{
+		"-c", `umask 022; exec "$0" "$@"`, l.program, "dev", "--json", "--addr", "127.0.0.1:0",
+		"--rate-limit", "600", "--log-level", "error", "--db", db,
+	}, args...)
 	t := &target{cmd: exec.CommandContext(ctx, "sh", command...), folder: folder} //nolint:gosec // the caller names the program
 	t.cmd.Stderr = os.Stderr
 	out, err := t.cmd.StdoutPipe()
@@ -142,20 +144,20 @@ func (t *target) operate(ctx context.Context, method, path string, body, answer 
 	return json.Unmarshal(got, answer)
 }
 
-// get asks for a path of the partner's API and returns its status and body.
-func (t *target) get(ctx context.Context, client *http.Client, path, key string) (int, []byte, error) {
+// get asks for a path with a key, reads the answer and returns its status.
+func (t *target) get(ctx context.Context, client *http.Client, path, key string) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.card.BaseURL+path, http.NoBody)
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
 	resp, err := client.Do(r)
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
 }
 
 // host is where the program listens.

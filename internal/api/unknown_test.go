@@ -16,7 +16,7 @@ func TestUnknownMembersOfTheProfile(t *testing.T) {
 	for _, test := range []struct{ method, path, body, text string }{
 		{"PUT", "/v2/profile", `{"webhookUrl":"https://app.example.com/hook"}`, "Did you mean webhook_url?"},
 		{"PATCH", "/v2/profile", `{"error_member":false,"id_token_algorithm":"ES256"}`, "Did you mean id_token_alg?"},
-		{"POST", "/v2/profile/contact", `{"email":"ada@example.com","nmae":"Ada"}`, "Did you mean name?"},
+		{"POST", "/v2/profile/contact", `{"email":"ada@example.com","namee":"Ada"}`, "Did you mean name?"},
 		{"POST", "/v2/profile/contact", `{"email":"ada@example.com","name":"Ada","contact_id":7}`, "It takes email, name."},
 		{"POST", "/v2/events/1/redeliver", `{"from":1}`, "It takes none"},
 	} {

@@ -46,8 +46,10 @@ func TestWebhooksNameThePlan(t *testing.T) {
 	}{
 		"commands that keep the tier": {
 			"redeem ann, hold, reinstate, release, redeem ann, refund, reverse, transfer bob, redeem bob, erase bob",
-			[]string{"activate Tier 1", "deactivate Tier 1", "activate Tier 1", "deactivate Tier 1", "activate Tier 1", "deactivate Tier 1",
-				"activate Tier 1", "deactivate Tier 1", "activate Tier 1", "deactivate Tier 1"},
+			[]string{
+				"activate Tier 1", "deactivate Tier 1", "activate Tier 1", "deactivate Tier 1", "activate Tier 1", "deactivate Tier 1",
+				"activate Tier 1", "deactivate Tier 1", "activate Tier 1", "deactivate Tier 1",
+			},
 		},
 		"a plan change and its refund": {
 			"plan 3 up, refund-link up", []string{"purchase Tier 3", "purchase Tier 1"},

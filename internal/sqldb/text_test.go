@@ -34,7 +34,8 @@ func TestPlaceholders(t *testing.T) {
 		"arguments out of order, twice": {`SELECT us$1 FROM prices WHERE us$1 = $2 AND id = $1 AND us$1 = $2`, []any{1, "$1"}, []string{"$1"}},
 		"ten arguments": {
 			`SELECT us$1 FROM prices WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			[]any{0, 0, 0, 0, 0, 0, 0, 0, 0, 2}, []string{"$"},
+			[]any{0, 0, 0, 0, 0, 0, 0, 0, 0, 2},
+			[]string{"$"},
 		},
 	} {
 		got, err := sqldb.All(t.Context(), db, sqldb.Value[string], c.sql, c.args...)
