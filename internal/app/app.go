@@ -187,7 +187,7 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = a.linkMailer.Wake
-	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller}}
+	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
 	a.sending = &Sending{DB: db, Dispatcher: r.Webhooks.Dispatcher, Log: a.log}
 	r.Profiles.Moved, r.Profiles.Removed = r.Webhooks.Revive, r.Webhooks.Remove

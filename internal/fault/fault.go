@@ -24,7 +24,8 @@ const (
 	TooLarge                      // the body is larger than is read
 	Unsupported                   // the body's content type is not read
 	Unprocessable                 // understood, and not acceptable as it stands
-	Throttled                     // too many requests; see Error.After
+	Throttled                     // too many requests of this sender; see Error.After
+	Busy                          // too many requests of all senders; see Error.After
 )
 
 // Error is a failure that its sender can act on. Text is made for showing: it
@@ -34,7 +35,7 @@ type Error struct {
 	Code   string        // stable, for programs
 	Field  string        // the parameter or member at fault, if it is one
 	Text   string        // a sentence for people
-	After  time.Duration // for Throttled: when to try again
+	After  time.Duration // for Throttled and Busy: when to try again
 	Checks []Check       // what was tried before the refusal, step by step
 }
 

@@ -8,5 +8,11 @@ import (
 
 // Validate checks URLs of a partner with these secrets, without a database.
 func (b *Book) Validate(ctx context.Context, p partner.Partner, urls URLChange, secrets ...string) ([]Check, error) {
-	return b.check(ctx, &news{webhook: urls.Webhook, redirect: urls.Redirect}, party{Partner: p, secrets: secrets})
+	return b.try(ctx, &news{webhook: urls.Webhook, redirect: urls.Redirect}, party{Partner: p, secrets: secrets})
+}
+
+// Claim takes a partner's URLs for a check that never ends.
+func (b *Book) Claim(ctx context.Context, partnerID int64) error {
+	_, err := b.claim(ctx, partnerID)
+	return err
 }

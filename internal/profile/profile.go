@@ -63,6 +63,8 @@ type Book struct {
 	// Removed is called in the transaction that deletes a partner, for packages that
 	// this one does not know; nil: they have nothing of it.
 	Removed func(tx *sqldb.Tx, partnerID int64)
+
+	places places
 }
 
 const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at,

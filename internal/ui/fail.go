@@ -57,6 +57,7 @@ var titles = map[fault.Kind]string{
 	fault.TooLarge:    "That was too much at once",
 	fault.Unsupported: "We could not read that",
 	fault.Throttled:   "Please wait a moment",
+	fault.Busy:        "Please wait a moment",
 }
 
 // failureOf chooses status, headers and words of an error.
@@ -66,7 +67,7 @@ func failureOf(h http.Header, err error) failure {
 		if f.Code == notFound {
 			out.Title = "Page not found"
 		}
-		if f.Kind == fault.Throttled {
+		if f.Kind == fault.Throttled || f.Kind == fault.Busy {
 			wait := max(f.After, time.Second)
 			h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 			out.Again = true

@@ -117,7 +117,7 @@ func fail(ctx context.Context, t *testing.T, err error) (*httptest.ResponseRecor
 func TestFailShowsFaults(t *testing.T) {
 	kinds := map[fault.Kind]int{
 		fault.Invalid: 400, fault.Unknown: 401, fault.Forbidden: 403, fault.Missing: 404, fault.Conflict: 409,
-		fault.TooLarge: 413, fault.Unsupported: 415, fault.Unprocessable: 422, fault.Throttled: 429,
+		fault.TooLarge: 413, fault.Unsupported: 415, fault.Unprocessable: 422, fault.Throttled: 429, fault.Busy: 503,
 	}
 	for kind, status := range kinds {
 		err := fmt.Errorf("add a contact: %w", fault.New(kind, "some_code", "A sentence.").On("email"))
@@ -129,7 +129,7 @@ func TestFailShowsFaults(t *testing.T) {
 		if got, want := w.Header().Get("WWW-Authenticate") == "Bearer", kind == fault.Unknown; got != want {
 			t.Errorf("kind %d: WWW-Authenticate is %q", kind, w.Header().Get("WWW-Authenticate"))
 		}
-		if got, want := w.Header().Get("Retry-After") != "", kind == fault.Throttled; got != want {
+		if got, want := w.Header().Get("Retry-After") != "", kind == fault.Throttled || kind == fault.Busy; got != want {
 			t.Errorf("kind %d: Retry-After is %q", kind, w.Header().Get("Retry-After"))
 		}
 		if !errors.Is(note.Err, err) || note.Gone {
@@ -137,7 +137,7 @@ func TestFailShowsFaults(t *testing.T) {
 		}
 	}
 	// A kind that is added without a status would be answered as 500.
-	if wire.Status(fault.Throttled+1) != 500 {
+	if wire.Status(fault.Busy+1) != 500 {
 		t.Error("there is a kind of fault that this test does not know")
 	}
 }

@@ -25,6 +25,7 @@ var statuses = map[fault.Kind]int{
 	fault.Unsupported:   http.StatusUnsupportedMediaType,
 	fault.Unprocessable: http.StatusUnprocessableEntity,
 	fault.Throttled:     http.StatusTooManyRequests,
+	fault.Busy:          http.StatusServiceUnavailable,
 }
 
 // Status is the HTTP status of a kind of fault.
@@ -106,7 +107,7 @@ func problemOf(h http.Header, err error) (int, problem) {
 		if f.Kind == fault.Unknown {
 			h.Set("WWW-Authenticate", "Bearer")
 		}
-		if f.Kind == fault.Throttled {
+		if f.Kind == fault.Throttled || f.Kind == fault.Busy {
 			h.Set("Retry-After", seconds(max(f.After, time.Second)))
 		}
 		return Status(f.Kind), problem{Error: f.Code, Message: f.Text, Field: f.Field, Checks: Checks(f.Checks)}

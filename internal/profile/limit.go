@@ -1,0 +1,140 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// How often URLs are checked: a check posts to an address that a partner chose,
+// which must not become a way to flood somebody else's server.
+const (
+	MaxChecks   = 10 // of one partner in CheckWindow, over all nodes
+	CheckWindow = 10 * time.Minute
+	MaxAtOnce   = 20 // of all partners, on one node
+)
+
+// checkLease is for how long a check has a partner's URLs for itself if its node
+// dies: longer than any check takes.
+const checkLease = CheckTimeout + 15*time.Second
+
+// places counts the checks that this node makes.
+type places struct {
+	mu   sync.Mutex
+	used int
+}
+
+// enter takes one of the places, or reports that there is none.
+func (p *places) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.used >= MaxAtOnce {
+		return false
+	}
+	p.used++
+	return true
+}
+
+func (p *places) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used--
+}
+
+// begin allows a check of a partner's URLs, or refuses it; end must be called when
+// the check is over. A partner that is yet to be made has the id 0 and counts among
+// all checks alone.
+func (b *Book) begin(ctx context.Context, partnerID int64) (end func(), err error) {
+	if !b.places.enter() {
+		f := fault.New(fault.Busy, "too_many_checks", "Many URLs are being checked at this moment. Send it again as soon as Retry-After says; nothing was changed.")
+		f.After = 5 * time.Second
+		return nil, f
+	}
+	if partnerID == 0 {
+		return b.places.leave, nil
+	}
+	until, err := b.claim(ctx, partnerID)
+	if err != nil {
+		b.places.leave()
+		return nil, err
+	}
+	return func() {
+		defer b.places.leave()
+		// Who asked may have left, and the partner is free all the same. If this fails
+		// the claim ends by itself.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+			tx.Queue(`UPDATE profiles SET check_until = 0 WHERE partner_id = $1 AND check_until = $2`, partnerID, until)
+			return nil
+		})
+	}, nil
+}
+
+// claim counts a check of a partner's URLs and takes them for it, for all nodes to
+// see.
+func (b *Book) claim(ctx context.Context, partnerID int64) (until time.Time, err error) {
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if _, err := lock(ctx, tx, partnerID); err != nil {
+			return err
+		}
+		c, err := sqldb.One(ctx, tx, scanClaim, `SELECT check_times, check_until FROM profiles WHERE partner_id = $1`, partnerID)
+		if err != nil {
+			return err
+		}
+		now := b.Now()
+		// A claim that lasts longer than any can was made before the clock was set back.
+		if c.until.After(now) && c.until.Sub(now) <= checkLease {
+			return fault.New(fault.Conflict, "check_running", "The URLs of this partner are being checked at this moment. Wait for that answer, then send this again.")
+		}
+		recent := c.since(now.Add(-CheckWindow), now)
+		if len(recent) >= MaxChecks && !b.Check.Often {
+			f := fault.New(fault.Throttled, "too_many_checks",
+				"The URLs of this partner were checked %d times in %d minutes, which is the limit. Wait as long as Retry-After says.", MaxChecks, int(CheckWindow/time.Minute))
+			f.After = recent[0].Add(CheckWindow).Sub(now)
+			return f
+		}
+		until = now.Add(checkLease)
+		tx.Queue(`UPDATE profiles SET check_times = $2, check_until = $3 WHERE partner_id = $1`, partnerID, written(append(recent[max(0, len(recent)-MaxChecks):], now)), until)
+		return nil
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("begin a check of URLs: %w", err)
+	}
+	return until, nil
+}
+
+// claimed is what a profile's row says of checks.
+type claimed struct {
+	times string
+	until time.Time
+}
+
+func scanClaim(r *sqldb.Row, c *claimed) error { return r.Scan(&c.times, &c.until) }
+
+// since is the times of checks after a time, the oldest first. What lies in the
+// future was written before the clock was set back.
+func (c claimed) since(after, now time.Time) []time.Time {
+	var list []time.Time
+	for word := range strings.FieldsSeq(c.times) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if at := time.Unix(0, n); err == nil && at.After(after) && !at.After(now) {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+func written(times []time.Time) string {
+	words := make([]string, len(times))
+	for i, at := range times {
+		words[i] = strconv.FormatInt(at.UnixNano(), 10)
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,179 @@
+package profile_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+)
+
+// held is a server that answers when it is told to; each request is announced.
+func held(t *testing.T) (url string, came <-chan struct{}, free func()) {
+	t.Helper()
+	arrived, gate := make(chan struct{}, 100), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-gate
+	}))
+	free = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(s.Close)
+	t.Cleanup(free)
+	return s.URL, arrived, free
+}
+
+// another is the same book on another node.
+func another(d *desk) *profile.Book {
+	return &profile.Book{DB: d.DB, Partners: d.Partners, Now: d.Now, Check: d.Check}
+}
+
+// TestOneCheckOfAPartnerAtATime, be it asked for by the partner or the operator, on
+// this node or another.
+func TestOneCheckOfAPartnerAtATime(t *testing.T) {
+	d := open(t, private)
+	p, _ := d.enrol(t, profile.URLs{})
+	other, _ := d.enrol(t, profile.URLs{})
+	slow, came, free := held(t)
+	done := make(chan error, 1)
+	go func() {
+		_, _, _, err := d.SetURLs(t.Context(), itself, p.ID, profile.URLChange{Redirect: &slow})
+		done <- err
+	}()
+	<-came
+	quick := httptest.NewServer(reply(200, ""))
+	t.Cleanup(quick.Close)
+	urls := profile.URLChange{Redirect: &quick.URL}
+	for _, node := range []*profile.Book{d.Book, another(d)} {
+		if _, _, _, err := node.SetURLs(t.Context(), itself, p.ID, urls); !fault.Is(err, "check_running") || fault.Of(err).Kind != fault.Conflict {
+			t.Errorf("the partner: %v", err)
+		}
+		if _, _, err := node.Amend(t.Context(), operator, p.ID, partner.Change{}, urls, true); !fault.Is(err, "check_running") {
+			t.Errorf("the operator: %v", err)
+		}
+	}
+	if _, _, err := d.Amend(t.Context(), operator, p.ID, partner.Change{}, urls, false); err != nil {
+		t.Errorf("without a check: %v", err)
+	}
+	if _, _, _, err := d.SetURLs(t.Context(), itself, p.ID, profile.URLChange{Webhook: text("")}); err != nil {
+		t.Errorf("nothing to call: %v", err)
+	}
+	if _, _, _, err := d.SetURLs(t.Context(), itself, other.ID, urls); err != nil {
+		t.Errorf("another partner: %v", err)
+	}
+	free()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := d.SetURLs(t.Context(), itself, p.ID, urls); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestTenChecksInTenMinutes, over all nodes; failed ones count.
+func TestTenChecksInTenMinutes(t *testing.T) {
+	d := open(t, private)
+	p, _ := d.enrol(t, profile.URLs{})
+	s := httptest.NewServer(reply(404, ""))
+	t.Cleanup(s.Close)
+	now := noon
+	d.Now = func() time.Time { return now }
+	check := func() error {
+		_, _, _, err := another(d).SetURLs(t.Context(), itself, p.ID, profile.URLChange{Redirect: &s.URL})
+		return err
+	}
+	for range profile.MaxChecks {
+		if err := check(); !fault.Is(err, "url_check_failed") {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Second)
+	}
+	err := check()
+	if f := fault.Of(err); f == nil || f.Kind != fault.Throttled || f.Code != "too_many_checks" || f.After != profile.CheckWindow-10*time.Second {
+		t.Fatalf("the eleventh: %v, %+v", err, f)
+	}
+	now = noon.Add(profile.CheckWindow) // the first is ten minutes ago
+	if err := check(); !fault.Is(err, "url_check_failed") {
+		t.Errorf("after a wait: %v", err)
+	}
+	if err := check(); !fault.Is(err, "too_many_checks") {
+		t.Errorf("one more: %v", err)
+	}
+	now = noon.Add(-time.Hour) // the clock was set back
+	if err := check(); !fault.Is(err, "url_check_failed") {
+		t.Errorf("in the past: %v", err)
+	}
+	d.Check.Often = true
+	for range 2 * profile.MaxChecks {
+		if err := check(); !fault.Is(err, "url_check_failed") {
+			t.Fatalf("without the limit: %v", err)
+		}
+	}
+}
+
+// TestACheckWhoseNodeDied: its claim ends by itself.
+func TestACheckWhoseNodeDied(t *testing.T) {
+	d := open(t, private)
+	p, _ := d.enrol(t, profile.URLs{})
+	now := noon
+	d.Now = func() time.Time { return now }
+	if err := d.Claim(t.Context(), p.ID); err != nil {
+		t.Fatal(err)
+	}
+	quick := httptest.NewServer(reply(200, ""))
+	t.Cleanup(quick.Close)
+	urls := profile.URLChange{Redirect: &quick.URL}
+	now = now.Add(profile.CheckTimeout)
+	if _, _, _, err := d.SetURLs(t.Context(), itself, p.ID, urls); !fault.Is(err, "check_running") {
+		t.Errorf("as long as a check may last: %v", err)
+	}
+	now = noon.Add(-time.Hour) // the clock was set back
+	if _, _, _, err := d.SetURLs(t.Context(), itself, p.ID, urls); err != nil {
+		t.Errorf("before it began: %v", err)
+	}
+	if err := d.Claim(t.Context(), p.ID); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(profile.CheckTimeout + time.Minute)
+	if _, _, _, err := d.SetURLs(t.Context(), itself, p.ID, urls); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}
+
+// TestTwentyChecksAtOnce: beyond that everybody is told to wait, partners that are
+// yet to be made too, and the partner's count is not touched.
+func TestTwentyChecksAtOnce(t *testing.T) {
+	d := open(t, private)
+	slow, came, free := held(t)
+	done := make(chan error, profile.MaxAtOnce)
+	for range profile.MaxAtOnce {
+		go func() {
+			_, _, _, err := d.Enrol(t.Context(), operator, partner.Draft{Name: "Acme"}, profile.URLs{Redirect: slow}, true, partner.Credentials{})
+			done <- err
+		}()
+		<-came
+	}
+	p, _ := d.enrol(t, profile.URLs{})
+	_, _, _, err := d.SetURLs(t.Context(), itself, p.ID, profile.URLChange{Redirect: &slow})
+	if f := fault.Of(err); f == nil || f.Kind != fault.Busy || f.Code != "too_many_checks" || f.After <= 0 {
+		t.Errorf("one more: %v", err)
+	}
+	_, _, _, err = d.Enrol(t.Context(), operator, partner.Draft{Name: "Acme"}, profile.URLs{Redirect: slow}, true, partner.Credentials{})
+	if f := fault.Of(err); f == nil || f.Kind != fault.Busy {
+		t.Errorf("a new partner: %v", err)
+	}
+	free()
+	for range profile.MaxAtOnce {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for range profile.MaxChecks {
+		if _, _, _, err := d.SetURLs(t.Context(), itself, p.ID, profile.URLChange{Redirect: &slow}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
