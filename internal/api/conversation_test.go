@@ -40,6 +40,7 @@ func TestConversations(t *testing.T) {
 			},
 			Hide: map[string]string{
 				"encoded-time": `\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d\.\d{6}Z`,
+				"cursor":       `cursor=[A-Za-z0-9_-]+`,
 				"host":         `\b127\.0\.0\.1:\d+`,
 				// Of the transcript of a check; TestTranscript looks at it.
 				"sent":   `"sent": "POST (\\.|[^"\\])*"`,

@@ -52,6 +52,7 @@ func FuzzQuery(f *testing.F) {
 	handler := h.Handler()
 	for _, q := range []string{
 		"", "page=1&limit=100&order=asc", "status=active", "status=%00&page=%FF", "updated_since=2026-11-15T09:30:00Z", "updated_since=0000-01-01T00:00:00-23:59",
+		"updated_since=2026-11-15T09:30:00Z&cursor=oK7e6gMC", "updated_since=2026-11-15T09:30:00Z&cursor=_____________________________w",
 		"after=5&event=purchase", "after=9223372036854775808", "success=true", "page=100000000000000000000", "page=1;limit=2", "%ff=%zz", "limit=1&limit=2", "a=%0d%0aSet-Cookie:x",
 	} {
 		f.Add(q)

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
-	q, err := wire.Query(r, "status", "updated_since", "page", "limit", "order")
+	q, err := wire.Query(r, "status", "updated_since", "cursor", "page", "limit", "order")
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,15 @@ func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Par
 		return err
 	}
 
-	wire.PageHeaders(w, r, asked, list.Total, list.More)
+	if filter.UpdatedSince.IsZero() {
+		wire.PageHeaders(w, r, asked, list.Total, list.More)
+	} else {
+		next := ""
+		if list.More {
+			next = cursorOf(list.Next)
+		}
+		wire.CursorHeaders(w, r, asked, next)
+	}
 	return wire.Append(w, http.StatusOK, func(b []byte) []byte {
 		b = a.text.licenses(b, list.Licenses)
 		if filter.UpdatedSince.IsZero() {
@@ -93,7 +101,8 @@ func licenseFilter(q url.Values) (f license.Filter, err error) {
 		}
 		f.UpdatedSince = storable(at)
 	}
-	return f, nil
+	f.After, err = positionOf(q)
+	return f, err
 }
 
 // statusOf reads the parameter status; without it, it is zero. An empty one is

@@ -65,7 +65,7 @@ type refusal struct {
 // queries are refused query strings of the lists.
 func queries() []refusal {
 	lists := map[string][]string{
-		"/v2/licenses":                             {"status", "updated_since"},
+		"/v2/licenses":                             {"status", "updated_since", "cursor", "updated_since=2026-01-01T00:00:00Z&cursor"},
 		"/v2/licenses/events":                      {"status", "event", "after"},
 		"/v2/licenses/{active}/events":             {"event", "after"},
 		"/v2/licenses/{active}/webhook-responses/": {"success"},
@@ -73,12 +73,13 @@ func queries() []refusal {
 	bad := []string{"", "0", "-1", "1.5", "abc", "+1", "1e3", "0x10", "%C2%B2", "%00", "1%00", "%FF", sqlQuery, "ACTIVE", "1,2", "null", "%20", "1%20"}
 	var table []refusal
 	for path, filters := range lists {
-		for _, name := range append([]string{"page", "limit", "order"}, filters...) {
+		for _, given := range append([]string{"page", "limit", "order"}, filters...) {
+			name := given[strings.LastIndex(given, "&")+1:]
 			for _, value := range bad {
 				if name == "order" && value == "" || name == "after" && value == "0" {
 					continue
 				}
-				table = append(table, refusal{method: "GET", path: path + "?" + name + "=" + value, status: 400, code: "invalid_parameter", field: name})
+				table = append(table, refusal{method: "GET", path: path + "?" + given + "=" + value, status: 400, code: "invalid_parameter", field: name})
 			}
 			table = append(table, refusal{method: "GET", path: path + "?" + name + "=1&" + name + "=1", status: 400, code: "invalid_parameter", field: name})
 		}
@@ -88,7 +89,10 @@ func queries() []refusal {
 			refusal{method: "GET", path: path + "?page=%zz", status: 400, code: "invalid_parameter"},
 			refusal{method: "GET", path: path + "?page=1;limit=2", status: 400, code: "invalid_parameter"})
 	}
-	return table
+	const cursor = "&cursor=oK7e6gMC" // one of ours
+	return append(table,
+		refusal{method: "GET", path: "/v2/licenses?status=active" + cursor, status: 400, code: "invalid_parameter", field: "cursor"},
+		refusal{method: "GET", path: "/v2/licenses?updated_since=2026-01-01T00:00:00Z&page=1" + cursor, status: 400, code: "invalid_parameter", field: "cursor"})
 }
 
 const sqlQuery = "1%27%29%3B%20DROP%20TABLE%20licenses%3B%20--"

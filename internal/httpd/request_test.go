@@ -21,7 +21,7 @@ func TestRequestLine(t *testing.T) {
 		Name:         func(string) string { return "partner:3" },
 	}
 	h := start(t, &httpd.Server{Handler: wire.NewMux(
-		door.Route("GET", "/v2/licenses/{key}", func(w http.ResponseWriter, _ *http.Request, _ string) error {
+		door.RouteWithQuery("GET", "/v2/licenses/{key}", func(w http.ResponseWriter, _ *http.Request, _ string) error {
 			return wire.Text(w, http.StatusOK, "twelve bytes")
 		}),
 		wire.Public("GET", "/fault", func(http.ResponseWriter, *http.Request) error {

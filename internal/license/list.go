@@ -14,6 +14,7 @@ import (
 type Filter struct {
 	Status       event.Status
 	UpdatedSince time.Time // inclusive
+	After        Position  // with UpdatedSince: only what comes after it in the order asked for
 }
 
 // List is one page of licenses.
@@ -21,9 +22,13 @@ type List struct {
 	Licenses []License
 	Total    int64 // -1 when a filter makes it unknown
 	More     bool  // whether a next page exists, when Total is unknown
+
+	// Next is where the next page begins, when it goes by changes and there is one.
+	Next Position
 }
 
-// List lists a partner's licenses in order of creation.
+// List lists a partner's licenses in order of creation; with UpdatedSince in the
+// order of their changes.
 func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
 	var list List
 	var err error
@@ -95,39 +100,5 @@ func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status
 			ORDER BY ord `+order+` LIMIT $5`, partnerID, int(s), from, skip, p.Limit)
 		return err
 	})
-	return list, err
-}
-
-// updatedSince lists what changed since a time, still in order of creation: a
-// license that changes again while somebody walks the pages then shifts no other
-// from one page to the next. What was made since has the highest ordinals; of the
-// others the index on updated_at finds those that changed, without reading rows,
-// and "+ 0" keeps the database from walking the whole list in order instead.
-func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
-	order := "DESC"
-	if p.Order == page.OldestFirst {
-		order = "ASC"
-	}
-	var rows []License
-	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		before, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM (
-			SELECT ord FROM licenses WHERE partner_id = $1 AND created_at < $2 ORDER BY ord DESC LIMIT 1) AS l`, partnerID, f.UpdatedSince)
-		if err != nil {
-			return err
-		}
-		rows, err = sqldb.All(ctx, tx, scanShown, `SELECT `+shown+` FROM licenses
-			WHERE partner_id = $1 AND ord IN (SELECT ord FROM (
-				SELECT ord FROM licenses WHERE partner_id = $1 AND ord > $6 AND (status = $3 OR $3 = 0)
-				UNION ALL
-				SELECT ord FROM licenses WHERE partner_id = $1 AND updated_at >= $2 AND updated_at <> created_at AND ord + 0 <= $6
-					AND (status = $3 OR $3 = 0)) AS l
-				ORDER BY ord + 0 `+order+` LIMIT $4 OFFSET $5)
-			ORDER BY ord `+order, partnerID, f.UpdatedSince, int(f.Status), p.Limit+1, p.Offset(), before)
-		return err
-	})
-	list := List{Licenses: rows, Total: -1}
-	if list.More = int64(len(rows)) > p.Limit; list.More {
-		list.Licenses = rows[:p.Limit]
-	}
 	return list, err
 }

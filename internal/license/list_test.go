@@ -58,8 +58,12 @@ func TestListsAgreeWithTheTable(t *testing.T) {
 func (h *house) compare(partnerID int64, f license.Filter, order page.Order) {
 	h.Helper()
 	direction := map[page.Order]string{page.NewestFirst: "DESC", page.OldestFirst: "ASC"}[order]
+	by := ` ORDER BY ord ` + direction
+	if !f.UpdatedSince.IsZero() {
+		by = ` ORDER BY updated_at ` + direction + `, ord ` + direction
+	}
 	want, err := sqldb.All(h.Context(), h.db, sqldb.Value[string], `SELECT license_key FROM licenses
-		WHERE partner_id = $1 AND (status = $2 OR $2 = 0) AND updated_at >= $3 ORDER BY ord `+direction, partnerID, int(f.Status), f.UpdatedSince)
+		WHERE partner_id = $1 AND (status = $2 OR $2 = 0) AND updated_at >= $3`+by, partnerID, int(f.Status), f.UpdatedSince)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -102,17 +102,33 @@ func (p Page) Ordinals(total int64) (low, high int64) {
 	return max(total-off-p.Limit+1, 1), total - off
 }
 
+// links writes a Link header.
+type links struct {
+	url   *url.URL
+	limit int64
+	parts []string
+}
+
+// add adds the link to the page whose parameter, page or cursor, has this value.
+func (l *links) add(rel, name, value string) {
+	q := l.url.Query()
+	q.Del("page")
+	q.Del("cursor")
+	q.Set(name, value)
+	q.Set("limit", strconv.FormatInt(l.limit, 10))
+	l.parts = append(l.parts, "<"+l.url.EscapedPath()+"?"+q.Encode()+`>; rel="`+rel+`"`)
+}
+
+// page adds the link to a page by its number.
+func (l *links) page(rel string, number int64) { l.add(rel, "page", strconv.FormatInt(number, 10)) }
+
+func (l *links) String() string { return strings.Join(l.parts, ", ") }
+
 // Links is the Link header of the page. With total < 0 (a filtered list whose
 // total is not known) there is no last, and more says whether a next one exists.
 func (p Page) Links(u *url.URL, total int64, more bool) string {
-	var parts []string
-	add := func(rel string, number int64) {
-		q := u.Query()
-		q.Set("page", strconv.FormatInt(number, 10))
-		q.Set("limit", strconv.FormatInt(p.Limit, 10))
-		parts = append(parts, "<"+u.EscapedPath()+"?"+q.Encode()+`>; rel="`+rel+`"`)
-	}
-	add("first", 1)
+	l := links{url: u, limit: p.Limit}
+	l.page("first", 1)
 	last := p.Number
 	if total >= 0 {
 		last = max((total+p.Limit-1)/p.Limit, 1)
@@ -123,15 +139,29 @@ func (p Page) Links(u *url.URL, total int64, more bool) string {
 		if total >= 0 {
 			prev = min(prev, last)
 		}
-		add("prev", prev)
+		l.page("prev", prev)
 	}
 	if more {
-		add("next", p.Number+1)
+		l.page("next", p.Number+1)
 	}
 	if total >= 0 {
-		add("last", last)
+		l.page("last", last)
 	}
-	return strings.Join(parts, ", ")
+	return l.String()
+}
+
+// CursorLinks is the Link header of a page whose next one begins at a cursor, "" on
+// the last. What is before a page is known only where it was asked for by its number.
+func (p Page) CursorLinks(u *url.URL, next string) string {
+	l := links{url: u, limit: p.Limit}
+	l.page("first", 1)
+	if p.Number > 1 {
+		l.page("prev", p.Number-1)
+	}
+	if next != "" {
+		l.add("next", "cursor", next)
+	}
+	return l.String()
 }
 
 // BlockSize is how many ordinals share a count in a list that is filtered by a

@@ -147,3 +147,9 @@ func PageHeaders(w http.ResponseWriter, r *http.Request, p page.Page, total int6
 		h.Set("X-Total-Count", strconv.FormatInt(total, 10))
 	}
 }
+
+// CursorHeaders sets Link for a list whose next page begins at a cursor; next is ""
+// on the last page.
+func CursorHeaders(w http.ResponseWriter, r *http.Request, p page.Page, next string) {
+	w.Header().Set("Link", p.CursorLinks(r.URL, next))
+}

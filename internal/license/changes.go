@@ -1,0 +1,91 @@
+package license
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// Position is a place in the list of a partner's licenses by their last change. It
+// stays one when licenses change: these move to the end, since changes of a partner
+// are made one after another and later times are higher. Who reads from the oldest
+// change on, and goes on from the position of the last license read, therefore
+// misses no change. The zero value is before the first license.
+type Position struct {
+	UpdatedAt time.Time
+	Ord       int64
+}
+
+// end is behind every license.
+var end = Position{time.Unix(0, math.MaxInt64), math.MaxInt64}
+
+// changed is a license with its ordinal.
+type changed struct {
+	License
+	ord int64
+}
+
+func scanChanged(r *sqldb.Row, c *changed) error {
+	return r.Scan(&c.Key, &c.RedemptionID, (*int)(&c.Status), &c.Tier, &c.CreatedAt, &c.UpdatedAt, &c.ord)
+}
+
+// updatedSince lists what changed since a time, in the order of the changes. From a
+// position it costs one page at any depth; by a page's number it costs what comes
+// before that page.
+func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
+	list := List{Licenses: []License{}, Total: -1}
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		if offset := p.Offset(); offset > 0 {
+			// Nothing is that deep: it need not be walked through to find out.
+			if most, err := count(ctx, tx, partnerID, f.Status); err != nil || offset >= most {
+				return err
+			}
+		}
+		rows, err := readChanges(ctx, tx, partnerID, f, p)
+		if list.More = int64(len(rows)) > p.Limit; list.More {
+			rows = rows[:p.Limit]
+			last := rows[len(rows)-1]
+			list.Next = Position{last.UpdatedAt, last.ord}
+		}
+		for _, c := range rows {
+			list.Licenses = append(list.Licenses, c.License)
+		}
+		return err
+	})
+	return list, err
+}
+
+// count is how many licenses a partner has, of a status or in all.
+func count(ctx context.Context, tx *sqldb.Tx, partnerID int64, s event.Status) (int64, error) {
+	return sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM license_blocks
+		WHERE partner_id = $1 AND (status = $2 OR $2 = 0)`, partnerID, int(s))
+}
+
+// readChanges reads a page and one license more, if there is one. The inner
+// question walks an index alone, the one with the status if that is asked for; the
+// outer one reads rows.
+func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p page.Page) ([]changed, error) {
+	low, high, order := Position{UpdatedAt: f.UpdatedSince}, end, "ASC" // both exclusive; ordinals begin at 1
+	switch {
+	case p.Order == page.NewestFirst:
+		order = "DESC"
+		if f.After != (Position{}) {
+			high = f.After
+		}
+	case !f.After.UpdatedAt.Before(low.UpdatedAt):
+		low = f.After
+	}
+	where, args := `partner_id = $1`, []any{partnerID, low.UpdatedAt, low.Ord, high.UpdatedAt, high.Ord, p.Limit + 1, p.Offset()}
+	if f.Status != 0 {
+		where, args = where+` AND status = $8`, append(args, int(f.Status))
+	}
+	return sqldb.All(ctx, tx, scanChanged, `SELECT `+shown+`, ord FROM (
+			SELECT updated_at AS page_at, ord AS page_ord FROM licenses WHERE `+where+`
+			AND (updated_at, ord) > ($2, $3) AND (updated_at, ord) < ($4, $5)
+			ORDER BY updated_at `+order+`, ord `+order+` LIMIT $6 OFFSET $7) AS page
+		JOIN licenses ON partner_id = $1 AND ord = page_ord ORDER BY page_at `+order+`, page_ord `+order, args...)
+}
