@@ -58,6 +58,7 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("make the database file: %w", err)
 	}
+	path = realPath(path)
 	c, err := openLiteConn(ctx, walFSName, path, litePragmas)
 	if err != nil {
 		return nil, err

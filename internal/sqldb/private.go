@@ -31,6 +31,15 @@ func onFS(name, path string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.Clean(path)) + "?vfs=" + name
 }
 
+// realPath is where a file is that its path may only lead to: SQLite's own files are
+// beside that one, and so are ours.
+func realPath(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	return path
+}
+
 // OpenFilename makes the file before SQLite opens it, so that there is no moment at
 // which others can open it, too. The shared memory is opened without us, after the
 // log and under the same lock on the database, by which nobody removes either.

@@ -49,6 +49,7 @@ func Restore(ctx context.Context, r Restoring) (kept string, err error) {
 			r.after(name)
 		}
 	}
+	r.Path = realPath(r.Path)
 	lock, err := lockSole(ctx, r.Path)
 	if err != nil {
 		return "", err

@@ -217,3 +217,41 @@ func TestRestoreRefusesBadBackups(t *testing.T) {
 		})
 	}
 }
+
+// TestOneRestoreAtATime: the lock alone keeps a second one out, and a service that is
+// about to open the database from sending.
+func TestOneRestoreAtATime(t *testing.T) {
+	dir := backedUp(t)
+	r := restoring(dir)
+	lock, err := lockSole(t.Context(), r.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), r); !errors.Is(err, ErrInUse) {
+		t.Errorf("got %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRestoreFollowsLinks: a link that leads to the database goes on leading to it.
+func TestRestoreFollowsLinks(t *testing.T) {
+	dir := backedUp(t)
+	r := restoring(dir)
+	r.Path = filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(filepath.Join(dir, "a.db"), r.Path); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Restore(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{r.Path, filepath.Join(dir, "a.db")} {
+		if diff := cmp.Diff([]string{"new"}, marks(t, path)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", path, diff)
+		}
+	}
+}
