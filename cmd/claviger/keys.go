@@ -11,10 +11,10 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	cmd := group("keys", "List and rotate the keys that sign identity tokens",
+	cmd := group("keys", "List, rotate and revoke the keys that sign identity tokens",
 		"An identity token tells a partner's application who signed in. It is signed by the active key of its algorithm; the next key is published beside it "+
-			"and takes over when the keys are rotated. A replaced key stays published until all that it signed is dead.")
-	cmd.AddCommand(keysListCommand(), keysRotateCommand())
+			"and takes over when the keys are rotated. A replaced key stays published until everything that it signed has expired. A key that somebody else may know is revoked.")
+	cmd.AddCommand(keysListCommand(), keysRotateCommand(), keysRevokeCommand())
 	return cmd
 }
 
@@ -78,8 +78,8 @@ func keysRotateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Let the next key sign, and make a new next one",
 		Long: "Makes the next key the active one as soon as it has been published for a day, so that every application has it by then, and makes a new next key at once. " +
-			"With --now it signs at once: for when the active key may be known to somebody else. Applications that keep the published keys may then refuse sign-ins for up to an hour. " +
-			"Services that are running notice within a minute.",
+			"With --now it signs at once; applications that keep the published keys may then refuse sign-ins for up to an hour. " +
+			"The replaced key stays published; one that somebody else may know is for claviger keys revoke. Services that are running notice within a second.",
 		Example: "claviger keys rotate\nclaviger keys rotate --alg RS256 --now",
 		Args:    exactly(),
 	}
@@ -92,29 +92,57 @@ func keysRotateCommand() *cobra.Command {
 		if !ok {
 			return usage("--alg %q is not RS256, ES256 or all", alg)
 		}
-		cfg, _, err := g.load()
-		if err != nil {
-			return err
-		}
-		db, err := app.OpenCurrent(cmd.Context(), cfg)
-		if err != nil {
-			return err
-		}
-		defer db.Close() //nolint:errcheck // All that was to be written is written.
-		box, err := app.Box(cmd.Context(), db, cfg)
-		if err != nil {
-			return err
-		}
-		list, err := (&oauth.Keys{DB: db, Box: box, Now: app.Now}).Rotate(cmd.Context(), terminal("claviger keys"), which, now)
-		if err != nil {
-			return err
-		}
-		if err := tellRotation(cmd.ErrOrStderr(), list, which); err != nil {
-			return err
-		}
-		return printKeys(cmd.OutOrStdout(), list, asJSON)
+		return changeKeys(cmd, g, asJSON, func(k *oauth.Keys) ([]oauth.Key, error) {
+			list, err := k.Rotate(cmd.Context(), terminal("claviger keys"), which, now)
+			if err != nil {
+				return nil, err
+			}
+			return list, tellRotation(cmd.ErrOrStderr(), list, which)
+		})
 	}
 	return cmd
+}
+
+func keysRevokeCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "revoke <kid>", Short: "Remove a key that somebody else may know",
+		Long: "Removes a key at once: it is no longer published, and nothing that it signed is accepted any more. " +
+			"If it signs, or is to sign next, the next key is removed with it, and new keys are made that sign at once. " +
+			"Services that are running notice within a second. Applications keep the published keys for up to an hour: ask your partners to fetch them again. A kid that begins with a dash is written after --.",
+		Example: "claviger keys list\nclaviger keys revoke NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
+		Args:    exactly("kid"),
+	}
+	g := settingFlags(cmd, app.Serve, "db", "secret-key")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return changeKeys(cmd, g, asJSON, func(k *oauth.Keys) ([]oauth.Key, error) {
+			return k.Revoke(cmd.Context(), terminal("claviger keys"), args[0])
+		})
+	}
+	return cmd
+}
+
+// changeKeys opens the keys, changes them and prints what there is then.
+func changeKeys(cmd *cobra.Command, g *given, asJSON bool, change func(*oauth.Keys) ([]oauth.Key, error)) error {
+	cfg, _, err := g.load()
+	if err != nil {
+		return err
+	}
+	db, err := app.OpenCurrent(cmd.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // All that was to be written is written.
+	box, err := app.Box(cmd.Context(), db, cfg)
+	if err != nil {
+		return err
+	}
+	list, err := change(&oauth.Keys{DB: db, Box: box, Now: app.Now})
+	if err != nil {
+		return err
+	}
+	return printKeys(cmd.OutOrStdout(), list, asJSON)
 }
 
 // tellRotation says which key of each rotated algorithm signs, and from when on.

@@ -47,11 +47,13 @@ const (
 	// publishedAhead is how long a key is published before it signs, so that
 	// everybody has it by then.
 	publishedAhead = 24 * time.Hour
-	// reloadEvery bounds how long a node does not notice what another did.
-	reloadEvery = time.Minute
-	// defaultGrace is until what a replaced key signed is dead everywhere: other
+	// reloadEvery bounds how long a node does not notice what another did. It is
+	// short so that a revoked key is gone everywhere at once; reading the few keys
+	// once a second costs nothing that shows.
+	reloadEvery = time.Second
+	// defaultGrace is until what a replaced key signed has expired everywhere: other
 	// nodes sign with it for up to reloadEvery more, and clocks differ a little.
-	defaultGrace = idTokenLife + jwksAge + 5*reloadEvery
+	defaultGrace = idTokenLife + jwksAge + 5*time.Minute
 )
 
 // Keys keeps the keys that sign identity tokens, in the database and opened in
@@ -142,7 +144,7 @@ func (k *Keys) state(list []row, i int, now time.Time) (state State, servedUntil
 }
 
 // Sign returns claims as a compact JWS by the active key of alg. It asks the
-// database about once a minute.
+// database at most once a second.
 func (k *Keys) Sign(ctx context.Context, alg Alg, claims any) (string, error) {
 	r, err := k.current(ctx, alg)
 	if err != nil {
@@ -235,8 +237,21 @@ func (k *Keys) Rotate(ctx context.Context, by audit.Actor, alg Alg, now bool) ([
 	if err != nil {
 		return nil, err
 	}
+	return k.change(ctx, "rotate the signing keys", func(tx *sqldb.Tx, before []row) error {
+		for i, alg := range which {
+			if err := k.rotate(ctx, tx, by, before, made[i], alg, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// change changes the keys in one transaction, one caller at a time over all nodes;
+// before is all keys. It returns all keys as they are then.
+func (k *Keys) change(ctx context.Context, doing string, fn func(tx *sqldb.Tx, before []row) error) ([]Key, error) {
 	var rows []row
-	err = k.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err := k.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		alone, err := tx.TryLock("oauth keys").One(ctx)
 		if err != nil {
 			return err
@@ -248,16 +263,14 @@ func (k *Keys) Rotate(ctx context.Context, by audit.Actor, alg Alg, now bool) ([
 		if err != nil {
 			return err
 		}
-		for i, alg := range which {
-			if err := k.rotate(ctx, tx, by, before, made[i], alg, now); err != nil {
-				return err
-			}
+		if err := fn(tx, before); err != nil {
+			return err
 		}
 		rows, err = stored(ctx, tx)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("rotate the signing keys: %w", err)
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	k.loading.Lock()
 	defer k.loading.Unlock()
@@ -293,12 +306,17 @@ func (k *Keys) rotate(ctx context.Context, tx *sqldb.Tx, by audit.Actor, before 
 		return nil // its own next one is there already
 	}
 	made.createdAt = now
+	return add(ctx, tx, by, made)
+}
+
+// add stores a new key.
+func add(ctx context.Context, tx *sqldb.Tx, by audit.Actor, made row) error {
 	if err := insert(ctx, tx, made); errors.Is(err, sqldb.ErrNone) {
-		return fmt.Errorf("two next keys of %s: %w", alg, err)
+		return fmt.Errorf("two next keys of %s: %w", made.alg, err)
 	} else if err != nil {
 		return err
 	}
-	audit.Record(tx, now, by, "key.create", subjectOf(made.kid), nil, made.facts())
+	audit.Record(tx, made.createdAt, by, "key.create", subjectOf(made.kid), nil, made.facts())
 	return nil
 }
 
