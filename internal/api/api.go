@@ -40,6 +40,10 @@ type API struct {
 	Limit *wire.Limiter // how often one key may call
 	Guard *wire.Guard   // how often one address may try a wrong key
 
+	// Redeliveries is how often one partner may ask for a redelivery, whichever its
+	// key. Nil: as often as it likes.
+	Redeliveries *wire.Limiter
+
 	// Readers and Bytes are what requests by GET read with and answer; each partner
 	// has a share of them. Nil: there is enough.
 	Readers, Bytes *wire.Share

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strconv"
 
 	"claviger/internal/fault"
 	"claviger/internal/partner"
@@ -21,6 +22,12 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, p partner.Partne
 	id, ok := wire.PathID(r, "event_id")
 	if !ok {
 		return fault.New(fault.Missing, "unknown_event", "There is no such event; event ids are in the list of events.")
+	}
+	if q := a.Redeliveries.Take(strconv.FormatInt(p.ID, 10)); !q.OK {
+		f := fault.New(fault.Throttled, "rate_limited",
+			"Too many redeliveries: %d a minute may be asked for. Wait as long as Retry-After says; for many events, ask the marketplace to redeliver a span of time.", q.Limit)
+		f.After = q.After
+		return f
 	}
 	if err := a.Webhooks.Redeliver(r.Context(), actor(p), p.ID, id); err != nil {
 		return err

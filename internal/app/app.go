@@ -202,6 +202,10 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 // minute; it is told to wait beyond that.
 const guesses = 60
 
+// redeliveries is how many events a partner may have redelivered in a minute, each by
+// a call of its own.
+const redeliveries = 60
+
 // Partners share these among them while they are answered. A quarter of the readers
 // is left to authentication and to everybody else.
 const unsent = 32 << 20 // bytes of answers that their clients have not taken yet
@@ -219,7 +223,7 @@ func (a *App) doors() (*wire.Mux, error) {
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles,
-		PublicURL: a.url, Brand: a.cfg.Brand, Limit: limit(a.cfg.RateLimit), Guard: guard,
+		PublicURL: a.url, Brand: a.cfg.Brand, Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{

@@ -38,6 +38,7 @@ type Config struct {
 	RefreshLife         time.Duration   // of a refresh token
 	Retry               []time.Duration // when a failed delivery is tried again
 	ParkAfter           time.Duration   // of nothing but failures
+	KeepResponses       time.Duration   // the record of an attempt
 	ProbeEvery          time.Duration   // of a parked endpoint
 	Mail                mail.Config     // how mail is sent; the zero value sends none
 	Log                 *slog.Logger    // nil is standard error, by LogLevel and LogFormat

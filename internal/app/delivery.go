@@ -43,7 +43,7 @@ func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint
 }
 
 // work is what the house does on its own, each until its context ends: sending
-// webhooks, telling of outages, sending mail, and keeping itself clean.
+// webhooks and redelivering them, telling of outages, sending mail, and keeping itself clean.
 func (a *App) work() []func(context.Context) {
 	watch := &outage.Watch{
 		DB: a.rooms.DB, Now: Now, Partners: a.rooms.Partners, Profiles: a.rooms.Profiles, Service: a.service(),
@@ -51,6 +51,7 @@ func (a *App) work() []func(context.Context) {
 	}
 	return []func(context.Context){
 		a.sending.Run,
+		(&webhook.Replayer{Outbox: a.rooms.Webhooks, Log: a.log}).Run,
 		watch.Run,
 		a.sender.Run,
 		a.linkMailer.Run,

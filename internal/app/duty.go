@@ -28,7 +28,7 @@ func (a *App) forget() map[string]func(context.Context) (int64, error) {
 	db := a.rooms.DB
 	return map[string]func(context.Context) (int64, error){
 		"stored answers":    a.rooms.Answers.Forget,
-		"webhook responses": (&webhook.Keeper{DB: db, Now: Now}).Forget,
+		"webhook responses": (&webhook.Keeper{DB: db, Now: Now, Keep: a.cfg.KeepResponses}).Forget,
 		"mails":             (&mail.Keeper{DB: db, Now: Now}).Forget,
 		"sessions":          (&account.Sessions{DB: db, Now: Now}).Forget,
 		"sign-in links":     a.rooms.Accounts.Forget, // and sign-ups

@@ -42,7 +42,7 @@ func TestDefaults(t *testing.T) {
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DB: "claviger.db",
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
-		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute,
+		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, KeepResponses: 400 * 24 * time.Hour,
 		Retry: []time.Duration{
 			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 			time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
@@ -159,7 +159,7 @@ func TestMistakes(t *testing.T) {
 		"duration":              {flag("shutdown-timeout", "15"), []string{"a duration such as 15s"}},
 		"retry":                 {flag("retry", "5s,soon"), []string{`"soon" is not a wait`}},
 		"retry backwards":       {flag("retry", "-5s"), []string{`"-5s" is not a wait`}},
-		"retry of commas":       {flag("retry", ",,"), []string{"1 to 100 waits"}},
+		"retry of commas":       {flag("retry", ",,"), []string{"1 to 99 waits"}},
 		"mail server":           {flag("smtp-url", "mail.example.com"), []string{"--smtp-url"}},
 		"mail without a sender": {flag("smtp-url", "smtps://mail.example.com"), []string{"mail-from is not set"}},
 		"key and file":          {variable("CLAVIGER_SECRET_KEY="+key, "CLAVIGER_SECRET_KEY_FILE=x"), []string{"are both set"}},

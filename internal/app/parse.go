@@ -19,6 +19,7 @@ import (
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
 	"claviger/internal/secret"
+	"claviger/internal/webhook"
 )
 
 // text keeps the value as it is.
@@ -194,11 +195,13 @@ func mailFrom(c *Config, v string) error {
 	return err
 }
 
-// maxRetries and maxWait bound a retry schedule: more than that is a mistake
-// in writing, not a wish.
+// maxRetries and maxWait bound a retry schedule, and maxKeep what is kept: more than
+// that is a mistake in writing, not a wish. So many retries and the first attempt are
+// as many as stay on record.
 const (
-	maxRetries = 100
+	maxRetries = webhook.MaxAttempts - 1
 	maxWait    = 30 * 24 * time.Hour
+	maxKeep    = 10 * 365 * 24 * time.Hour
 )
 
 // retry reads the waits between the attempts of a delivery.

@@ -143,6 +143,11 @@ var settings = []Setting{
 		set:  retry,
 	},
 	{
+		Name: "keep-responses", Value: "duration", Default: "9600h",
+		Help: "How long the record of each attempt to deliver a webhook is kept; the newest 100 of an event, at most",
+		set:  duration(maxKeep, func(c *Config) *time.Duration { return &c.KeepResponses }),
+	},
+	{
 		Name: "park-after", Value: "duration", Default: "1h",
 		Help: "How long an endpoint may do nothing but fail before it is parked: probed now and then, its queue kept",
 		set:  duration(maxWait, func(c *Config) *time.Duration { return &c.ParkAfter }),

@@ -9,6 +9,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/page"
+	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
 
@@ -97,9 +98,41 @@ func (b spanBody) span(until time.Time) (from, to time.Time, err error) {
 	return from, to, err
 }
 
-// countJSON says how many events are queued.
-type countJSON struct {
-	Count int64 `json:"count"`
+// replayJSON is the redelivery of a span of events.
+type replayJSON struct {
+	RedeliveryID int64     `json:"redelivery_id"`
+	PartnerID    int64     `json:"partner_id"`
+	From         wire.Time `json:"from"`
+	To           wire.Time `json:"to"`
+	OnlyFailed   bool      `json:"only_failed"`
+	Status       string    `json:"status"`
+	Count        int64     `json:"count"`
+	CreatedAt    wire.Time `json:"created_at"`
+	FinishedAt   wire.Time `json:"finished_at,omitzero"`
+}
+
+func replayOf(r webhook.Replay) replayJSON {
+	status := "done"
+	if r.Running() {
+		status = "running"
+	}
+	return replayJSON{
+		RedeliveryID: r.ID, PartnerID: r.PartnerID, From: wire.Time(r.From), To: wire.Time(r.To), OnlyFailed: r.OnlyFailed,
+		Status: status, Count: r.Count, CreatedAt: wire.Time(r.CreatedAt), FinishedAt: wire.Time(r.FinishedAt),
+	}
+}
+
+// lastRedelivery shows how far the partner's newest redelivery of a span is.
+func (o *Operator) lastRedelivery(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	p, err := o.Partners.Get(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	last, err := o.Webhooks.LastReplay(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, replayOf(last))
 }
 
 func (o *Operator) redeliverSpan(w http.ResponseWriter, r *http.Request, t account.Token) error {
@@ -115,9 +148,9 @@ func (o *Operator) redeliverSpan(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	n, err := o.Webhooks.RedeliverRange(r.Context(), actor(t), p.ID, from, to, b.OnlyFailed)
+	replay, err := o.Webhooks.RedeliverRange(r.Context(), actor(t), p.ID, from, to, b.OnlyFailed)
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusAccepted, countJSON{n})
+	return wire.JSON(w, http.StatusAccepted, replayOf(replay))
 }

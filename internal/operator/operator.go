@@ -72,6 +72,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Admin, "PUT", "/partners/{id}/plans/{tier}", o.putPlan),
 		on(account.Admin, "DELETE", "/partners/{id}/plans/{tier}", o.deletePlan),
 		on(account.Support, "POST", "/partners/{id}/redeliver", o.redeliverSpan),
+		on(account.Read, "GET", "/partners/{id}/redeliver", o.lastRedelivery),
 
 		on(account.Admin, "POST", "/users", o.createUser),
 		list("/users", o.listUsers),

@@ -10,7 +10,7 @@ import (
 
 func TestKeeperForgetsOldResponses(t *testing.T) {
 	o := box(t)
-	const old = 2345
+	const old, keep = 2345, 30 * 24 * time.Hour
 	respond(t, o, 1, old+10)
 	write(t, o, func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1`, start.Add(-time.Nanosecond))
@@ -18,7 +18,7 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status >= $2`, start, old)
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status > $2`, start.Add(time.Hour), old)
 	})
-	k := &webhook.Keeper{DB: o.DB, Now: func() time.Time { return start.Add(webhook.Kept) }}
+	k := &webhook.Keeper{DB: o.DB, Keep: keep, Now: func() time.Time { return start.Add(keep) }}
 	for _, want := range []int64{old, 0} {
 		if n, err := k.Forget(t.Context()); n != want || err != nil {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)

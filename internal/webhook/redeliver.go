@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
@@ -54,51 +53,8 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 		reopened+calledBack, now, eventID, of.licenseID)
 	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = $2 AND state = 1 AND due_at > $1 AND lease_until <= $1`, now, of.licenseID)
 	tx.Queue(`UPDATE endpoints SET probe_at = $2, probed = $3 WHERE partner_id = $1 AND parked_at <> 0`, of.partnerID, now, of.licenseID-1)
+	tx.Queue(markRedelivered, []int64{of.licenseID})
 	tx.AfterCommit(func() { o.Dispatcher.Forget(of.partnerID) })
 	audit.Record(tx, now, by, "event.redeliver", fmt.Sprintf("event:%d", eventID), nil, nil)
 	return nil
-}
-
-// RedeliverRange makes the partner's events of a time range due again, oldest
-// first as ever, and after them the newest of each of their licenses, and returns
-// how many; onlyFailed leaves out what was delivered. What is open stays as it
-// is. A parked endpoint is probed.
-func (o *Outbox) RedeliverRange(ctx context.Context, by audit.Actor, partnerID int64, from, to time.Time, onlyFailed bool) (int64, error) {
-	var n int64
-	err := o.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		now := o.Now()
-		partner.Lock(tx, partnerID)
-		asked, err := askedFor(ctx, tx, now, partnerID, from, to, onlyFailed)
-		if err != nil {
-			return fmt.Errorf("redeliver a range: %w", err)
-		}
-		after, err := tx.Exec(ctx, reopen+`d.event_id IN (
-				SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id IN (
-					SELECT o.license_id FROM outbox AS o
-					WHERE o.partner_id = $2 AND o.created_at >= $3 AND o.created_at < $4 AND o.state = 1 AND o.updated_at = $1)
-				GROUP BY newest.license_id)
-			AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_id = d.event_id AND o.state = 1 AND o.updated_at = $1)`+
-			reopened+calledBack, now, partnerID, from, to)
-		if err != nil {
-			return fmt.Errorf("redeliver the newest after a range: %w", err)
-		}
-		n = asked + after
-		tx.Queue(`UPDATE endpoints SET probe_at = $2 WHERE partner_id = $1 AND parked_at <> 0`, partnerID, now)
-		tx.AfterCommit(func() { o.Dispatcher.Forget(partnerID) })
-		audit.Record(tx, now, by, "partner.redeliver", fmt.Sprintf("partner:%d", partnerID), nil, map[string]any{
-			"from": from, "to": to, "only_failed": onlyFailed, "count": n,
-		})
-		return nil
-	})
-	return n, err
-}
-
-// askedFor reopens what is not open of a partner's range of events.
-func askedFor(ctx context.Context, tx *sqldb.Tx, now time.Time, partnerID int64, from, to time.Time, onlyFailed bool) (int64, error) {
-	if onlyFailed {
-		return tx.Exec(ctx, `UPDATE outbox SET state = 1, attempts = 0, due_at = $1, updated_at = $1
-			WHERE partner_id = $2 AND created_at >= $3 AND created_at < $4 AND state = 3`, now, partnerID, from, to)
-	}
-	return tx.Exec(ctx, reopen+`d.partner_id = $2 AND d.created_at >= $3 AND d.created_at < $4`+reopened+`, due_at = $1 WHERE outbox.state <> 1`,
-		now, partnerID, from, to)
 }

@@ -64,9 +64,9 @@ func TestRedeliverRange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := box(t)
 			settle(t, o, 2, 3, 2, 3)
-			n, err := o.RedeliverRange(t.Context(), tester, 1, start.Add(c.from), start.Add(c.to), c.onlyFailed)
-			if err != nil || int(n) != len(c.want) {
-				t.Errorf("%d, %v", n, err)
+			r, err := o.RedeliverRange(t.Context(), tester, 1, start.Add(c.from), start.Add(c.to), c.onlyFailed)
+			if err != nil || int(r.Count) != len(c.want) || r.Running() {
+				t.Errorf("%+v, %v", r, err)
 			}
 			same(t, "due", due(t, o), c.want)
 		})

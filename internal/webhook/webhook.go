@@ -1,6 +1,6 @@
 // Package webhook owns the outbox of deliveries to partners, the dispatcher that
 // sends them, how each partner's endpoint fares, and the record of what every
-// attempt met: the tables deliveries, outbox, leases, endpoints and webhook_responses. What is
+// attempt met: the tables deliveries, outbox, leases, endpoints, replays, redelivered and webhook_responses. What is
 // sent, how it is signed and which answer means success is courier's; whom to
 // tell that an endpoint is down is outage's.
 //
