@@ -34,6 +34,9 @@ func TestErasedIsInNoFile(t *testing.T) {
 	if err := h.accounts.SendReset(t.Context(), who.Email, ""); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := (&account.LinkMailer{Book: h.accounts}).Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := h.accounts.ResetPassword(t.Context(), tester, user.ID, "a long enough password"); err != nil {
 		t.Fatal(err)
 	}
