@@ -1,7 +1,7 @@
-# Everything here needs Go, and the tests of connections Node with npm; script/with-postgres
-# and script/chromium bring the rest.
+# Everything here needs Go, and the tests of connections Node with npm; script/with-postgres,
+# script/chromium and script/php bring the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run dev build test chromium test-sqlite test-postgres test-race e2e fuzz check lint vuln fmt bench
+.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e fuzz check lint vuln fmt bench
 
 GO   := go
 TOOL := $(GO) tool -modfile=tools/go.mod
@@ -20,10 +20,13 @@ dev: ## Run it seeded, with credentials printed and loopback partners allowed (A
 build: ## Build bin/claviger
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/claviger
 
-test: chromium test-sqlite test-postgres ## All tests, on SQLite and on a temporary PostgreSQL
+test: chromium php test-sqlite test-postgres ## All tests, on SQLite and on a temporary PostgreSQL
 
 chromium: ## Install Chromium, in which pages are looked at, where it is missing
 	@script/chromium >/dev/null
+
+php: ## Install PHP and Python, in which the samples of docs/webhooks.md are run, where they are missing
+	@script/php >/dev/null
 
 test-sqlite: ## go vet and all tests, on SQLite
 	$(GO) vet ./...

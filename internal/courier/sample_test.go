@@ -1,11 +1,14 @@
 package courier_test
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,20 +32,26 @@ func verify(secret, timestamp, signature string, body []byte, now time.Time) boo
 
 // TestGoSample: the page's Go lines are the ones above, which the tests use.
 func TestGoSample(t *testing.T) {
-	source, err := os.ReadFile("sample_test.go")
-	if err != nil {
-		t.Fatal(err)
+	samples := blocks(t, "go")
+	if len(samples) != 2 {
+		t.Fatalf("docs/webhooks.md has %d blocks of Go, want 2", len(samples))
 	}
-	if sample := blocks(t, "go"); len(sample) != 1 || !strings.Contains(string(source), "\n"+sample[0]+"\n") {
-		t.Errorf("docs/webhooks.md has other lines than sample_test.go: %s", sample)
+	for i, file := range []string{"sample_test.go", "handler_test.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(source), "\n"+samples[i]+"\n") {
+			t.Errorf("docs/webhooks.md has other lines than %s: %s", file, samples[i])
+		}
 	}
 }
 
 // call is one use of a sample.
 type call struct {
 	Secret    string `json:"secret"`
-	Timestamp string `json:"timestamp"`
-	Signature string `json:"signature"`
+	Timestamp any    `json:"timestamp"` // a string, or what a framework may hand over in its place
+	Signature any    `json:"signature"`
 	Body      string `json:"body"`
 	Now       int64  `json:"now"` // milliseconds
 	Want      bool   `json:"want"`
@@ -67,7 +76,7 @@ func calls(t *testing.T) []call {
 			func(c *call) { c.Secret += "x" },
 			func(c *call) { c.Timestamp = strconv.FormatInt(ms+1, 10) },
 			func(c *call) { c.Timestamp = "" },
-			func(c *call) { c.Signature = strings.ToUpper(c.Signature) },
+			func(c *call) { c.Signature = strings.ToUpper(signature) },
 			func(c *call) { c.Signature = "" },
 			func(c *call) { c.Body += " " },
 			func(c *call) { c.Now += 6 * 60 * 1000 },
@@ -82,57 +91,147 @@ func calls(t *testing.T) []call {
 	return all
 }
 
+// raw is a header of any bytes.
+type raw []byte
+
+// MarshalJSON writes the bytes as a sample's harness reads them.
+func (r raw) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{"bytes": base64.StdEncoding.EncodeToString(r)})
+}
+
+// odd are calls that a stranger can cause, none of which verifies: headers that
+// are missing, empty, repeated, huge, of odd characters or of another type.
+func odd(t *testing.T) []call {
+	t.Helper()
+	good := calls(t)[0]
+	values := []any{
+		nil, "", " ", "0", "-1", "+1", "1.5", "1e9", "0x10", "NaN", "Infinity", "null", "undefined", "\x00", "²", "١٢٣", "é", "🦊", "v1,abc", "zz",
+		strings.Repeat("9", 400), strings.Repeat("9", 5000), strings.Repeat("a", 64), strings.Repeat("é", 64), strings.Repeat("é", 32), strings.Repeat("A", 1<<16),
+		good.Timestamp.(string) + "\n", good.Timestamp.(string) + ", " + good.Timestamp.(string), good.Signature.(string) + "\n", good.Signature.(string)[:63],
+		raw{0xff, 0xfe}, raw(strings.Repeat("\xff", 64)), raw{0}, 0, 1, -1, 1.5, true, false, []any{}, []any{good.Signature}, []any{good.Timestamp}, map[string]any{},
+	}
+	var all []call
+	for _, v := range values {
+		for _, spoil := range []func(*call){
+			func(c *call) { c.Timestamp = v },
+			func(c *call) { c.Signature = v },
+			func(c *call) { c.Timestamp, c.Signature = v, v },
+		} {
+			bad := good
+			spoil(&bad)
+			bad.Want = false
+			all = append(all, bad)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2)) // the same on every run
+	for range 2000 {
+		bad, noise := good, make(raw, random.IntN(80))
+		for i := range noise {
+			noise[i] = byte(random.Uint32())
+		}
+		if bad.Want = false; random.IntN(2) == 0 {
+			bad.Signature = noise
+		} else {
+			bad.Timestamp = noise
+		}
+		all = append(all, bad)
+	}
+	return all
+}
+
 func TestSamplesRefuse(t *testing.T) {
-	for _, c := range calls(t) {
-		if got := verify(c.Secret, c.Timestamp, c.Signature, []byte(c.Body), time.UnixMilli(c.Now)); got != c.Want {
+	text := func(v any) string {
+		switch v := v.(type) {
+		case string:
+			return v
+		case raw:
+			return string(v)
+		default:
+			return "" // a header of Go is nothing else
+		}
+	}
+	for _, c := range append(calls(t), odd(t)...) {
+		if got := verify(c.Secret, text(c.Timestamp), text(c.Signature), []byte(c.Body), time.UnixMilli(c.Now)); got != c.Want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
 
-// TestSamples runs the page's lines in the other languages, where the machine has
-// them, on the published vectors.
+// harnesses run the samples of the other languages on calls from standard input,
+// and print those that went otherwise. What a sample raises ends its harness.
+var harnesses = map[string]struct{ program, file, code string }{
+	"js": {"node", "sample.js", `
+const decode = (v) => (v !== null && typeof v === "object" && "bytes" in v ? Buffer.from(v.bytes, "base64").toString("latin1") : v);
+for (const c of JSON.parse(require("node:fs").readFileSync(0))) {
+  if (verify(c.secret, decode(c.timestamp), decode(c.signature), Buffer.from(c.body), c.now) !== c.want) console.log(JSON.stringify(c));
+}
+for (const body of [undefined, null, {}, "text", 1]) if (verify("s", "1", "a", body, 1) !== false) console.log(body);
+if (verify("s", undefined, undefined, Buffer.alloc(0)) !== false) console.log("nothing");`},
+	"python": {"python3", "sample.py", `
+import base64, json, sys
+def decode(v):
+    return base64.b64decode(v["bytes"]).decode("latin-1") if isinstance(v, dict) and "bytes" in v else v
+for c in json.load(sys.stdin.buffer):
+    if verify(c["secret"], decode(c["timestamp"]), decode(c["signature"]), c["body"].encode(), c["now"] / 1000) is not c["want"]:
+        print(c)
+for body in (None, "text", 1, {}):
+    if verify("s", "1", "a", body, 1) is not False:
+        print(body)
+if verify("s", "1000", "\\udcff" * 64, b"", 1) is not False: # as some servers hand over bytes that are not UTF-8
+    print("surrogates")`},
+	"php": {"php", "sample.php", `
+set_error_handler(function ($number, $text) { throw new ErrorException($text); });
+function decode($v) { return is_array($v) && isset($v['bytes']) ? base64_decode($v['bytes']) : $v; }
+foreach (json_decode(file_get_contents('php://stdin'), true) as $c) {
+    if (verify($c['secret'], decode($c['timestamp']), decode($c['signature']), $c['body'], $c['now'] / 1000) !== $c['want']) { print_r($c); }
+}
+foreach ([null, false, [], 1] as $body) {
+    if (verify('s', '1', 'a', $body, 1) !== false) { print_r($body); }
+}`},
+}
+
+// program finds the program of a language, or skips the test: script/php installs
+// those that make test needs.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not on this machine", name)
+	}
+	return path
+}
+
+// source writes the page's lines of a language and more to a file.
+func source(t *testing.T, language, name, more string) string {
+	t.Helper()
+	samples := blocks(t, language)
+	if len(samples) != 2 {
+		t.Fatalf("docs/webhooks.md has %d blocks of %s, want 2", len(samples), language)
+	}
+	code := strings.Join(samples, "\n\n") + "\n" + more + "\n"
+	if language == "php" {
+		code = "<?php\n" + code
+	}
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestSamples runs the page's lines in the other languages on the published
+// vectors, and on what strangers may send.
 func TestSamples(t *testing.T) {
-	input, err := json.Marshal(calls(t))
+	input, err := json.Marshal(append(calls(t), odd(t)...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for language, c := range map[string]struct{ program, file, harness string }{
-		"js": {"node", "sample.js", `
-for (const c of JSON.parse(require("node:fs").readFileSync(0))) {
-  if (verify(c.secret, c.timestamp, c.signature, Buffer.from(c.body), c.now) !== c.want) console.log(JSON.stringify(c));
-}`},
-		"python": {"python3", "sample.py", `
-import json, sys
-for c in json.load(sys.stdin.buffer):
-    if verify(c["secret"], c["timestamp"], c["signature"], c["body"].encode(), c["now"] / 1000) != c["want"]:
-        print(c)`},
-		"php": {"php", "sample.php", `
-foreach (json_decode(file_get_contents('php://stdin'), true) as $c) {
-    if (verify($c['secret'], $c['timestamp'], $c['signature'], $c['body'], $c['now'] / 1000) !== $c['want']) { print_r($c); }
-}`},
-	} {
+	for language, c := range harnesses {
 		t.Run(language, func(t *testing.T) {
-			samples := blocks(t, language)
-			if len(samples) != 1 {
-				t.Fatalf("docs/webhooks.md has %d blocks of %s, want 1", len(samples), language)
-			}
-			program, err := exec.LookPath(c.program)
-			if err != nil {
-				t.Skipf("%s is not on this machine", c.program)
-			}
-			code := samples[0] + "\n" + c.harness + "\n"
-			if language == "php" {
-				code = "<?php\n" + code
-			}
-			file := filepath.Join(t.TempDir(), c.file)
-			if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			run := exec.CommandContext(t.Context(), program, file)
-			run.Stdin = strings.NewReader(string(input))
+			run := exec.CommandContext(t.Context(), program(t, c.program), source(t, language, c.file, c.code))
+			run.Stdin = bytes.NewReader(input)
 			if out, err := run.CombinedOutput(); err != nil || len(out) > 0 {
-				t.Error(fmt.Errorf("%w: %s", err, out))
+				t.Error(fmt.Errorf("%w: %s", err, out[:min(len(out), 2000)]))
 			}
 		})
 	}
