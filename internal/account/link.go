@@ -147,7 +147,11 @@ type Entry struct {
 // sign-up's name and password become the user's if browser is the secret that SignUp gave
 // to this same browser, and are dropped otherwise: whoever signed up may not be
 // the one who reads the mail. Of any number who use a link at once, one gets in.
+// A token that serves nobody costs a read and no write: anybody can send those.
 func (b *Book) UseLink(ctx context.Context, token, browser string) (Entry, error) {
+	if _, err := b.PeekLink(ctx, token); err != nil {
+		return Entry{}, err
+	}
 	var e Entry
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()

@@ -196,3 +196,43 @@ func TestLocalPath(t *testing.T) {
 		}
 	}
 }
+
+// TestJunkTokensWriteNothing: what serves nobody is found out by reading, so it
+// does not wait for those who write.
+func TestJunkTokensWriteNothing(t *testing.T) {
+	d := open(t)
+	u := d.create(t, account.Person{Email: "ann@example.com"})
+	link, _, err := d.Link(t.Context(), operator, u.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := token(t, link)
+	if _, err := d.UseLink(t.Context(), used, ""); err != nil {
+		t.Fatal(err)
+	}
+	writing, release := make(chan struct{}), make(chan struct{})
+	written := make(chan error, 1)
+	go func() {
+		written <- d.DB.Write(t.Context(), func(*sqldb.Tx) error {
+			close(writing)
+			<-release
+			return nil
+		})
+	}()
+	<-writing
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.dead(t, map[string]string{"": "invalid_link", "junk": "invalid_link", strings.Repeat("0", 64): "invalid_link", used: "link_used"})
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Error("a junk token waits for somebody else's write") // on SQLite, where one writes at a time
+	}
+	close(release)
+	<-done
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
@@ -54,10 +55,23 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return err
 	}
 	ctx := r.Context()
-	e, err := s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser))
+	var e account.Entry
+	var led string // where a link that works no more led to
+	err := s.Throttle.links().Lookup(r, func() (err error) {
+		e, err = s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser))
+		if err != nil {
+			opened, _ := s.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
+			led = opened.Next
+		}
+		return err
+	})
+	if fault.Is(err, "invalid_link") {
+		if q := s.Throttle.links().Count(wire.Client(r)); !q.OK {
+			return s.tooManyLinks(w, r, v, q.After)
+		}
+	}
 	if err != nil {
-		opened, _ := s.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
-		return s.deadLink(w, r, v, opened.Next, err)
+		return s.deadLink(w, r, v, led, err)
 	}
 	if err := s.enter(r, e.User, e.Next); err != nil {
 		return err
@@ -73,6 +87,16 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 	}
 	goOn(w, r, e.Next)
 	return nil
+}
+
+// tooManyLinks is what somebody reads who tried too many links that never were.
+func (s *Shop) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visit, wait time.Duration) error {
+	view := deadLinkView{
+		In: v.in(), form: form{Form: ui.Form{Fields: []ui.Field{emailField("")}}}, Title: "This link is not valid",
+		Text: "Too many links that are not valid were tried from here: wait " + retryAfter(w.Header(), wait) +
+			" before the next try. A valid link works at once.",
+	}
+	return s.show(w, r, v, "dead-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
 }
 
 // deadLinkView is the page of a link that does not work any more.

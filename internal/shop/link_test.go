@@ -314,3 +314,25 @@ func TestBodyOfAGet(t *testing.T) {
 		}
 	}
 }
+
+// TestJunkLinksAreThrottled: by the address that they come from, and no link that
+// works is refused because of them.
+func TestJunkLinksAreThrottled(t *testing.T) {
+	h := build(t)
+	h.user(ann, "")
+	b := h.browser()
+	b.post("/sign-in/send", "email", ann)
+	junk := func() *sheet { return b.post("/sign-in/link", "token", "junk") }
+	for range 20 {
+		junk().want(http.StatusNotFound, "This link is not valid")
+	}
+	page := junk().want(http.StatusTooManyRequests, "This link is not valid")
+	if got := page.Header.Get("Retry-After"); got != "3" || !strings.Contains(page.text(), "wait 3 seconds") {
+		t.Errorf("Retry-After is %q, the page says %s", got, page.text())
+	}
+	h.browser().post("/sign-in/link", "token", "junk").want(http.StatusNotFound, "This link is not valid") // from elsewhere
+	b.press(b.get(h.link(ann)), "Continue as").leads("/licenses")
+	b.signedIn(ann)
+	h.advance(3 * time.Second)
+	junk().want(http.StatusNotFound, "This link is not valid")
+}

@@ -21,12 +21,16 @@ type Throttle struct {
 	Clients   *wire.Limiter // tries by one client address, of whatever account
 	Mailboxes *wire.Limiter // mails to one address
 	Senders   *wire.Limiter // mails asked for by one client address
+
+	// Links is about tokens of mailed links that never were one, by client address.
+	// A link that works is served whatever else came from there.
+	Links *wire.Guard
 }
 
 // NewThrottle is the throttle with the usual bounds.
 func NewThrottle(now func() time.Time) *Throttle {
 	limit := func(n int) *wire.Limiter { return &wire.Limiter{PerMinute: n, Now: now} }
-	return &Throttle{Accounts: limit(10), Clients: limit(30), Mailboxes: limit(5), Senders: limit(20)}
+	return &Throttle{Accounts: limit(10), Clients: limit(30), Mailboxes: limit(5), Senders: limit(20), Links: &wire.Guard{Failures: limit(20)}}
 }
 
 // try counts a try of the password of the account that email names. It returns
@@ -45,6 +49,14 @@ func (t *Throttle) tryOwn(r *http.Request, userID int64) time.Duration {
 		return 0
 	}
 	return take(t.Clients, wire.Client(r), t.Accounts, "user "+strconv.FormatInt(userID, 10))
+}
+
+// links is the guard of mailed links; nil, which guards nothing, without a throttle.
+func (t *Throttle) links() *wire.Guard {
+	if t == nil {
+		return nil
+	}
+	return t.Links
 }
 
 // mail counts a mail that is asked for. It returns how long to wait when there
