@@ -108,7 +108,7 @@ func TestTextIsKept(t *testing.T) {
 	h := build(t)
 	url, client := h.serve(), contract(t).Client(t)
 	names := []string{
-		sql, `"; --`, `<script>alert("&amp;")</script>`, "O'Brien \\ %00 %s {{.}} ${x}", "Zoë 木村 🦊 \u00a0e\u0301", strings.Repeat("é", 100), "null", 
+		sql, `"; --`, `<script>alert("&amp;")</script>`, "O'Brien \\ %00 %s {{.}} ${x}", "Zoë 木村 🦊 \u00a0e\u0301", strings.Repeat("é", 100), "null",
 	}
 	var want []string
 	for i, name := range names {
