@@ -118,6 +118,11 @@ func finish(ctx context.Context, db *sqldb.DB, f Finishing) (Finished, error) {
 		return done, err
 	}
 	webhooks := &webhook.Outbox{DB: db, Now: Now}
+	stats, err := webhooks.Stats(ctx) // before an erase makes new ones
+	if err != nil {
+		return done, err
+	}
+	done.Deliveries = stats.Pending
 	licenses := &license.Registry{DB: db, Now: Now, Events: &event.Log{DB: db, Outbox: webhooks}}
 	for _, id := range f.Erased {
 		_, err := licenses.EraseUser(ctx, f.By, id)
@@ -130,11 +135,6 @@ func finish(ctx context.Context, db *sqldb.DB, f Finishing) (Finished, error) {
 			done.Erased++
 		}
 	}
-	stats, err := webhooks.Stats(ctx)
-	if err != nil {
-		return done, err
-	}
-	done.Deliveries = stats.Pending
 	if done.Mails, err = mail.CountWaiting(ctx, db); err != nil {
 		return done, err
 	}
