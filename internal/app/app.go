@@ -190,7 +190,7 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
 	a.sending = &Sending{DB: db, Dispatcher: r.Webhooks.Dispatcher, Log: a.log}
-	r.Profiles.Moved, r.Profiles.Removed = r.Webhooks.Revive, r.Webhooks.Remove
+	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Revive, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events}
 	r.OAuth = a.connect(r, box)

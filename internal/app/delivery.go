@@ -25,8 +25,8 @@ func (a *App) dispatcher(r *Rooms) *webhook.Dispatcher {
 // endpoint is where a partner's webhooks go and what signs them.
 func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
 	p, err := r.Partners.Get(ctx, partnerID)
-	if err != nil {
-		return webhook.Endpoint{}, err
+	if err != nil || p.Paused() {
+		return webhook.Endpoint{}, err // what is to be sent to a paused partner waits
 	}
 	profile, _, err := r.Profiles.Get(ctx, partnerID)
 	if err != nil || profile.WebhookURL == "" {

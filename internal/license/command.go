@@ -89,11 +89,13 @@ func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID stri
 				return err
 			}
 		}
-		return redeem(s, userID)
+		return t.redeem(ctx, s, userID)
 	}, then...)
 }
 
-func redeem(s *state, userID int64) error {
+// redeem refuses by what concerns the license first: whoever has no right to it is
+// told nothing of its partner.
+func (t *turn) redeem(ctx context.Context, s *state, userID int64) error {
 	switch {
 	case s.Erased, s.OwnerID != 0 && s.OwnerID != userID:
 		return fault.New(fault.Forbidden, "license_not_yours",
@@ -103,6 +105,9 @@ func redeem(s *state, userID int64) error {
 	case s.Held != 0:
 		return fault.New(fault.Conflict, "license_held",
 			"The license is on hold. Contact the marketplace to have the hold lifted.")
+	}
+	if err := t.ledger.Open(ctx, t.tx); err != nil {
+		return err
 	}
 	s.OwnerID, s.Redeemed, s.Released = userID, true, false
 	return nil
@@ -128,7 +133,7 @@ func (r *Registry) Activate(ctx context.Context, by audit.Actor, key string, who
 			return fault.New(fault.Conflict, "license_unclaimed",
 				"Nobody owns this license yet. Name the user it is to be activated for.").On("user")
 		}
-		return redeem(s, owner)
+		return t.redeem(ctx, s, owner)
 	})
 }
 

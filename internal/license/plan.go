@@ -64,6 +64,9 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	case !errors.Is(err, sqldb.ErrNone):
 		return nil, fmt.Errorf("look for an earlier plan change: %w", err)
 	}
+	if err := t.ledger.Open(ctx, tx); err != nil {
+		return nil, err
+	}
 	if err := t.sells(ctx, c.Tier, plan); err != nil {
 		return nil, err
 	}

@@ -149,6 +149,9 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	case !errors.Is(err, sqldb.ErrNone):
 		return Sale{}, fmt.Errorf("look for an earlier purchase: %w", err)
 	}
+	if err := t.ledger.Open(ctx, tx); err != nil {
+		return Sale{}, err
+	}
 	if err := t.sells(ctx, p.Tier, plan); err != nil {
 		return Sale{}, err
 	}

@@ -51,6 +51,12 @@ type Denial struct{ Code, Text string }
 
 func (d *Denial) Error() string { return d.Code + ": " + d.Text }
 
+// Unavailable is the denial of a request while its partner is paused. The reason
+// of the pause is the operator's.
+func Unavailable() *Denial {
+	return deny("temporarily_unavailable", "The marketplace has paused this application: nobody can be connected with it for now. Try again later.")
+}
+
 func deny(code, text string) *Denial { return &Denial{Code: code, Text: text} }
 
 // parameters is what an authorization request may say; each once at most. Others
@@ -76,6 +82,9 @@ func (s *Server) Begin(ctx context.Context, q url.Values) (Request, error) {
 	}
 	if d := r.read(q); d != nil {
 		return r, d
+	}
+	if r.Partner.Paused() {
+		return r, Unavailable()
 	}
 	r.Subject, err = s.hinted(ctx, q.Get("id_token_hint"), r.Partner)
 	return r, err

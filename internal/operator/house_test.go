@@ -104,7 +104,7 @@ func buildWith(t testing.TB, c *wiretest.Contract) *house {
 		Audit:     &audit.Log{DB: h.db},
 		PublicURL: publicURL,
 	}
-	h.door.Profiles.Moved, h.door.Profiles.Removed = h.door.Webhooks.Revive, h.door.Webhooks.Remove
+	h.door.Profiles.Moved, h.door.Profiles.Resumed, h.door.Profiles.Removed = h.door.Webhooks.Revive, h.door.Webhooks.Resume, h.door.Webhooks.Remove
 	h.door.Licenses.Events = h.door.Events
 	h.url = wiretest.Serve(t, h.door.Handler())
 	h.client = c.Client(t)

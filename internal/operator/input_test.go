@@ -25,6 +25,7 @@ var hostile = []string{
 var writes = []struct{ method, path, body string }{
 	{"POST", "/operator/v1/partners", `{"name":"N","brand":"B","strict":false,"single_key":false,"webhook_url":"","redirect_url":"","validate":false,"external_id":"app-2"}`},
 	{"PATCH", "/operator/v1/partners/1", `{"name":"N","brand":"B","strict":false,"single_key":false,"webhook_url":"","redirect_url":"","validate":false}`},
+	{"POST", "/operator/v1/partners/2/pause", `{"reason":"R"}`},
 	{"POST", "/operator/v1/partners/1/switch", `{"what":"api_key"}`},
 	{"POST", "/operator/v1/partners/1/rotate", `{"what":"api_key","overlap_s":60}`},
 	{"POST", "/operator/v1/partners/1/members", `{"email":"m@b.example","role":"viewer"}`},

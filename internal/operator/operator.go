@@ -64,6 +64,8 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Read, "GET", "/partners/{id}", o.getPartner),
 		on(account.Admin, "PATCH", "/partners/{id}", o.changePartner),
 		on(account.Admin, "DELETE", "/partners/{id}", o.deletePartner),
+		on(account.Admin, "POST", "/partners/{id}/pause", o.pausePartner),
+		on(account.Admin, "POST", "/partners/{id}/resume", o.resumePartner),
 		on(account.Admin, "POST", "/partners/{id}/rotate", o.rotate),
 		on(account.Admin, "POST", "/partners/{id}/switch", o.switchSecret),
 		on(account.Admin, "POST", "/partners/{id}/members", o.addMember),

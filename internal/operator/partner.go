@@ -123,6 +123,35 @@ func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t accou
 	return wire.JSON(w, http.StatusCreated, createdJSON{partnerOf(made.Partner, made.Profile), c.ClientSecret, c.APIKey, c.WebhookSecret})
 }
 
+// pauseBody says why a partner is paused.
+type pauseBody struct {
+	Reason string `json:"reason"`
+}
+
+func (o *Operator) pausePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b pauseBody
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	p, f, err := o.Profiles.Pause(r.Context(), actor(t), pathID(r), b.Reason)
+	if err != nil {
+		return err
+	}
+	o.Webhooks.Dispatcher.Forget(p.ID)
+	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
+}
+
+func (o *Operator) resumePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if err := noMembers(w, r); err != nil {
+		return err
+	}
+	p, f, err := o.Profiles.Resume(r.Context(), actor(t), pathID(r))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
+}
+
 func (o *Operator) deletePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	if err := o.Profiles.Remove(r.Context(), actor(t), pathID(r)); err != nil {
 		return err

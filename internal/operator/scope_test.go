@@ -20,6 +20,8 @@ POST   /operator/v1/partners
 GET    /operator/v1/partners/{id}                read sell support
 PATCH  /operator/v1/partners/{id}
 DELETE /operator/v1/partners/{id}
+POST   /operator/v1/partners/{id}/pause
+POST   /operator/v1/partners/{id}/resume
 POST   /operator/v1/partners/{id}/rotate
 POST   /operator/v1/partners/{id}/switch
 POST   /operator/v1/partners/{id}/members

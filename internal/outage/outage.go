@@ -254,6 +254,12 @@ func (o Outage) after(s step, now time.Time) Outage {
 	return o
 }
 
+// Restart queues that an open outage which nobody was told of begins now, as when
+// nothing was sent for a while: that time was no outage.
+func Restart(tx *sqldb.Tx, partnerID int64, now time.Time) {
+	tx.Queue(`UPDATE outages SET opened_at = $2 WHERE partner_id = $1 AND closed_at = 0 AND tellings = 0`, partnerID, now)
+}
+
 // Remove queues the removal of a partner's outages.
 func Remove(tx *sqldb.Tx, partnerID int64) {
 	tx.Queue(`DELETE FROM outages WHERE partner_id = $1`, partnerID)

@@ -130,8 +130,8 @@ func (w *Watch) tend(ctx context.Context, o Outage, now time.Time) (mails int, e
 	case opened, still, exhausted, recovered:
 	}
 	facts, contacts, err := w.facts(ctx, o, now)
-	if err != nil {
-		return 0, err
+	if err != nil || facts.paused {
+		return 0, err // what is to be told of a paused partner is told when it is resumed
 	}
 	s, contacts = audience(o, s, contacts, now)
 	switch {
@@ -207,6 +207,7 @@ func (w *Watch) facts(ctx context.Context, o Outage, now time.Time) (facts, []pr
 	if err != nil {
 		return f, nil, err
 	}
+	f.paused = p.Paused()
 	f.partner, f.url = p.Name, bare(prof.WebhookURL)
 	if f.failing, err = failing(ctx, w.DB, o.PartnerID); err != nil {
 		return f, nil, err

@@ -16,6 +16,7 @@ type facts struct {
 	Counts
 	known   bool // whether Counts are
 	failing bool // the partner cannot be reached just now
+	paused  bool // nothing is sent to it
 	step    step
 	outage  Outage
 	now     time.Time

@@ -13,6 +13,7 @@ type Ledger struct {
 	PartnerID int64
 	Licenses  int64 // how many there are: the highest ordinal given
 	Events    int64 // likewise
+	Paused    bool  // the partner is; see Open
 
 	clock time.Time
 }
@@ -22,8 +23,8 @@ type Ledger struct {
 // There is no answer (sqldb.ErrNone) when there is no such partner.
 func Lock(tx *sqldb.Tx, partnerID int64) *sqldb.Answer[Ledger] {
 	return sqldb.Ask(tx, func(r *sqldb.Row, l *Ledger) error {
-		return r.Scan(&l.PartnerID, &l.Licenses, &l.Events, &l.clock)
-	}, `SELECT partner_id, licenses, events, clock FROM partner_counters WHERE partner_id = $1`+tx.ForUpdate(), partnerID)
+		return r.Scan(&l.PartnerID, &l.Licenses, &l.Events, &l.clock, &l.Paused)
+	}, `SELECT partner_id, licenses, events, clock, paused FROM partner_counters WHERE partner_id = $1`+tx.ForUpdate(), partnerID)
 }
 
 // Stamp returns the time of this turn: now, or a little after the partner's

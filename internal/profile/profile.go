@@ -60,6 +60,10 @@ type Book struct {
 	// again; nil: nobody need know.
 	Moved func(tx *sqldb.Tx, partnerID int64)
 
+	// Resumed is called in the transaction that ends a partner's pause; nil: nobody
+	// need know.
+	Resumed func(tx *sqldb.Tx, partnerID int64)
+
 	// Removed is called in the transaction that deletes a partner, for packages that
 	// this one does not know; nil: they have nothing of it.
 	Removed func(tx *sqldb.Tx, partnerID int64)

@@ -195,6 +195,10 @@ var unconnected = map[string]string{
 // changed, is no matter of the license and shown here.
 func (s *Shop) answer(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
 	err := s.connect(w, r, v, req, redemptionID)
+	if fault.Is(err, "partner_paused") {
+		wire.NoteOf(r.Context()).Err = err
+		err = oauth.Unavailable()
+	}
 	if f := fault.Of(err); f != nil && unconnected[f.Code] != "" {
 		wire.NoteOf(r.Context()).Err = err
 		err = &oauth.Denial{Code: "access_denied", Text: unconnected[f.Code]}

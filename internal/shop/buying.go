@@ -70,11 +70,15 @@ type tierView struct {
 	Order    string // tells that form sent twice from two orders
 }
 
-// tiers are the plans as they can be bought. With a license, the checkout learns
-// which one the plan is for.
-func (s *Shop) tiers(plans []partner.Plan, l *license.License, action string) []tierView {
+// tiers are the plans of an application as they can be bought, which none can while
+// it is paused. With a license, the checkout learns which one the plan is for.
+func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.License, action string) []tierView {
 	list, order := make([]tierView, len(plans)), secret.UUID()
 	for i, p := range plans {
+		if of.Paused() {
+			list[i] = tierView{Plan: p, Current: l != nil && l.Tier == p.Tier}
+			continue
+		}
 		list[i] = tierView{Plan: p, Checkout: p.CheckoutURL, Test: s.TestMoney && p.CheckoutURL == "", Action: action, Order: order}
 		if l == nil {
 			continue
@@ -104,7 +108,7 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visit) error {
 	}
 	return s.show(w, r, v, "product", ui.View{
 		Title: p.Name, Wide: true,
-		Data: productView{Partner: p, Tiers: s.tiers(plans, nil, "/products/"+strconv.FormatInt(p.ID, 10)+"/buy")},
+		Data: productView{Partner: p, Tiers: s.tiers(p, plans, nil, "/products/"+strconv.FormatInt(p.ID, 10)+"/buy")},
 	})
 }
 

@@ -189,7 +189,7 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return err
 	}
 	return s.show(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, Data: plansView{
-		ownedView: o, Tiers: s.tiers(plans, &o.License, o.Change), Refunded: standing.Refunded,
+		ownedView: o, Tiers: s.tiers(o.Partner, plans, &o.License, o.Change), Refunded: standing.Refunded,
 	}})
 }
 

@@ -35,6 +35,7 @@ const (
 	refunded  stage = "refunded"
 	held      stage = "held"
 	unready   stage = "unready" // the application cannot receive anybody yet
+	paused    stage = "paused"  // the marketplace has paused the application
 )
 
 // can reports whether the license can be redeemed in this stage.
@@ -81,6 +82,9 @@ func (s *Shop) redeemable(r *http.Request, v *visit) (redeemView, oauth.Request,
 		return redeemView{}, oauth.Request{}, err
 	default:
 		view.Host = req.Host()
+	}
+	if view.Partner.Paused() && view.Stage.can() {
+		view.Stage = paused
 	}
 	return view, req, nil
 }

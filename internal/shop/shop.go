@@ -112,6 +112,9 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 			}
 			err = h(w, r, v)
 		}
+		if fault.Is(err, "partner_paused") {
+			err = errPaused() // in place of one that tells the operator's reason
+		}
 		if err != nil {
 			s.Pages.Fail(w, r, err)
 		}
@@ -126,6 +129,12 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 	})
 	rt.Other = s.Pages.WrongMethod
 	return rt
+}
+
+// errPaused is what a buyer reads of a partner that is paused.
+func errPaused() error {
+	return fault.New(fault.Conflict, "partner_paused",
+		"This application is not available at the moment, and nothing was changed. Licenses that you have stay yours; try again later.")
 }
 
 // secretPath marks routes whose path has the redemption id of a license: whoever

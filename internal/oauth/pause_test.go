@@ -1,0 +1,41 @@
+package oauth_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"claviger/internal/fault"
+	"claviger/internal/oauth"
+)
+
+// TestWhatGoesOnWhilePaused pauses a partner between an authorization and the
+// exchange of its code: codes that were issued, and tokens, go on serving, and
+// nothing new is accepted.
+func TestWhatGoesOnWhilePaused(t *testing.T) {
+	h := build(t)
+	_, live := h.connect()
+	l := h.buy(h.ours)
+	code := h.code(l)
+	request, err := h.Market(t.Context(), h.ours.ID)
+	h.must(err)
+	_, _, err = h.Profiles.Pause(t.Context(), theOperator, h.ours.ID, "unpaid invoice")
+	h.must(err)
+
+	got := h.tokens(h.post(h.exchangeOf(code)))
+	if !h.opens(got.Access) || !h.opens(live.Access) {
+		t.Error("a token does not serve")
+	}
+	if a := h.post(h.refreshOf(live.Refresh)); a.status != http.StatusOK {
+		t.Errorf("a refresh answered %d: %s", a.status, a.body)
+	}
+
+	// A consent that was asked for before the pause, and is given now.
+	if _, _, err := h.Accept(t.Context(), theOperator, request, oauth.Sign{UserID: l.OwnerID, At: h.clock.Now()}, l.RedemptionID); !fault.Is(err, "partner_paused") {
+		t.Errorf("accepted: %v", err)
+	}
+	var denied *oauth.Denial
+	if _, err := h.Begin(t.Context(), form("client_id", h.ours.ClientID, "response_type", "code", "state", "s")); !errors.As(err, &denied) || denied.Code != "temporarily_unavailable" {
+		t.Errorf("begun: %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/field"
+	"claviger/internal/sqldb"
+)
+
+// maxReason is how long the reason of a pause may be, in characters.
+const maxReason = 255
+
+// Paused reports whether the partner is paused: nothing of it is sold, redeemed or
+// authorized, and nothing is sent to it.
+func (p Partner) Paused() bool { return !p.PausedAt.IsZero() }
+
+// Pause pauses a partner in the caller's transaction. One that is paused already
+// stays so since it was; another reason takes the place of the first.
+func (r *Registry) Pause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, reason string) (Partner, error) {
+	reason, err := field.Line("reason", reason, 1, maxReason)
+	if err != nil {
+		return Partner{}, err
+	}
+	return r.setPause(ctx, tx, by, id, "partner.pause", func(p *Partner, now time.Time) {
+		if !p.Paused() {
+			p.PausedAt = now
+		}
+		p.PauseReason = reason
+	})
+}
+
+// Resume ends a pause in the caller's transaction; without one it changes nothing.
+func (r *Registry) Resume(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64) (Partner, error) {
+	return r.setPause(ctx, tx, by, id, "partner.resume", func(p *Partner, _ time.Time) {
+		p.PausedAt, p.PauseReason = time.Time{}, ""
+	})
+}
+
+// setPause changes the pause under both locks of the partner, in the order that
+// everybody takes them: who sells waits for the first, who changes the partner for
+// the second.
+func (r *Registry) setPause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, action string, set func(*Partner, time.Time)) (Partner, error) {
+	if _, err := Lock(tx, id).One(ctx); err != nil {
+		_, err = found(Partner{}, err, "lock a partner's licenses")
+		return Partner{}, err
+	}
+	before, err := lock(ctx, tx, id)
+	if err != nil {
+		return Partner{}, err
+	}
+	now, after := r.Now(), before
+	set(&after, now)
+	if after == before {
+		return after, nil
+	}
+	after.UpdatedAt = now
+	tx.Queue(`UPDATE partners SET paused_at = $2, pause_reason = $3, updated_at = $4 WHERE id = $1`, id, after.PausedAt, after.PauseReason, now)
+	tx.Queue(`UPDATE partner_counters SET paused = $2 WHERE partner_id = $1`, id, after.Paused())
+	audit.Record(tx, now, by, action, subject(id), before.pause(), after.pause())
+	return after, nil
+}
+
+// pause is what the audit says of a pause.
+func (p Partner) pause() audit.Facts {
+	return audit.Facts{"paused": p.Paused(), "reason": p.PauseReason}
+}
+
+// Open refuses what is not to be had of a paused partner, with the operator's
+// reason: it is not for buyers. It is asked by whoever holds the ledger, so that
+// nothing slips through beside a pause.
+func (l Ledger) Open(ctx context.Context, tx *sqldb.Tx) error {
+	if !l.Paused {
+		return nil
+	}
+	reason, err := sqldb.One(ctx, tx, sqldb.Value[string], `SELECT pause_reason FROM partners WHERE id = $1`, l.PartnerID)
+	if err != nil && !errors.Is(err, sqldb.ErrNone) {
+		return fmt.Errorf("read why a partner is paused: %w", err)
+	}
+	return fault.New(fault.Conflict, "partner_paused",
+		"The partner is paused (%s): nothing of it can be sold, changed or activated until it is resumed.", reason)
+}
