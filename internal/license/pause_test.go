@@ -200,7 +200,9 @@ func TestNothingSlipsThroughAPause(t *testing.T) {
 func TestPauseTwice(t *testing.T) {
 	h := build(t)
 	p := h.partner()
-	audits := func() int64 { return h.count(`SELECT count(*) FROM audit_entries WHERE action IN ('partner.pause', 'partner.resume')`) }
+	audits := func() int64 {
+		return h.count(`SELECT count(*) FROM audit_entries WHERE action IN ('partner.pause', 'partner.resume')`)
+	}
 	h.pause(p, false)
 	h.pause(p, true)
 	first, err := h.partners.Get(t.Context(), p)
