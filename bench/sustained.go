@@ -117,7 +117,7 @@ func (p *post) publish(ctx context.Context) error {
 	var errs []error
 	for _, id := range p.partners {
 		url := p.urls[id]
-		_, _, err := book.Amend(ctx, audit.System("bench"), id, partner.Change{}, profile.URLChange{Webhook: &url}, false)
+		_, _, _, err := book.Amend(ctx, audit.System("bench"), id, partner.Change{}, profile.URLChange{Webhook: &url}, false)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -13,14 +13,14 @@ import (
 
 func devCommand() *cobra.Command {
 	var webhook, redirect string
-	var asJSON bool
+	var asJSON, single bool
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run the service on your own machine, seeded, to develop against",
 		Long: "Runs the whole service with one partner (plans of tier 1 to 3), one buyer, one member of the partner and one operator in it, and prints their credentials. " +
 			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. The shop sells for test money, and mails are shown at /dev/mail/ and sent nowhere unless --smtp-url names a server. " +
 			"Until you name your own application with --webhook and --redirect, a sample application at /dev/partner/ is the partner's: it shows what arrives.\n\n" +
 			"Without --db the data is temporary: a fresh start each time, removed at the end. " +
-			"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, --redirect and --brand then change what is stored. " +
+			"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, --redirect, --brand and --single-key then change what is stored. " +
 			"dev refuses a database that it did not make.",
 		Example: "claviger dev\n" +
 			"claviger dev --db dev.db --webhook http://127.0.0.1:3000/webhook --redirect http://127.0.0.1:3000/callback\n" +
@@ -30,6 +30,7 @@ func devCommand() *cobra.Command {
 	g := settingFlags(cmd, app.Dev)
 	cmd.Flags().StringVar(&webhook, "webhook", "", "Where the partner's webhooks go; without it to the sample application, unless another URL is stored")
 	cmd.Flags().StringVar(&redirect, "redirect", "", "Where the partner's buyers are sent back to; likewise")
+	cmd.Flags().BoolVar(&single, "single-key", false, "Make the partner's API key its webhook secret too; --single-key=false makes two of them again")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object with all credentials as the first line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := g.load()
@@ -38,6 +39,9 @@ func devCommand() *cobra.Command {
 		}
 		cfg.Log = cfg.Logger(os.Stderr)
 		asked := emulator.Config{App: cfg, Webhook: webhook, Redirect: redirect}
+		if cmd.Flags().Changed("single-key") {
+			asked.SingleKey = &single
+		}
 		if err := asked.Valid(); err != nil {
 			return &failure{exitUsage, err}
 		}

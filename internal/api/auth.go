@@ -13,10 +13,67 @@ import (
 // authenticate returns the partner whose API key the request carries.
 func (a *API) authenticate(r *http.Request) (partner.Partner, error) {
 	key, err := a.key(r)
+	if fault.Is(err, wire.NoCredentials) {
+		return a.byBrand(r, err)
+	}
 	if err != nil {
 		return partner.Partner{}, err
 	}
-	return a.Partners.ByKey(r.Context(), key)
+	p, err := a.Partners.ByKey(r.Context(), key)
+	if err != nil {
+		return p, err
+	}
+	for _, v := range r.Header.Values(brandHeader(p.Brand)) {
+		if v = strings.TrimSpace(v); v != "" && v != key {
+			return partner.Partner{}, severalKeys()
+		}
+	}
+	return p, nil
+}
+
+// brandHeader is the header in which a partner of a brand may send its key.
+func brandHeader(brand string) string { return "X-" + brand + "-Licensing-Key" }
+
+// byBrand authenticates a request whose key stands in a header of some brand alone:
+// it must be the brand of the partner whose key it is. none is the refusal of a
+// request that has no such header either.
+func (a *API) byBrand(r *http.Request, none error) (partner.Partner, error) {
+	key, err := branded(r)
+	if err != nil {
+		return partner.Partner{}, err
+	}
+	if key == "" {
+		return partner.Partner{}, none
+	}
+	p, err := a.Partners.ByKey(r.Context(), key)
+	if err == nil && r.Header.Get(brandHeader(p.Brand)) == "" {
+		return partner.Partner{}, fault.New(fault.Unknown, "invalid_key",
+			"The header with the key is not that of your brand. Send the key as Authorization: Bearer <key>, X-Licensing-Key: <key> or %s: <key>.", brandHeader(p.Brand))
+	}
+	return p, err
+}
+
+// branded returns the key that stands in headers of brands, or "". Different keys
+// are refused before any is looked up.
+func branded(r *http.Request) (string, error) {
+	var key string
+	for name, values := range r.Header {
+		if !strings.HasPrefix(name, "X-") || !strings.HasSuffix(name, "-Licensing-Key") {
+			continue
+		}
+		for _, v := range values {
+			if v = strings.TrimSpace(v); v != "" && key != "" && v != key {
+				return "", severalKeys()
+			} else if v != "" {
+				key = v
+			}
+		}
+	}
+	return key, nil
+}
+
+func severalKeys() error {
+	return fault.New(fault.Invalid, "several_keys", "The request carries different API keys. Send one, in one header.")
 }
 
 // key returns the API key that a request carries. It may stand in several
@@ -41,13 +98,13 @@ func (a *API) key(r *http.Request) (string, error) {
 		note(v)
 	}
 	if a.Brand != "" {
-		for _, v := range r.Header.Values("X-" + a.Brand + "-Licensing-Key") {
+		for _, v := range r.Header.Values(brandHeader(a.Brand)) {
 			note(v)
 		}
 	}
 	switch {
 	case several:
-		return "", fault.New(fault.Invalid, "several_keys", "The request carries different API keys. Send one, in one header.")
+		return "", severalKeys()
 	case key == "":
 		lacks := "The request carries no API key."
 		if text := wire.Misplaced(r, secret.IsKind); text != "" {
@@ -64,6 +121,9 @@ func (a *API) key(r *http.Request) (string, error) {
 // The hash stands for the key, since counters live long.
 func (a *API) bucket(r *http.Request, _ partner.Partner) string {
 	key, err := a.key(r)
+	if err != nil {
+		key, err = branded(r)
+	}
 	if err != nil {
 		return ""
 	}

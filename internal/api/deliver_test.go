@@ -122,7 +122,7 @@ func TestRedeliver(t *testing.T) {
 	h := build(t)
 	url, client := h.serve(), contract(t).Client(t)
 	app, takes := moody(t)
-	_, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &app}, false)
+	_, _, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &app}, false)
 	h.must(err)
 	log := h.dispatch()
 	s := h.tell()
@@ -183,7 +183,7 @@ func TestNewURLReopens(t *testing.T) {
 	h := build(t)
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	t.Cleanup(gone.Close)
-	_, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &gone.URL}, false)
+	_, _, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &gone.URL}, false)
 	h.must(err)
 	log := h.dispatch()
 	id := h.eventIDs(h.buy(h.ours, 1, nil))[0]

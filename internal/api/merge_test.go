@@ -62,7 +62,7 @@ func TestListAndWebhooksMerge(t *testing.T) {
 		posted <- e
 	}))
 	t.Cleanup(srv.Close)
-	_, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &srv.URL}, false)
+	_, _, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &srv.URL}, false)
 	h.must(err)
 	log := h.dispatch()
 	h.tell()

@@ -42,7 +42,7 @@ type PersonCard struct {
 
 // card is what the seed has for a service at url.
 func (s seed) card(url string, p partner.Partner) Card {
-	c := s.credentials()
+	c := s.credentials(p.SingleKey)
 	person := func(email string) PersonCard { return PersonCard{Email: email, Password: s.password(email)} }
 	return Card{
 		AuthURL: url, BaseURL: url, OperatorURL: url + "/operator/v1",

@@ -28,6 +28,10 @@ type Config struct {
 	App      app.Config // of mode app.Dev; without a DB the data is temporary
 	Webhook  string     // the partner's webhook URL; "" leaves what is stored, or the sample's
 	Redirect string     // the partner's redirect URL; likewise
+
+	// SingleKey says whether the partner's API key is its webhook secret too; nil
+	// leaves what is stored.
+	SingleKey *bool
 }
 
 // Emulator is the seeded house. It listens, and serves once it runs.
@@ -132,7 +136,7 @@ func (e *Emulator) seed(ctx context.Context, s seed, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("seed the data: %w", err)
 	}
-	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials()
+	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials(p.SingleKey)
 	e.sample.secrets = func(ctx context.Context) ([]string, error) { return rooms.Partners.WebhookSecrets(ctx, p.ID) }
 	e.card = s.card(url, p)
 	e.notes, err = s.stale(ctx, rooms, p)

@@ -36,7 +36,7 @@ var plans = []partner.Plan{
 }
 
 // grow makes what the seed promises and is not there yet, and puts what this
-// start asks for (URLs, brand) in its place. It can be cut off anywhere and run
+// start asks for (URLs, brand, single key) in its place. It can be cut off anywhere and run
 // again; once it was through, only the second half happens.
 func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config, url string) (partner.Partner, error) {
 	if s.partnerID == 0 {
@@ -60,6 +60,9 @@ func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config, url string
 		return partner.Partner{}, err
 	}
 	var change partner.Change
+	if change.SingleKey = cfg.SingleKey; cfg.SingleKey != nil {
+		change.Given = s.credentials(*cfg.SingleKey) // the card can print them again
+	}
 	if cfg.App.Brand != "" {
 		change.Brand = &cfg.App.Brand
 	}
@@ -67,7 +70,7 @@ func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config, url string
 		Webhook:  target(cfg.Webhook, stored.WebhookURL, url, webhookPath),
 		Redirect: target(cfg.Redirect, stored.RedirectURL, url, callbackPath),
 	}
-	p, _, err := rooms.Profiles.Amend(ctx, actor, s.partnerID, change, urls, false)
+	p, _, _, err := rooms.Profiles.Amend(ctx, actor, s.partnerID, change, urls, false)
 	return p, err
 }
 
@@ -86,10 +89,10 @@ func target(asked, stored, url, path string) *string {
 
 // partner makes the seeded partner and its plans.
 func (s seed) partner(ctx context.Context, rooms *app.Rooms, cfg Config) (partner.Partner, error) {
-	p, err := rooms.Partners.ByKey(ctx, s.credentials().APIKey)
+	p, err := rooms.Partners.ByKey(ctx, s.credentials(false).APIKey)
 	if fault.Is(err, "invalid_key") {
-		draft := partner.Draft{Name: "Sample App", Brand: cfg.App.Brand}
-		p, _, _, err = rooms.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials())
+		draft := partner.Draft{Name: "Sample App", Brand: cfg.App.Brand, SingleKey: cfg.SingleKey != nil && *cfg.SingleKey}
+		p, _, _, err = rooms.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials(draft.SingleKey))
 	}
 	if err != nil {
 		return p, err
@@ -148,7 +151,7 @@ func (s seed) operatorToken(ctx context.Context, rooms *app.Rooms) error {
 // so what replaced them cannot be printed.
 func (s seed) stale(ctx context.Context, rooms *app.Rooms, p partner.Partner) ([]string, error) {
 	var notes []string
-	c := s.credentials()
+	c := s.credentials(p.SingleKey)
 	note := func(err error, code, what string) error {
 		if !fault.Is(err, code) {
 			return err

@@ -104,13 +104,17 @@ func (s seed) bytes(name string) []byte {
 }
 
 // credentials are those of the seeded partner, in the forms of real ones.
-func (s seed) credentials() partner.Credentials {
-	return partner.Credentials{
+func (s seed) credentials(single bool) partner.Credentials {
+	c := partner.Credentials{
 		ClientID:      s.derive("client id")[:32],
 		ClientSecret:  string(secret.ClientSecret) + s.derive("client secret"),
 		APIKey:        string(secret.APIKey) + s.derive("api key"),
 		WebhookSecret: string(secret.WebhookSecret) + base64.StdEncoding.EncodeToString(s.bytes("webhook secret")),
 	}
+	if single {
+		c.WebhookSecret = c.APIKey
+	}
+	return c
 }
 
 // token is the seeded operator token.

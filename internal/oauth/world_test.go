@@ -93,7 +93,7 @@ func (w *world) enrol(redirect string) partner.Partner {
 // move saves another redirect URL.
 func (w *world) move(p partner.Partner, redirect string) {
 	w.Helper()
-	if _, _, err := w.Profiles.Amend(w.Context(), theOperator, p.ID, partner.Change{}, profile.URLChange{Redirect: &redirect}, false); err != nil {
+	if _, _, _, err := w.Profiles.Amend(w.Context(), theOperator, p.ID, partner.Change{}, profile.URLChange{Redirect: &redirect}, false); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/fault"
 	"claviger/internal/page"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -202,6 +203,7 @@ type partnerChange struct {
 	Brand       *string `json:"brand"`
 	Strict      *bool   `json:"strict"`
 	SingleKey   *bool   `json:"single_key"`
+	OverlapS    *int64  `json:"overlap_s"`
 	WebhookURL  *string `json:"webhook_url"`
 	RedirectURL *string `json:"redirect_url"`
 	Validate    bool    `json:"validate"`
@@ -213,14 +215,53 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 	if err := decodeChange(w, r, &b, partnerJSON{}); err != nil {
 		return err
 	}
-	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey}
+	overlap, err := b.overlap()
+	if err != nil {
+		return err
+	}
+	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, Overlap: overlap}
 	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.wish()}
-	p, f, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
+	p, f, issued, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
 	if err != nil {
 		return err
 	}
 	o.Webhooks.Dispatcher.Forget(p.ID)
-	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
+	answer := changedJSON{partnerJSON: partnerOf(p, f), APIKey: issued.APIKey, WebhookSecret: issued.WebhookSecret}
+	if issued.APIKey != "" {
+		answer.PreviousValidUntil = new(wire.Time(issued.PreviousUntil))
+	}
+	return wire.JSON(w, http.StatusOK, answer)
+}
+
+// changedJSON is a partner, with the secrets that a change of single_key gave it,
+// which are shown this once.
+type changedJSON struct {
+	partnerJSON
+	APIKey             string     `json:"api_key,omitempty"`
+	WebhookSecret      string     `json:"webhook_secret,omitempty"`
+	PreviousValidUntil *wire.Time `json:"previous_valid_until,omitempty"`
+}
+
+// defaultOverlap is how long secrets go on that a change of single_key replaces,
+// unless the change says otherwise: it must not break a partner who has not heard
+// of it yet.
+const defaultOverlap = 24 * time.Hour
+
+// overlap is how long replaced secrets are to go on.
+func (b partnerChange) overlap() (time.Duration, error) {
+	switch {
+	case b.OverlapS == nil:
+		return defaultOverlap, nil
+	case b.SingleKey == nil:
+		return 0, fault.Field("overlap_s", "goes with single_key, whose change replaces secrets; to replace one alone, call rotate.")
+	}
+	return seconds(*b.OverlapS), nil
+}
+
+// seconds is a number of seconds as an overlap. One too large for a duration is too
+// large for an overlap as well.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(max(n, -1), int64(partner.MaxOverlap/time.Second)+1)) * time.Second
 }
 
 // rotationBody asks for a new secret.
@@ -241,8 +282,7 @@ func (o *Operator) rotate(w http.ResponseWriter, r *http.Request, t account.Toke
 	if _, err := decode(w, r, &b); err != nil {
 		return err
 	}
-	// A number of seconds too large for a duration is too large for an overlap.
-	overlap := time.Duration(min(max(b.OverlapS, -1), int64(partner.MaxOverlap/time.Second)+1)) * time.Second
+	overlap := seconds(b.OverlapS)
 	done, err := o.Partners.Rotate(r.Context(), actor(t), pathID(r), b.What, overlap)
 	if err != nil {
 		return err

@@ -66,6 +66,11 @@ type Draft struct {
 type Change struct {
 	Name, Brand       *string
 	Strict, SingleKey *bool
+
+	// Of a change of SingleKey, which gives new secrets: how long the old ones go
+	// on, and those to take instead of new ones.
+	Overlap time.Duration
+	Given   Credentials
 }
 
 // Registry is the register of partners.
@@ -179,21 +184,25 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 }
 
 // Amend changes a partner in the caller's transaction. A change that changes
-// nothing writes nothing.
-func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, c Change) (Partner, error) {
+// nothing writes nothing. One of single_key gives new secrets.
+func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, c Change) (Partner, Issued, error) {
 	before, err := lock(ctx, tx, id)
 	if err != nil {
-		return Partner{}, err
+		return Partner{}, Issued{}, err
 	}
 	after, err := c.on(before)
 	if err != nil || after == before {
-		return after, err
+		return after, Issued{}, err
 	}
 	after.UpdatedAt = r.Now()
-	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, updated_at = $5 WHERE id = $1`,
-		id, after.Name, after.Brand, after.Strict, after.UpdatedAt)
+	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, single_key = $5, updated_at = $6 WHERE id = $1`,
+		id, after.Name, after.Brand, after.Strict, after.SingleKey, after.UpdatedAt)
 	audit.Record(tx, after.UpdatedAt, by, "partner.update", subject(id), before.facts(), after.facts())
-	return after, nil
+	var issued Issued
+	if after.SingleKey != before.SingleKey {
+		issued = r.reissue(tx, by, after, c.Given, c.Overlap)
+	}
+	return after, issued, nil
 }
 
 // on is the partner after the change.
@@ -208,15 +217,17 @@ func (c Change) on(p Partner) (Partner, error) {
 	if c.Strict != nil {
 		d.Strict = *c.Strict
 	}
-	if c.SingleKey != nil && *c.SingleKey != p.SingleKey {
-		return Partner{}, fault.New(fault.Unprocessable, "single_key_fixed",
-			"single_key is fixed when a partner is created; leave it out, or create another partner.").On("single_key")
+	if c.SingleKey != nil {
+		d.SingleKey = *c.SingleKey
 	}
 	d, err := d.checked()
+	if err == nil {
+		err = validOverlap(c.Overlap)
+	}
 	if err != nil {
 		return Partner{}, err
 	}
-	p.Name, p.Brand, p.Strict = d.Name, d.Brand, d.Strict
+	p.Name, p.Brand, p.Strict, p.SingleKey = d.Name, d.Brand, d.Strict, d.SingleKey
 	return p, nil
 }
 
@@ -230,7 +241,6 @@ func (d Draft) Valid() error {
 // Valid reports the first member of the change that is not acceptable whatever
 // the partner is.
 func (c Change) Valid() error {
-	c.SingleKey = nil
 	_, err := c.on(Partner{Name: "any", Brand: DefaultBrand})
 	return err
 }

@@ -60,7 +60,7 @@ func (d *desk) tryCreate(t *testing.T, draft partner.Draft, given partner.Creden
 func (d *desk) amend(t *testing.T, id int64, c partner.Change) (p partner.Partner, err error) {
 	t.Helper()
 	err = d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		p, err = d.Amend(t.Context(), tx, operator, id, c)
+		p, _, err = d.Amend(t.Context(), tx, operator, id, c)
 		return err
 	})
 	return p, err
@@ -159,7 +159,7 @@ func TestAmend(t *testing.T) {
 		id     int64
 		code   string
 	}{
-		"single_key":      {partner.Change{SingleKey: flag(true)}, p.ID, "single_key_fixed"},
+		"long overlap":    {partner.Change{SingleKey: flag(true), Overlap: partner.MaxOverlap + 1}, p.ID, "invalid_field"},
 		"bad name":        {partner.Change{Name: text("")}, p.ID, "invalid_field"},
 		"bad brand":       {partner.Change{Brand: text("ä")}, p.ID, "invalid_field"},
 		"unknown partner": {partner.Change{Name: text("x")}, 99, "unknown_partner"},

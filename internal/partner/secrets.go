@@ -169,14 +169,20 @@ func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Se
 	if err := what.valid(); err != nil {
 		return Rotation{}, err
 	}
-	if overlap < 0 || overlap > MaxOverlap {
-		return Rotation{}, fault.Field("overlap_s", "must be from 0 (the old one ends at once) to %d seconds.", int64(MaxOverlap/time.Second))
+	if err := validOverlap(overlap); err != nil {
+		return Rotation{}, err
 	}
 	var done Rotation
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := lock(ctx, tx, id)
 		if err != nil {
 			return err
+		}
+		if p.signs(p.stored(what)) {
+			// The one before a switch of single_key would be the third that signs.
+			if _, err := p.endSigning(ctx, tx); err != nil {
+				return err
+			}
 		}
 		done = r.replace(tx, p, what, overlap)
 		audit.Record(tx, r.Now(), by, "partner.rotate", subject(id), nil,
@@ -201,8 +207,7 @@ func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Se
 		if err != nil {
 			return err
 		}
-		ended, err := tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at > $3`,
-			id, p.stored(what), r.Now())
+		ended, err := r.end(ctx, tx, p, p.stored(what))
 		if ended > 0 {
 			audit.Record(tx, r.Now(), by, "partner.switch", subject(id), nil, audit.Facts{"what": what})
 		}
@@ -212,6 +217,16 @@ func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Se
 		return fmt.Errorf("end an overlap: %w", err)
 	}
 	return nil
+}
+
+// end ends what a secret of the kind replaced, and returns how many that were.
+func (r *Registry) end(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret) (int64, error) {
+	ended, err := tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at > $3`, p.ID, kind, r.Now())
+	if err != nil || !p.signs(kind) {
+		return ended, err
+	}
+	left, err := p.endSigning(ctx, tx)
+	return ended + left, err
 }
 
 func (s Secret) valid() error {
@@ -236,13 +251,7 @@ func (r *Registry) replace(tx *sqldb.Tx, p Partner, what Secret, overlap time.Du
 	kind := p.stored(what)
 	now := r.Now()
 	until := now.Add(overlap)
-	// What has an end was replaced before, or its end has come; either way it goes.
-	tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at <> 0`, p.ID, kind)
-	if overlap == 0 {
-		tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2`, p.ID, kind)
-	} else {
-		tx.Queue(`UPDATE partner_secrets SET expires_at = $3 WHERE partner_id = $1 AND kind = $2`, p.ID, kind, until)
-	}
+	r.expire(tx, p.ID, kind, overlap, until)
 	value := fresh(kind)
 	r.keep(tx, p, kind, value, now)
 	tx.Queue(`UPDATE partners SET updated_at = $2 WHERE id = $1`, p.ID, now)

@@ -249,14 +249,14 @@ func TestSetURLsSigns(t *testing.T) {
 		}
 	}
 	// With another brand the server does not find its headers, and knows nothing of them.
-	_, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{Brand: text("Other")}, profile.URLChange{Webhook: &url}, true)
+	_, _, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{Brand: text("Other")}, profile.URLChange{Webhook: &url}, true)
 	if !fault.Is(err, "url_check_failed") {
 		t.Errorf("another brand: %v", err)
 	}
 	easy := httptest.NewServer(reply(204, ""))
 	t.Cleanup(easy.Close)
 	for strict, refused := range map[bool]bool{true: true, false: false} {
-		_, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{Strict: &strict}, profile.URLChange{Webhook: &easy.URL}, true)
+		_, _, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{Strict: &strict}, profile.URLChange{Webhook: &easy.URL}, true)
 		if fault.Is(err, "url_check_failed") != refused || err != nil && !refused {
 			t.Errorf("strict %v: %v", strict, err)
 		}

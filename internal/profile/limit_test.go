@@ -51,11 +51,11 @@ func TestOneCheckOfAPartnerAtATime(t *testing.T) {
 		if _, _, _, err := node.SetURLs(t.Context(), itself, p.ID, urls); !fault.Is(err, "check_running") || fault.Of(err).Kind != fault.Conflict {
 			t.Errorf("the partner: %v", err)
 		}
-		if _, _, err := node.Amend(t.Context(), operator, p.ID, partner.Change{}, urls, true); !fault.Is(err, "check_running") {
+		if _, _, _, err := node.Amend(t.Context(), operator, p.ID, partner.Change{}, urls, true); !fault.Is(err, "check_running") {
 			t.Errorf("the operator: %v", err)
 		}
 	}
-	if _, _, err := d.Amend(t.Context(), operator, p.ID, partner.Change{}, urls, false); err != nil {
+	if _, _, _, err := d.Amend(t.Context(), operator, p.ID, partner.Change{}, urls, false); err != nil {
 		t.Errorf("without a check: %v", err)
 	}
 	if _, _, _, err := d.SetURLs(t.Context(), itself, p.ID, profile.URLChange{Webhook: text("")}); err != nil {

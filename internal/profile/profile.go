@@ -156,37 +156,39 @@ func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Pr
 }
 
 // Amend changes a partner and its URLs in one transaction. The URLs are taken as
-// they are, unless validate asks for the check first.
-func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Change, urls URLChange, validate bool) (partner.Partner, Profile, error) {
+// they are, unless validate asks for the check first. A change of single_key gives
+// the partner new secrets.
+func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Change, urls URLChange, validate bool) (partner.Partner, Profile, partner.Issued, error) {
 	if err := c.Valid(); err != nil {
-		return partner.Partner{}, Profile{}, err
+		return partner.Partner{}, Profile{}, partner.Issued{}, err
 	}
 	n, err := b.read(urls)
 	if err != nil {
-		return partner.Partner{}, Profile{}, err
+		return partner.Partner{}, Profile{}, partner.Issued{}, err
 	}
 	if validate {
 		who, err := b.party(ctx, id)
 		if err != nil {
-			return partner.Partner{}, Profile{}, err
+			return partner.Partner{}, Profile{}, partner.Issued{}, err
 		}
 		if _, err := b.check(ctx, &n, who.after(c)); err != nil {
-			return partner.Partner{}, Profile{}, err
+			return partner.Partner{}, Profile{}, partner.Issued{}, err
 		}
 	}
 	var changed partner.Partner
 	var p Profile
+	var issued partner.Issued
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		if changed, err = b.Partners.Amend(ctx, tx, by, id, c); err != nil {
+		if changed, issued, err = b.Partners.Amend(ctx, tx, by, id, c); err != nil {
 			return err
 		}
 		p, err = b.setURLs(ctx, tx, by, id, n)
 		return err
 	})
 	if err != nil {
-		return partner.Partner{}, Profile{}, fmt.Errorf("amend a partner: %w", err)
+		return partner.Partner{}, Profile{}, partner.Issued{}, fmt.Errorf("amend a partner: %w", err)
 	}
-	return changed, p, nil
+	return changed, p, issued, nil
 }
 
 // SetURLs changes a partner's profile once new URLs have passed the check; the

@@ -287,21 +287,21 @@ func TestAmend(t *testing.T) {
 	wantPartner, want := p, first
 	wantPartner.Name, wantPartner.UpdatedAt = "Ajax", d.now
 	want.RedirectURL, want.RedirectEpoch, want.UpdatedAt = "https://new.example/cb", 1, d.now
-	gotPartner, got, err := d.Amend(t.Context(), operator, p.ID, partner.Change{Name: text("Ajax")}, profile.URLChange{Redirect: text(" https://new.example/cb ")}, false)
+	gotPartner, got, _, err := d.Amend(t.Context(), operator, p.ID, partner.Change{Name: text("Ajax")}, profile.URLChange{Redirect: text(" https://new.example/cb ")}, false)
 	if gotPartner != wantPartner || got != want || err != nil || d.calls.Load() != 0 {
 		t.Errorf("Amend = %+v, %+v, %v", gotPartner, got, err)
 	}
 	d.now = noon.Add(2 * time.Hour)
 	want.WebhookURL, want.WebhookValidAt, want.UpdatedAt = d.app+"/ok", d.now, d.now
-	if _, got, err = d.Amend(t.Context(), operator, p.ID, partner.Change{}, profile.URLChange{Webhook: text(d.app + "/ok")}, true); got != want || err != nil {
+	if _, got, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{}, profile.URLChange{Webhook: text(d.app + "/ok")}, true); got != want || err != nil {
 		t.Errorf("validated: %+v, %v; want %+v", got, err, want)
 	}
 	d.now = noon.Add(3 * time.Hour)
-	if _, got, err = d.Amend(t.Context(), operator, p.ID, partner.Change{}, profile.URLChange{Webhook: text(d.app + "/ok")}, false); got != want || err != nil {
+	if _, got, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{}, profile.URLChange{Webhook: text(d.app + "/ok")}, false); got != want || err != nil {
 		t.Errorf("the same URL without a check: %+v, %v; want it still valid", got, err)
 	}
 	want.WebhookURL, want.WebhookValidAt, want.UpdatedAt = "https://new.example/hook", time.Time{}, d.now
-	if _, got, err = d.Amend(t.Context(), operator, p.ID, partner.Change{}, profile.URLChange{Webhook: text("https://new.example/hook")}, false); got != want || err != nil {
+	if _, got, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{}, profile.URLChange{Webhook: text("https://new.example/hook")}, false); got != want || err != nil {
 		t.Errorf("another URL without a check: %+v, %v; want it not validated", got, err)
 	}
 	for name, c := range map[string]struct {
@@ -315,9 +315,9 @@ func TestAmend(t *testing.T) {
 		"bad brand":       {p.ID, partner.Change{Brand: text("ä")}, profile.URLChange{}, false, "invalid_field"},
 		"bad URL":         {p.ID, partner.Change{Name: text("Zeus")}, profile.URLChange{Webhook: text("x")}, false, "invalid_url"},
 		"failing check":   {p.ID, partner.Change{Name: text("Zeus")}, profile.URLChange{Redirect: text(d.app + "/gone")}, true, "url_check_failed"},
-		"single key":      {p.ID, partner.Change{SingleKey: new(true)}, profile.URLChange{Webhook: text("https://zeus.example")}, false, "single_key_fixed"},
+		"long overlap":    {p.ID, partner.Change{SingleKey: new(true), Overlap: -1}, profile.URLChange{Webhook: text("https://zeus.example")}, false, "invalid_field"},
 	} {
-		if _, _, err := d.Amend(t.Context(), operator, c.id, c.change, c.urls, c.validate); !fault.Is(err, c.code) {
+		if _, _, _, err := d.Amend(t.Context(), operator, c.id, c.change, c.urls, c.validate); !fault.Is(err, c.code) {
 			t.Errorf("%s: %v, want %s", name, err, c.code)
 		}
 	}

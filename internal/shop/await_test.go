@@ -25,7 +25,7 @@ func annAndSlowApplication(t *testing.T, glance, patience time.Duration) (*house
 	h.shop.Glance, h.shop.Patience = glance, patience
 	hook := "https://tide.example/hook"
 	h.redirect = "https://tide.example/in?a=1&b=%C3%BC&copy=2;c=(d)'" // and whatever else a partner may save
-	if _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Webhook: &hook, Redirect: &h.redirect}, false); err != nil {
+	if _, _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Webhook: &hook, Redirect: &h.redirect}, false); err != nil {
 		t.Fatal(err)
 	}
 	return h, b, l

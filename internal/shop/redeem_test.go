@@ -204,7 +204,7 @@ func TestClaim(t *testing.T) {
 func TestNotConnected(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	none := ""
-	if _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Redirect: &none}, false); err != nil {
+	if _, _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Redirect: &none}, false); err != nil {
 		t.Fatal(err)
 	}
 	b.get(redeemPage(l)).want(http.StatusOK, "Tide Planner is not quite ready")

@@ -74,7 +74,7 @@ func TestDecisionAfterTheRedirectChanged(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	page := b.get(authorize(h.request()))
 	there := "https://tide.example/elsewhere"
-	if _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Redirect: &there}, false); err != nil {
+	if _, _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Redirect: &there}, false); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.press(page, "Allow and continue"); s.Status < 400 || s.Header.Get("Location") != "" {

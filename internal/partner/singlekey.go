@@ -1,0 +1,73 @@
+package partner
+
+import (
+	"context"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// Issued are the secrets that a change gave a partner, in the clear. They are
+// shown this once. Empty: the change gave none.
+type Issued struct {
+	APIKey        string
+	WebhookSecret string    // with a single key, the API key
+	PreviousUntil time.Time // when the replaced ones end
+}
+
+// validOverlap refuses an overlap that no rotation may have.
+func validOverlap(overlap time.Duration) error {
+	if overlap < 0 || overlap > MaxOverlap {
+		return fault.Field("overlap_s", "must be from 0 (the old one ends at once) to %d seconds.", int64(MaxOverlap/time.Second))
+	}
+	return nil
+}
+
+// reissue queues the switch between one key and two, under the partner's lock; p is
+// the partner as it will be. The API key and the webhook secret are both replaced:
+// what was one secret must not go on as two, nor what was two as one. The replaced
+// ones go on for overlap, as with any rotation. A member of given that is not empty
+// is taken instead of a new one.
+func (r *Registry) reissue(tx *sqldb.Tx, by audit.Actor, p Partner, given Credentials, overlap time.Duration) Issued {
+	c := given.filled(p.SingleKey)
+	now := r.Now()
+	until := now.Add(overlap)
+	for _, kind := range []Secret{APIKey, WebhookSecret} {
+		r.expire(tx, p.ID, kind, overlap, until)
+	}
+	r.keep(tx, p, APIKey, c.APIKey, now)
+	if !p.SingleKey {
+		r.keep(tx, p, WebhookSecret, c.WebhookSecret, now)
+	}
+	audit.Record(tx, now, by, "partner.rotate", subject(p.ID), nil,
+		audit.Facts{"what": "single_key", "single_key": p.SingleKey, "overlap_s": int64(overlap / time.Second)})
+	return Issued{APIKey: c.APIKey, WebhookSecret: c.WebhookSecret, PreviousUntil: until}
+}
+
+// expire queues the end of the live secrets of a kind. What has an end already was
+// replaced before, or its end has come: it goes, so that never more than two live.
+func (r *Registry) expire(tx *sqldb.Tx, id int64, kind Secret, overlap time.Duration, until time.Time) {
+	tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at <> 0`, id, kind)
+	if overlap == 0 {
+		tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2`, id, kind)
+	} else {
+		tx.Queue(`UPDATE partner_secrets SET expires_at = $3 WHERE partner_id = $1 AND kind = $2`, id, kind, until)
+	}
+}
+
+// endSigning ends the signing of what a switch of single_key left behind, and
+// returns how many secrets that were: with a single key the webhook secret before
+// it; else the single key before, which stays an API key for as long as it may.
+func (p Partner) endSigning(ctx context.Context, tx *sqldb.Tx) (int64, error) {
+	if p.SingleKey {
+		return tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2`, p.ID, WebhookSecret)
+	}
+	return tx.Exec(ctx, `UPDATE partner_secrets SET sealed = '' WHERE partner_id = $1 AND kind = $2 AND sealed <> ''`, p.ID, APIKey)
+}
+
+// signs reports whether a kind of secret signs the partner's webhooks.
+func (p Partner) signs(kind Secret) bool {
+	return kind == WebhookSecret || kind == APIKey && p.SingleKey
+}
