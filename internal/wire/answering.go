@@ -3,10 +3,41 @@ package wire
 import (
 	"context"
 	"net/http"
+	"sync"
 )
 
-// expected is how many bytes a request reserves for its answer before it is known.
-const expected = 64 << 10
+// leastExpected is how many bytes a request reserves for its answer, at least,
+// before that is known.
+const leastExpected = 64 << 10
+
+// sizes is how long the last answer of a route to each caller was, those with less
+// than leastExpected aside. The next one is expected to be as long: a caller that has
+// no room for it waits before the answer is read rather than after.
+type sizes struct {
+	mu   sync.Mutex
+	last map[string]int64
+}
+
+// expected is what to reserve for the next answer to a caller.
+func (s *sizes) expected(key string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.last[key], leastExpected)
+}
+
+// set remembers the size of an answer, sent or refused.
+func (s *sizes) set(key string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n <= leastExpected {
+		delete(s.last, key)
+		return
+	}
+	if s.last == nil {
+		s.last = map[string]int64{}
+	}
+	s.last[key] = n
+}
 
 // answering is a request that holds a share of what all callers read with and of
 // the bytes that are on their way to them. The reader is given back as soon as the
@@ -15,6 +46,7 @@ const expected = 64 << 10
 type answering struct {
 	http.ResponseWriter
 	readers, bytes *Share
+	sizes          *sizes
 	key            string
 	reading        bool
 	held           int64 // bytes
@@ -22,11 +54,12 @@ type answering struct {
 
 // admit waits until the caller may read. The bytes come first, so that a caller
 // whose clients do not read their answers does not hold a reader while it waits.
-func (d *Door[P]) admit(ctx context.Context, w http.ResponseWriter, key string) (*answering, error) {
+func (d *Door[P]) admit(ctx context.Context, w http.ResponseWriter, key string, s *sizes) (*answering, error) {
+	expected := s.expected(key)
 	if err := d.Bytes.Acquire(ctx, key, expected); err != nil {
 		return nil, err
 	}
-	a := &answering{ResponseWriter: w, readers: d.Readers, bytes: d.Bytes, key: key, held: expected}
+	a := &answering{ResponseWriter: w, readers: d.Readers, bytes: d.Bytes, sizes: s, key: key, held: expected}
 	if err := d.Readers.Acquire(ctx, key, 1); err != nil {
 		a.finish()
 		return nil, err
@@ -39,6 +72,7 @@ func (d *Door[P]) admit(ctx context.Context, w http.ResponseWriter, key string) 
 // is no room for so many; nothing has been answered then.
 func (a *answering) reserve(n int) error {
 	a.stopReading()
+	a.sizes.set(a.key, int64(n))
 	if err := a.bytes.Resize(a.key, a.held, int64(n)); err != nil {
 		a.Header().Del("Link")
 		a.Header().Del("X-Total-Count")

@@ -97,37 +97,67 @@ func TestReaderIsGivenBackBeforeTheAnswerIsSent(t *testing.T) {
 	})
 }
 
-// TestBytesAreHeldUntilTheyAreSent has room for one large answer of a caller: the
-// next is told to wait, a small one and another caller's are sent.
+// TestBytesAreHeldUntilTheyAreSent has room for one large answer of a caller: of two
+// that it reads at the same time the second is refused, another caller's is sent.
 func TestBytesAreHeldUntilTheyAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 400 << 10
 		s := newShop(10, 1<<20)
-		ask := func(caller string, size int) *slowReader {
-			c := s.ask("GET", caller, size)
+		first, second, other := s.ask("GET", "a", large), s.ask("GET", "a", large), s.ask("GET", "b", 50<<10)
+		for range 3 {
 			s.finish()
-			return c
-		}
-		first := ask("a", large)
-		second, small, other := ask("a", large), ask("a", 10), ask("b", 50<<10)
-		if first.Code != 200 || small.Code != 200 || other.Code != 200 {
-			t.Errorf("answered %d, %d, %d", first.Code, small.Code, other.Code)
 		}
 		close(second.read)
 		synctest.Wait()
+		if first.Code != 200 || other.Code != 200 {
+			t.Errorf("answered %d, %d", first.Code, other.Code)
+		}
 		if second.Code != 429 || second.Header().Get("Retry-After") != "1" || !strings.Contains(second.Body.String(), `"too_many_at_once"`) ||
 			second.Header().Get("Link") != "" || second.Header().Get("X-Total-Count") != "" {
 			t.Errorf("a second large answer: %d %v %s", second.Code, second.Header(), second.Body)
 		}
 		close(first.read)
-		synctest.Wait()
-		if c := ask("a", large); c.Code != 200 {
-			t.Errorf("after the first was sent: %d", c.Code)
-		} else {
-			close(c.read)
-		}
-		close(small.read)
 		close(other.read)
+		synctest.Wait()
+		third := s.ask("GET", "a", large)
+		s.finish()
+		if third.Code != 200 {
+			t.Errorf("after the first was sent: %d", third.Code)
+		}
+		close(third.read)
+	})
+}
+
+// TestLongAnswersWaitBeforeTheyAreRead: a caller whose last answer was long, and
+// that has no room for another such, does not get to read it.
+func TestLongAnswersWaitBeforeTheyAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const large = 400 << 10
+		s := newShop(10, 1<<20)
+		unread := s.ask("GET", "a", large)
+		s.finish()
+		second := s.ask("GET", "a", large)
+		select {
+		case s.read <- struct{}{}:
+			t.Error("it reads what there is no room for")
+		default:
+		}
+		close(second.read)
+		<-second.done // its patience is over
+		if second.Code != 429 {
+			t.Errorf("the second is answered %d", second.Code)
+		}
+		third := s.ask("GET", "a", 10) // waits as well: what it will be is not known
+		close(unread.read)
+		s.finish()
+		close(third.read)
+		synctest.Wait()
+		if third.Code != 200 {
+			t.Errorf("the third is answered %d", third.Code)
+		}
+		if n := most(s.bytes, "b"); n != 1<<19 {
+			t.Errorf("in the end there are %d bytes for somebody else, want %d", n, 1<<19)
+		}
 	})
 }
 

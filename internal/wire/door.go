@@ -54,6 +54,7 @@ func (d *Door[P]) Route(method, path string, h Handler[P], may ...func(P) error)
 
 // RouteWithQuery is Route for a handler that reads the query, by Query.
 func (d *Door[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(P) error) Route {
+	var answers sizes
 	return Route{Method: method, Path: path, handle: func(w http.ResponseWriter, r *http.Request) error {
 		who, err := d.enter(w, r)
 		if err != nil {
@@ -67,7 +68,7 @@ func (d *Door[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(
 		if method != http.MethodGet || d.Readers == nil && d.Bytes == nil {
 			return h(w, r, who)
 		}
-		answer, err := d.admit(r.Context(), w, d.Name(who))
+		answer, err := d.admit(r.Context(), w, d.Name(who), &answers)
 		if err != nil {
 			return err
 		}
