@@ -47,8 +47,8 @@ func (a *API) byBrand(r *http.Request, none error) (partner.Partner, error) {
 	}
 	p, err := a.Partners.ByKey(r.Context(), key)
 	if err == nil && r.Header.Get(brandHeader(p.Brand)) == "" {
-		return partner.Partner{}, fault.New(fault.Unknown, "invalid_key",
-			"The header with the key is not that of your brand. Send the key as Authorization: Bearer <key>, X-Licensing-Key: <key> or %s: <key>.", brandHeader(p.Brand))
+		return partner.Partner{}, fault.New(fault.Unknown, wire.NoCredentials,
+			"The header with the API key is not that of your brand. Send it in the header Authorization: Bearer <key> or X-Licensing-Key: <key>.")
 	}
 	return p, err
 }

@@ -28,8 +28,8 @@ func TestBrandHeader(t *testing.T) {
 	}{
 		"own":                    {http.Header{"X-Acme-2-Licensing-Key": {acme}}, 200, ""},
 		"own, a word of proxies": {http.Header{"X-Forwarded-Licensing-Key": {other}}, 200, ""},
-		"another's":              {http.Header{"X-Forwarded-Licensing-Key": {acme}}, 401, "invalid_key"},
-		"nobody's":               {http.Header{"X-Nobody-Licensing-Key": {acme}}, 401, "invalid_key"},
+		"another's":              {http.Header{"X-Forwarded-Licensing-Key": {acme}}, 401, "missing_credentials"},
+		"nobody's":               {http.Header{"X-Nobody-Licensing-Key": {acme}}, 401, "missing_credentials"},
 		"own, a wrong key":       {http.Header{"X-Acme-2-Licensing-Key": {"lk_c0ffee"}}, 401, "invalid_key"},
 		"empty":                  {http.Header{"X-Acme-2-Licensing-Key": {" "}}, 401, "missing_credentials"},
 		"own and another's":      {http.Header{"X-Acme-2-Licensing-Key": {acme}, "X-Forwarded-Licensing-Key": {other}}, 400, "several_keys"},
