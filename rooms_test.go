@@ -30,7 +30,7 @@ tools                             # know nothing of licenses
     sqldb      :
     wire       : fault page
     courier    : fault secret
-    mail       : fault secret sqldb
+    mail       : fault field secret sqldb
     ui         : fault wire
     audit      : page sqldb
     once       : fault sqldb

@@ -11,6 +11,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,23 @@ func (b *Book) Get(ctx context.Context, id int64) (User, error) {
 	return found(u, err, "get a user")
 }
 
+// Names returns what to call the users with those ids: the name, or the address of
+// who has none. Those who were erased, or never were, are not among them.
+func (b *Book) Names(ctx context.Context, ids []int64) (map[int64]string, error) {
+	names := make(map[int64]string, len(ids))
+	if len(ids) == 0 {
+		return names, nil
+	}
+	users, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up the names of users: %w", err)
+	}
+	for _, u := range users {
+		names[u.ID] = cmp.Or(u.Name, u.Email)
+	}
+	return names, nil
+}
+
 // Data is what is kept about a person who asks for it. What hangs on the person
 // elsewhere is for its rooms to tell.
 type Data struct {
@@ -202,20 +220,21 @@ func (b *Book) List(ctx context.Context, f Filter, p page.Page) (users []User, m
 
 // Erase takes from a user all that tells who it is, and every way to sign in; the
 // row stays, since purchases point at it; mails to the address are removed. Erasing
-// again changes nothing. The caller, who also decides what becomes of the user's licenses, writes the audit
+// again changes nothing. It returns the user as it was and as it is. The caller, who also decides what becomes of the user's licenses, writes the audit
 // entry.
-func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (User, error) {
-	before, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
+func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (before, after User, err error) {
+	before, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`+tx.ForUpdate(), id)
 	if before, err = found(before, err, "erase a user"); err != nil {
-		return User{}, err
+		return User{}, User{}, err
 	}
 	mail.Erase(tx, before.Email)
 	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, password_hash = '',
 		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
 	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, field.EmailKey(before.Email))
-	u, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
-	return found(u, err, "erase a user")
+	after, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
+	after, err = found(after, err, "erase a user")
+	return before, after, err
 }
 
 // Erased lists the ids of everybody who was erased, in order: after an older backup

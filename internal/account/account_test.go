@@ -247,7 +247,7 @@ func TestErase(t *testing.T) {
 	}
 	erase := func(at time.Time) (u2 account.User) {
 		d.write(t, func(tx *sqldb.Tx) (err error) {
-			u2, err = account.Erase(t.Context(), tx, u.ID, at)
+			_, u2, err = account.Erase(t.Context(), tx, u.ID, at)
 			return err
 		})
 		return u2
@@ -263,10 +263,10 @@ func TestErase(t *testing.T) {
 	if got := erase(gone.Add(time.Hour)); got != want {
 		t.Errorf("erased again: %+v, want %+v", got, want)
 	}
-	if _, err := d.UseLink(t.Context(), token(t, url), ""); !fault.Is(err, "invalid_link") {
+	if _, err := d.UseLink(t.Context(), token(t, url), "", ""); !fault.Is(err, "invalid_link") {
 		t.Errorf("the link of an erased user: %v", err)
 	}
-	if _, err := d.SignIn(t.Context(), ann.Email, "correct horse"); !fault.Is(err, "invalid_credentials") {
+	if _, err := d.SignIn(t.Context(), ann.Email, "correct horse", ""); !fault.Is(err, "invalid_credentials") {
 		t.Errorf("the password of an erased user: %v", err)
 	}
 	if _, _, err := d.Link(t.Context(), operator, u.ID, ""); !fault.Is(err, "user_erased") {
@@ -276,7 +276,7 @@ func TestErase(t *testing.T) {
 		t.Error("an erased user came back")
 	}
 	err = d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		_, err := account.Erase(t.Context(), tx, 99, gone)
+		_, _, err := account.Erase(t.Context(), tx, 99, gone)
 		return err
 	})
 	if !fault.Is(err, "unknown_user") {
@@ -299,7 +299,7 @@ func TestNothingPersonalInAudit(t *testing.T) {
 	browser := d.signUp(t, "bob@example.com", "correct horse", "/licenses")
 	confirmed := d.mailed(t)
 	bob := d.use(t, confirmed, browser).User
-	if _, err := d.SignIn(t.Context(), "bob@example.com", "correct horse"); err != nil {
+	if _, err := d.SignIn(t.Context(), "bob@example.com", "correct horse", ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.SendReset(t.Context(), "bob@example.com", ""); err != nil {

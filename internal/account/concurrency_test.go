@@ -64,7 +64,7 @@ func TestFindBesideErase(t *testing.T) {
 		wg.Go(func() {
 			err := d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 				if i == 10 {
-					_, err := account.Erase(t.Context(), tx, u.ID, noon)
+					_, _, err := account.Erase(t.Context(), tx, u.ID, noon)
 					return err
 				}
 				found, err := account.Find(t.Context(), tx, ann, noon)
@@ -124,7 +124,7 @@ func TestUseLinkAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			_, err := d.UseLink(t.Context(), token(t, url), "")
+			_, err := d.UseLink(t.Context(), token(t, url), "", "")
 			lock.Lock()
 			defer lock.Unlock()
 			switch {
@@ -156,7 +156,7 @@ func TestUseLinksAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := d.UseLink(t.Context(), links[i%len(links)], "")
+			_, err := d.UseLink(t.Context(), links[i%len(links)], "", "")
 			switch {
 			case err == nil:
 				in.Add(1)

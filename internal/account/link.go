@@ -146,9 +146,10 @@ type Entry struct {
 // UseLink signs in whom the token of a link is for, and so proves the address. A
 // sign-up's name and password become the user's if browser is the secret that SignUp gave
 // to this same browser, and are dropped otherwise: whoever signed up may not be
-// the one who reads the mail. Of any number who use a link at once, one gets in.
-// A token that serves nobody costs a read and no write: anybody can send those.
-func (b *Book) UseLink(ctx context.Context, token, browser string) (Entry, error) {
+// the one who reads the mail. client is the address of who uses it, for the audit.
+// Of any number who use a link at once, one gets in. A token that serves nobody
+// costs a read and no write: anybody can send those.
+func (b *Book) UseLink(ctx context.Context, token, browser, client string) (Entry, error) {
 	if _, err := b.PeekLink(ctx, token); err != nil {
 		return Entry{}, err
 	}
@@ -174,7 +175,7 @@ func (b *Book) UseLink(ctx context.Context, token, browser string) (Entry, error
 		if err != nil {
 			return err
 		}
-		e = who.enter(tx, l, browser, now)
+		e = who.enter(tx, l, browser, client, now)
 		return nil
 	})
 	if err != nil {
@@ -184,14 +185,14 @@ func (b *Book) UseLink(ctx context.Context, token, browser string) (Entry, error
 }
 
 // enter does what a link that was just used is for.
-func (l *login) enter(tx *sqldb.Tx, by link, browser string, now time.Time) Entry {
+func (l *login) enter(tx *sqldb.Tx, by link, browser, client string, now time.Time) Entry {
 	before := l.User
 	l.prove(now)
 	sameBrowser := by.browserHash != "" && secret.Equal(by.browserHash, secret.Hash(browser))
 	if l.Name == "" && sameBrowser {
 		l.Name = by.name
 	}
-	audit.Record(tx, now, self(l.ID), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": "link", "purpose": by.purpose})
+	audit.Record(tx, now, self(l.ID, client), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": "link", "purpose": by.purpose})
 	until := now
 	if by.purpose == ForReset {
 		until = now.Add(resetLife)
@@ -201,7 +202,7 @@ func (l *login) enter(tx *sqldb.Tx, by link, browser string, now time.Time) Entr
 		WHERE user_id = $1 AND purpose = $2 AND used_at = 0 AND expires_at > $3`, l.ID, by.purpose, now)
 	switch {
 	case sameBrowser && by.password != "" && l.password == "":
-		l.setPassword(tx, self(l.ID), by.password, now)
+		l.setPassword(tx, self(l.ID, client), by.password, now)
 	case l.User != before:
 		l.save(tx, now)
 	}

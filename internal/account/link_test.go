@@ -26,7 +26,7 @@ func token(t *testing.T, link string) string {
 func (d *desk) dead(t *testing.T, codes map[string]string) {
 	t.Helper()
 	for value, code := range codes {
-		_, err := d.UseLink(t.Context(), value, "")
+		_, err := d.UseLink(t.Context(), value, "", "")
 		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != code {
 			t.Errorf("UseLink(%q) = %v, want %s", value, err, code)
 		}
@@ -58,7 +58,7 @@ func TestLink(t *testing.T) {
 	}
 	u.ProvenAt, u.UpdatedAt = d.now, d.now
 	want := account.Entry{User: u, Purpose: account.ForSignIn}
-	if got, err := d.UseLink(t.Context(), first, ""); got != want || err != nil {
+	if got, err := d.UseLink(t.Context(), first, "", ""); got != want || err != nil {
 		t.Errorf("UseLink = %+v, %v; want %+v", got, err, want)
 	}
 	if got, err := d.Get(t.Context(), u.ID); got != u || err != nil {
@@ -69,7 +69,7 @@ func TestLink(t *testing.T) {
 
 	third, fourth := make1(), make1()
 	d.now = d.now.Add(15*time.Minute - time.Microsecond)
-	if got, err := d.UseLink(t.Context(), third, ""); got.User != u || err != nil {
+	if got, err := d.UseLink(t.Context(), third, "", ""); got.User != u || err != nil {
 		t.Errorf("just before it expires: %+v, %v; want %+v", got, err, u)
 	}
 	d.now = d.now.Add(time.Microsecond)
@@ -207,7 +207,7 @@ func TestJunkTokensWriteNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := token(t, link)
-	if _, err := d.UseLink(t.Context(), used, ""); err != nil {
+	if _, err := d.UseLink(t.Context(), used, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	writing, release := make(chan struct{}), make(chan struct{})

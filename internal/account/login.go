@@ -92,8 +92,9 @@ func (l *login) save(tx *sqldb.Tx, at time.Time) {
 
 // SignIn returns the user with that address if the password is right. An address
 // that nobody has, or a user without a password, takes as long to refuse as a
-// wrong password, and is refused in the same words.
-func (b *Book) SignIn(ctx context.Context, email, typed string) (User, error) {
+// wrong password, and is refused in the same words. client is the address of who
+// signs in, for the audit.
+func (b *Book) SignIn(ctx context.Context, email, typed, client string) (User, error) {
 	if address, err := field.Email("email", email); err == nil {
 		email = address
 	} else {
@@ -115,19 +116,19 @@ func (b *Book) SignIn(ctx context.Context, email, typed string) (User, error) {
 	if !right || !known {
 		return User{}, wrongCredentials()
 	}
-	return b.signedIn(ctx, l)
+	return b.signedIn(ctx, l, client)
 }
 
 // signedIn records that somebody signed in by password. One that was changed
 // while it was being compared does not let in any more.
-func (b *Book) signedIn(ctx context.Context, seen login) (User, error) {
+func (b *Book) signedIn(ctx context.Context, seen login, client string) (User, error) {
 	var u User
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		u, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1 AND password_hash = $2`, seen.ID, seen.password)
 		if errors.Is(err, sqldb.ErrNone) {
 			return wrongCredentials()
 		}
-		audit.Record(tx, b.Now(), self(u.ID), "user.sign_in", subject(u.ID), nil, audit.Facts{"by": "password"})
+		audit.Record(tx, b.Now(), self(u.ID, client), "user.sign_in", subject(u.ID), nil, audit.Facts{"by": "password"})
 		return err
 	})
 	if err != nil {
@@ -140,5 +141,7 @@ func wrongCredentials() error {
 	return fault.New(fault.Unknown, "invalid_credentials", "The e-mail address or the password is not right.")
 }
 
-// self is a user as the one who acts.
-func self(id int64) audit.Actor { return audit.Actor{Kind: audit.ByUser, ID: id} }
+// self is a user as the one who acts, who has no session yet.
+func self(id int64, client string) audit.Actor {
+	return audit.Actor{Kind: audit.ByUser, ID: id, Client: client}
+}

@@ -23,6 +23,15 @@ type Sessions struct {
 // request takes.
 const deletedKept = time.Hour
 
+// SessionID is the name by which the audit knows the session of a token: enough of
+// the hash under which it is stored to find it.
+func SessionID(token string) string {
+	if token == "" {
+		return ""
+	}
+	return secret.Hash(token)[:16]
+}
+
 // FindCtx returns what the session of a token holds, if it has not ended.
 func (s *Sessions) FindCtx(ctx context.Context, token string) (data []byte, found bool, err error) {
 	text, err := sqldb.One(ctx, s.DB, sqldb.Value[string],

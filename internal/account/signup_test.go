@@ -76,7 +76,7 @@ func (d *desk) ask(t *testing.T, p account.Purpose, email string) string {
 
 func (d *desk) use(t *testing.T, value, browser string) account.Entry {
 	t.Helper()
-	e, err := d.UseLink(t.Context(), value, browser)
+	e, err := d.UseLink(t.Context(), value, browser, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func (d *desk) use(t *testing.T, value, browser string) account.Entry {
 // opens reports whether a password signs in.
 func (d *desk) opens(t *testing.T, email, password string) bool {
 	t.Helper()
-	_, err := d.SignIn(t.Context(), email, password)
+	_, err := d.SignIn(t.Context(), email, password, "")
 	if err != nil && !fault.Is(err, "invalid_credentials") {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestSignUpOfKnown(t *testing.T) {
 	other := d.mailed(t)
 	first := d.signUp(t, "bob@example.com", "first password", "")
 	e := d.use(t, d.mailed(t), first)
-	if _, err := d.UseLink(t.Context(), other, browser); !fault.Is(err, "link_expired") {
+	if _, err := d.UseLink(t.Context(), other, browser, ""); !fault.Is(err, "link_expired") {
 		t.Errorf("the mail of the other sign-up: %v", err)
 	}
 	if !d.opens(t, "bob@example.com", "first password") || d.opens(t, "bob@example.com", "other password") {
@@ -224,7 +224,7 @@ func TestSameAnswer(t *testing.T) {
 	d := open(t)
 	gone := d.create(t, account.Person{Email: "gone@example.com"})
 	d.write(t, func(tx *sqldb.Tx) error {
-		_, err := account.Erase(t.Context(), tx, gone.ID, d.now)
+		_, _, err := account.Erase(t.Context(), tx, gone.ID, d.now)
 		return err
 	})
 	for _, email := range []string{"nobody@example.com", "gone@example.com"} {

@@ -192,7 +192,7 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	a.sending = &Sending{DB: db, Dispatcher: r.Webhooks.Dispatcher, Log: a.log}
 	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Revive, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
-	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events}
+	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events, EraseAddress: profile.EraseContacts}
 	r.OAuth = a.connect(r, box)
 	r.Answers = &once.Keeper{DB: db, Now: Now}
 	a.rooms = r

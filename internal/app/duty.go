@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/audit"
 	"claviger/internal/mail"
 	"claviger/internal/webhook"
 )
@@ -34,6 +35,7 @@ func (a *App) forget() map[string]func(context.Context) (int64, error) {
 		"sign-in links":     a.rooms.Accounts.Forget, // and sign-ups
 		"tokens":            a.rooms.OAuth.Forget,
 		"signing keys":      a.rooms.OAuth.Keys.Forget,
+		"client addresses":  (&audit.Pruner{DB: db, Now: Now}).Prune,
 	}
 }
 

@@ -3,7 +3,9 @@
 // the transaction of the act, so that there is no act without its entry.
 //
 // Entries stay for ever. They never carry a secret, nor the personal data of
-// somebody who can ask to be erased.
+// somebody who can ask to be erased: people are named by their ids, and whoever
+// shows an entry looks up their names. The address of a person's client is removed
+// after ClientKept.
 package audit
 
 import (
@@ -31,9 +33,11 @@ const (
 
 // Actor is who acts. ID is that of the token, user or partner; 0 for the system.
 type Actor struct {
-	Kind string
-	ID   int64
-	Name string
+	Kind    string
+	ID      int64
+	Name    string // of a token, a partner or the system; never of a user
+	Session string // of a user: the id of the session, "" where there is none
+	Client  string // of a user: the address of their client, "" where it is not known
 }
 
 // System is the actor of what nobody asked for by name, such as a command line.
@@ -55,9 +59,9 @@ type Facts map[string]any
 
 // Record queues the entry of an act in the act's transaction.
 func Record(tx *sqldb.Tx, at time.Time, by Actor, action, subject string, before, after any) {
-	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, action, subject, before, after)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		at, by.Kind, by.ID, by.Name, action, subject, text(before), text(after))
+	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		at, by.Kind, by.ID, by.Name, by.Session, by.Client, action, subject, text(before), text(after))
 }
 
 // text is v as compact JSON, "" for nil. What cannot be encoded is a mistake of
@@ -147,7 +151,8 @@ type Filter struct {
 	Subject   string
 	Action    string
 	ActorKind string
-	ActorID   int64
+	ActorID   int64     // goes with ActorKind
+	From, To  time.Time // when it was done: From included, To not
 }
 
 // List returns one page of the entries that fit f, newest first unless the page
@@ -160,7 +165,7 @@ func (l *Log) List(ctx context.Context, f Filter, p page.Page) (entries []Entry,
 	}
 	args = append(args, p.Limit+1, p.Offset())
 	entries, err = sqldb.All(ctx, l.DB, scanEntry, fmt.Sprintf(
-		`SELECT id, at, actor_kind, actor_id, actor_name, action, subject, before, after
+		`SELECT id, at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after
 		FROM audit_entries %s ORDER BY id %s LIMIT $%d OFFSET $%d`, where, order, len(args)-1, len(args)), args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list audit entries: %w", err)
@@ -175,21 +180,29 @@ func (l *Log) List(ctx context.Context, f Filter, p page.Page) (entries []Entry,
 func (f Filter) where() (string, []any) {
 	var terms []string
 	var args []any
-	add := func(column string, value any) {
+	add := func(comparison string, value any) {
 		args = append(args, value)
-		terms = append(terms, fmt.Sprintf("%s = $%d", column, len(args)))
+		terms = append(terms, fmt.Sprintf("%s $%d", comparison, len(args)))
 	}
 	if f.Subject != "" {
-		add("subject", f.Subject)
+		add("subject =", f.Subject)
 	}
 	if f.Action != "" {
-		add("action", f.Action)
+		add("action =", f.Action)
 	}
-	if f.ActorKind != "" {
-		add("actor_kind", f.ActorKind)
+	if f.ActorKind == ByUser {
+		terms = append(terms, "actor_kind = 'user'") // which the partial index knows
+	} else if f.ActorKind != "" {
+		add("actor_kind =", f.ActorKind)
 	}
 	if f.ActorID != 0 {
-		add("actor_id", f.ActorID)
+		add("actor_id =", f.ActorID)
+	}
+	if !f.From.IsZero() {
+		add("at >=", f.From)
+	}
+	if !f.To.IsZero() {
+		add("at <", f.To)
 	}
 	if terms == nil {
 		return "", nil
@@ -198,5 +211,5 @@ func (f Filter) where() (string, []any) {
 }
 
 func scanEntry(r *sqldb.Row, e *Entry) error {
-	return r.Scan(&e.ID, &e.At, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Action, &e.Subject, &e.Before, &e.After)
+	return r.Scan(&e.ID, &e.At, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Session, &e.Actor.Client, &e.Action, &e.Subject, &e.Before, &e.After)
 }

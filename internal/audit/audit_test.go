@@ -19,7 +19,7 @@ import (
 var (
 	noon  = time.Date(2026, 3, 4, 12, 0, 0, 123456000, time.UTC)
 	token = audit.Actor{Kind: audit.ByToken, ID: 7, Name: "checkout"}
-	ann   = audit.Actor{Kind: audit.ByUser, ID: 3, Name: "ann"}
+	ann   = audit.Actor{Kind: audit.ByUser, ID: 3, Session: "0123456789abcdef", Client: "203.0.113.9"}
 )
 
 // fill writes four entries and returns the log.
@@ -115,6 +115,11 @@ func TestList(t *testing.T) {
 		{"by action", audit.Filter{Action: "license.release"}, page.First(), []string{"license.release"}, false},
 		{"by kind of actor", audit.Filter{ActorKind: audit.BySystem}, page.First(), []string{"token.create"}, false},
 		{"by actor", audit.Filter{ActorKind: audit.ByToken, ActorID: 7, Subject: "partner:1", Action: "partner.create"}, page.First(), []string{"partner.create"}, false},
+		{"by user", audit.Filter{ActorKind: audit.ByUser, ActorID: 3}, page.First(), []string{"license.release"}, false},
+		{"by another user", audit.Filter{ActorKind: audit.ByUser, ActorID: 7}, page.First(), nil, false},
+		{"from a time", audit.Filter{From: noon.Add(2 * time.Second)}, page.First(), []string{"token.create", "license.release"}, false},
+		{"to a time", audit.Filter{To: noon.Add(time.Second)}, page.First(), []string{"partner.create"}, false},
+		{"between", audit.Filter{From: noon.Add(time.Second), To: noon.Add(3 * time.Second), ActorKind: audit.ByToken}, page.First(), []string{"partner.update"}, false},
 		{"SQL in a filter", audit.Filter{Subject: "' OR 1=1 --"}, page.First(), nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

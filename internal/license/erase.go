@@ -2,57 +2,113 @@ package license
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
+	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
-// EraseUser erases a person and with them their hold on their licenses: each is
-// deactivated and nobody can redeem it. One transaction, over all partners.
+// errOwnsMore says that the user owns licenses of a partner that is not locked.
+var errOwnsMore = errors.New("the user owns licenses of another partner, too")
+
+// eraseTries bounds how often an erasure begins anew because licenses of further
+// partners were bought for the user at the same time.
+const eraseTries = 10
+
+// EraseUser erases a person, what is known about them and their hold on their
+// licenses: each is deactivated and nobody can redeem it. One transaction, over all
+// partners.
+//
+// The order of locks, here as in every command on licenses: the rows of
+// partner_counters in the order of partners' ids, then the row of the user, then
+// everything else. So an erasure, which learns only under the lock of the user
+// whether it has those of all partners, begins anew if it has not.
 func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) (account.User, error) {
 	var erased account.User
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := r.eraseOwned(ctx, tx, by, userID); err != nil {
+	err := errOwnsMore
+	for try := 0; try < eraseTries && errors.Is(err, errOwnsMore); try++ {
+		err = r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			erased, err = r.eraseUser(ctx, tx, by, userID)
 			return err
-		}
-		at := r.Now()
-		var err error
-		if erased, err = account.Erase(ctx, tx, userID, at); err != nil {
-			return err
-		}
-		// Nobody can buy for the user any more; what was bought since we looked.
-		if err := r.eraseOwned(ctx, tx, by, userID); err != nil {
-			return err
-		}
-		if erased.ErasedAt.Equal(at) { // and not long ago
-			partner.Leave(tx, userID)
-			tx.Purge()
-			audit.Record(tx, at, by, "user.erase", fmt.Sprintf("user:%d", userID), nil, nil)
-		}
-		return nil
-	})
+		})
+	}
+	if errors.Is(err, errOwnsMore) {
+		return account.User{}, fault.New(fault.Conflict, "user_busy", "Licenses are being bought for this user right now; repeat the request in a moment.")
+	}
 	return erased, err
 }
 
-// eraseOwned makes the owner of the user's licenses a tombstone. Partners' turns
-// are taken in the order of their ids, and before the user's row, as every other
-// command does with the one partner it has.
-func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) error {
+func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (account.User, error) {
+	turns, err := r.lockPartners(ctx, tx, by, userID)
+	if err != nil {
+		return account.User{}, err
+	}
+	at := r.Now()
+	before, erased, err := account.Erase(ctx, tx, userID, at)
+	if err != nil {
+		return account.User{}, err
+	}
+	// Nobody can buy or redeem for the user any more.
+	if err := r.eraseOwned(ctx, tx, turns, userID); err != nil {
+		return account.User{}, err
+	}
+	if !erased.ErasedAt.Equal(at) { // it was done long ago
+		return erased, nil
+	}
+	partner.Leave(tx, userID)
+	if err := eraseReasons(ctx, tx, userID); err != nil {
+		return account.User{}, err
+	}
+	audit.EraseUser(tx, userID)
+	if r.EraseAddress != nil {
+		if err := r.EraseAddress(ctx, tx, by, before.Email, at); err != nil {
+			return account.User{}, err
+		}
+	}
+	tx.Purge()
+	audit.Record(tx, at, by, "user.erase", fmt.Sprintf("user:%d", userID), nil, nil)
+	return erased, nil
+}
+
+// lockPartners takes the turns of the partners whose licenses the user owns, in the
+// order of their ids.
+func (r *Registry) lockPartners(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (map[int64]*turn, error) {
+	partners, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT DISTINCT partner_id FROM licenses
+		WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id`, userID)
+	if err != nil {
+		return nil, fmt.Errorf("find the partners of user %d: %w", userID, err)
+	}
+	turns := make(map[int64]*turn, len(partners))
+	for _, id := range partners {
+		if turns[id], err = r.turn(ctx, tx, by, ask(tx, id, 0)); err != nil {
+			return nil, err
+		}
+	}
+	return turns, nil
+}
+
+// eraseOwned makes the owner of the user's licenses a tombstone.
+func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, turns map[int64]*turn, userID int64) error {
 	owned, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
 		WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id, id`, userID)
 	if err != nil {
 		return fmt.Errorf("find the licenses of user %d: %w", userID, err)
+	}
+	if slices.ContainsFunc(owned, func(l License) bool { return turns[l.PartnerID] == nil }) {
+		return errOwnsMore
 	}
 	for len(owned) > 0 {
 		n := 1
 		for n < len(owned) && owned[n].PartnerID == owned[0].PartnerID {
 			n++
 		}
-		if err := r.eraseOwner(ctx, tx, by, owned[:n], userID); err != nil {
+		if err := turns[owned[0].PartnerID].eraseOwner(ctx, owned[:n]); err != nil {
 			return err
 		}
 		owned = owned[n:]
@@ -61,25 +117,20 @@ func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 }
 
 // eraseOwner makes the owner of one partner's licenses a tombstone.
-func (r *Registry) eraseOwner(ctx context.Context, tx *sqldb.Tx, by audit.Actor, owned []License, userID int64) error {
-	turn := ask(tx, owned[0].PartnerID, len(owned))
-	states, err := takeAll(ctx, tx, owned)
-	if err != nil {
-		return err
+func (t *turn) eraseOwner(ctx context.Context, owned []License) error {
+	states, err := takeAll(ctx, t.tx, owned)
+	if err == nil {
+		err = t.draw(ctx, len(states))
 	}
-	t, err := r.turn(ctx, tx, by, turn)
 	if err != nil {
 		return err
 	}
 	for _, s := range states {
-		if s.OwnerID != userID || s.Erased {
-			continue // it changed hands while we waited for the turn
-		}
 		s.Erased = true
 		s.release()
 		t.settle(s, "license.erase", event.UserErased)
 	}
-	t.ledger.Save(tx)
+	t.ledger.Save(t.tx)
 	return nil
 }
 

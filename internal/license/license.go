@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"time"
 
+	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
@@ -23,6 +24,10 @@ type Registry struct {
 	DB     *sqldb.DB
 	Now    func() time.Time
 	Events *event.Log // nil: deliveries wait for a dispatcher of another node
+
+	// EraseAddress removes what other packages have under the e-mail address of a
+	// user who is erased: profile.EraseContacts. Nil: nobody has anything.
+	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error
 }
 
 // Hold is why a license is held, or that it is not.

@@ -2,9 +2,11 @@ package license
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"claviger/internal/audit"
@@ -66,67 +68,71 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, an
 		if out, kept, err = once.Find(ctx, tx, o.Once); kept || err != nil {
 			return err
 		}
-		if out, err = r.refund(ctx, tx, by, o, answer); err != nil {
+		var id int64
+		if id, out, err = r.refund(ctx, tx, by, o, answer); err != nil {
 			return err
 		}
-		once.Keep(tx, o.Once, out, r.Now())
+		once.KeepAbout(tx, o.Once, refundSubject(id), out, r.Now())
 		return nil
 	})
 	return out, err
 }
 
-func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder, answer func(Refund) []byte) ([]byte, error) {
+func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder, answer func(Refund) []byte) (id int64, out []byte, err error) {
 	turn := ask(tx, o.PartnerID, 0)
 	earlier := sqldb.Ask(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
 		WHERE partner_id = $1 AND external_id = $2 AND external_id <> ''`, o.PartnerID, o.ExternalID)
 	t, err := r.turn(ctx, tx, by, turn)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	switch f, err := earlier.One(ctx); {
 	case err == nil && f.content != o.content():
-		return nil, errReused()
+		return 0, nil, errReused()
 	case err == nil:
-		return []byte(f.answer), nil
+		return f.ID, []byte(f.answer), nil
 	case !errors.Is(err, sqldb.ErrNone):
-		return nil, fmt.Errorf("look for an earlier refund: %w", err)
+		return 0, nil, fmt.Errorf("look for an earlier refund: %w", err)
 	}
 	targets, purchaseID, err := refundTargets(ctx, tx, o)
 	if err == nil {
 		err = t.draw(ctx, len(targets))
 	}
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	f := Refund{PartnerID: o.PartnerID, ExternalID: o.ExternalID, Reason: o.Reason, CreatedAt: t.now, content: o.content()}
 	f.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at, content, answer)
 		VALUES ($1, $2, $3, $4, 0, $5, '') RETURNING id`, f.PartnerID, f.ExternalID, f.Reason, f.CreatedAt, f.content)
 	if err != nil {
-		return nil, fmt.Errorf("write the refund: %w", err)
+		return 0, nil, fmt.Errorf("write the refund: %w", err)
 	}
 	for _, s := range targets {
 		if err := t.close(s, f.ID, purchaseID); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		f.Licenses = append(f.Licenses, s.License)
 	}
 	t.ledger.Save(tx)
 	t.recordRefund(f)
-	out := answer(f)
+	out = answer(f)
 	if f.ExternalID != "" {
 		tx.Queue(`UPDATE refunds SET answer = $2 WHERE id = $1`, f.ID, string(out))
 	}
-	return out, nil
+	return f.ID, out, nil
 }
 
-// recordRefund tells of the refund itself; each license has its own entry.
+func refundSubject(id int64) string { return "refund:" + strconv.FormatInt(id, 10) }
+
+// recordRefund tells of the refund itself; each license has its own entry. The
+// reason is left out: entries stay for ever, and it may be about a person.
 func (t *turn) recordRefund(f Refund) {
 	keys := make([]string, len(f.Licenses))
 	for i, l := range f.Licenses {
 		keys[i] = l.Key
 	}
-	audit.Record(t.tx, t.now, t.by, "refund.create", "refund:"+strconv.FormatInt(f.ID, 10), nil, audit.Facts{
-		"partner_id": f.PartnerID, "external_id": f.ExternalID, "reason": f.Reason, "license_keys": keys,
+	audit.Record(t.tx, t.now, t.by, "refund.create", refundSubject(f.ID), nil, audit.Facts{
+		"partner_id": f.PartnerID, "external_id": f.ExternalID, "license_keys": keys,
 	})
 }
 
@@ -184,7 +190,7 @@ func (t *turn) close(s *state, refundID, purchaseID int64) error {
 			}
 		}
 		k.refundID, closed = refundID, true
-		t.tx.Queue(`INSERT INTO refund_items (refund_id, license_id, seq) VALUES ($1, $2, $3)`, refundID, s.ID, k.seq)
+		t.tx.Queue(`INSERT INTO refund_items (refund_id, license_id, seq, owner_id) VALUES ($1, $2, $3, $4)`, refundID, s.ID, k.seq, s.OwnerID)
 	}
 	if !closed {
 		return fault.New(fault.Conflict, "already_refunded",
@@ -250,4 +256,40 @@ func (t *turn) reopen(ctx context.Context, f *Refund, list []License) error {
 	t.tx.Queue(`UPDATE refunds SET reversed_at = $2 WHERE id = $1`, f.ID, t.now)
 	t.ledger.Save(t.tx)
 	return nil
+}
+
+// eraseReasons removes the reasons of the refunds of licenses that a user owned then,
+// from wherever they are stored: they may be about that person. The answers stay, for
+// requests that are repeated, without the reason.
+func eraseReasons(ctx context.Context, tx *sqldb.Tx, userID int64) error {
+	list, err := sqldb.All(ctx, tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
+		WHERE reason <> '' AND id IN (SELECT refund_id FROM refund_items WHERE owner_id = $1 AND owner_id <> 0) ORDER BY id`, userID)
+	if err != nil {
+		return fmt.Errorf("find the refunds of user %d: %w", userID, err)
+	}
+	for _, f := range list {
+		reason, err := jsonReason(f.Reason)
+		if err != nil {
+			return err
+		}
+		tx.Queue(`UPDATE refunds SET reason = '', answer = replace(answer, $2, $3) WHERE id = $1`, f.ID, reason, noReason)
+		once.Replace(tx, refundSubject(f.ID), reason, noReason)
+	}
+	return nil
+}
+
+// noReason is the member of an answer that says why a purchase was refunded, when
+// nothing is said.
+const noReason = `"reason":""`
+
+// jsonReason is that member with a reason, as answers have it: compact and without
+// escapes for HTML.
+func jsonReason(reason string) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(reason); err != nil {
+		return "", fmt.Errorf("encode a reason: %w", err)
+	}
+	return `"reason":` + strings.TrimSuffix(b.String(), "\n"), nil
 }

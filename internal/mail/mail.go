@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/field"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -64,9 +65,9 @@ type Outbox struct {
 func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
 	m.Cause, m.Text, m.HTML = clean(m.Cause), clean(m.Text), clean(m.HTML)
 	text, html := m.seal(o.Box)
-	tx.Queue(`INSERT INTO mails (cause, thread, recipient, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 0, '', $9, 0) ON CONFLICT (cause) DO NOTHING`,
-		m.Cause, clean(m.Thread), clean(m.To), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at)
+	tx.Queue(`INSERT INTO mails (cause, thread, recipient, recipient_key, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, 0, '', $10, 0) ON CONFLICT (cause) DO NOTHING`,
+		m.Cause, clean(m.Thread), clean(m.To), field.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at)
 	if o.Wake != nil {
 		tx.AfterCommit(o.Wake)
 	}
@@ -100,7 +101,7 @@ func (m *Message) open(box *secret.Box) error {
 // wait are not sent any more, and what was sent is not kept.
 func Erase(tx *sqldb.Tx, to string) {
 	if to != "" {
-		tx.Queue(`DELETE FROM mails WHERE recipient = $1`, clean(to))
+		tx.Queue(`DELETE FROM mails WHERE recipient_key = $1`, field.EmailKey(clean(to)))
 	}
 }
 

@@ -82,12 +82,22 @@ type keptAnswer struct{ request, answer string }
 func scanKept(r *sqldb.Row, k *keptAnswer) error { return r.Scan(&k.request, &k.answer) }
 
 // Keep queues the answer of a request for which Find found none.
-func Keep(tx *sqldb.Tx, r Request, answer []byte, at time.Time) {
+func Keep(tx *sqldb.Tx, r Request, answer []byte, at time.Time) { KeepAbout(tx, r, "", answer, at) }
+
+// KeepAbout is Keep for an answer with text in it that can be erased; about names
+// what it is of, for Replace.
+func KeepAbout(tx *sqldb.Tx, r Request, about string, answer []byte, at time.Time) {
 	if r.Key == "" {
 		return
 	}
-	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, answer, created_at) VALUES ($1, $2, $3, $4, $5)`,
-		r.Scope, r.Key, r.Body, string(answer), at)
+	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, about, answer, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		r.Scope, r.Key, r.Body, about, string(answer), at)
+}
+
+// Replace puts another text in the place of one, in the answers about something. A
+// repeated request gets the answer that is left.
+func Replace(tx *sqldb.Tx, about, text, by string) {
+	tx.Queue(`UPDATE idempotency_keys SET answer = replace(answer, $2, $3) WHERE about = $1 AND about <> ''`, about, text, by)
 }
 
 // Keeper removes answers whose time is over.

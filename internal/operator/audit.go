@@ -1,11 +1,18 @@
 package operator
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
+	"claviger/internal/fault"
 	"claviger/internal/page"
 	"claviger/internal/wire"
 )
@@ -23,14 +30,16 @@ type entryJSON struct {
 
 // actorJSON is who acted on the wire.
 type actorJSON struct {
-	Kind string `json:"kind"`
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
+	Kind    string `json:"kind"`
+	ID      int64  `json:"id"`
+	Name    string `json:"name"`
+	Session string `json:"session"`
+	Client  string `json:"client"`
 }
 
 func entryOf(e audit.Entry) entryJSON {
 	return entryJSON{
-		ID: e.ID, At: wire.Time(e.At), Actor: actorJSON{e.Actor.Kind, e.Actor.ID, e.Actor.Name},
+		ID: e.ID, At: wire.Time(e.At), Actor: actorJSON(e.Actor),
 		Action: e.Action, Subject: e.Subject, Before: object(e.Before), After: object(e.After),
 	}
 }
@@ -44,7 +53,7 @@ func object(facts string) json.RawMessage {
 }
 
 func (o *Operator) listAudit(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-	q, err := wire.Query(r, "subject", "action", "page", "limit", "order")
+	q, err := wire.Query(r, "subject", "action", "actor", "from", "to", "page", "limit", "order")
 	if err != nil {
 		return err
 	}
@@ -52,10 +61,72 @@ func (o *Operator) listAudit(w http.ResponseWriter, r *http.Request, _ account.T
 	if err != nil {
 		return err
 	}
-	list, more, err := o.Audit.List(r.Context(), audit.Filter{Subject: q.Get("subject"), Action: q.Get("action")}, p)
+	f, err := auditFilter(q)
 	if err != nil {
+		return err
+	}
+	list, more, err := o.Audit.List(r.Context(), f, p)
+	if err != nil {
+		return err
+	}
+	if err := o.nameUsers(r.Context(), list); err != nil {
 		return err
 	}
 	wire.PageHeaders(w, r, p, -1, more)
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, entryOf))
+}
+
+// auditFilter is the filter that the query asks for.
+func auditFilter(q url.Values) (audit.Filter, error) {
+	f := audit.Filter{Subject: q.Get("subject"), Action: q.Get("action")}
+	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
+		if text := q.Get(name); q.Has(name) {
+			t, err := wire.ParseTime(text)
+			if err != nil || t.Year() < 1970 || t.Year() > 2200 {
+				return f, fault.Parameter(name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+			}
+			*to = t
+		}
+	}
+	if !q.Has("actor") {
+		return f, nil
+	}
+	kind, id, named := strings.Cut(q.Get("actor"), ":")
+	if named {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil || n < 1 {
+			return f, badActor()
+		}
+		f.ActorID = n
+	}
+	if !slices.Contains([]string{audit.ByToken, audit.ByUser, audit.ByPartner, audit.BySystem}, kind) || named && kind == audit.BySystem {
+		return f, badActor()
+	}
+	f.ActorKind = kind
+	return f, nil
+}
+
+func badActor() error {
+	return fault.Parameter("actor", "must be token, user or partner, each with or without an id such as user:3, or system.")
+}
+
+// nameUsers fills in the names of the people who acted. Entries have only their ids:
+// whoever was erased has no name any more.
+func (o *Operator) nameUsers(ctx context.Context, list []audit.Entry) error {
+	var ids []int64
+	for _, e := range list {
+		if e.Actor.Kind == audit.ByUser {
+			ids = append(ids, e.Actor.ID)
+		}
+	}
+	names, err := o.Accounts.Names(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if a := &list[i].Actor; a.Kind == audit.ByUser {
+			a.Name = names[a.ID]
+		}
+	}
+	return nil
 }

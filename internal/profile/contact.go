@@ -119,6 +119,34 @@ func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, con
 	return nil
 }
 
-func (c Contact) facts() audit.Facts {
-	return audit.Facts{"contact_id": c.ID, "name": c.Name, "email": c.Email}
+// facts leaves name and address out: entries stay for ever, and a contact is a
+// person who can ask to be erased.
+func (c Contact) facts() audit.Facts { return audit.Facts{"contact_id": c.ID} }
+
+// EraseContacts removes the contacts with an address from the profiles of all
+// partners, in the caller's transaction. Profiles are locked in the order of their
+// partners' ids.
+func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error {
+	if email == "" {
+		return nil
+	}
+	partners, err := sqldb.All(ctx, tx, sqldb.Value[int64],
+		`SELECT partner_id FROM contacts WHERE email_key = $1 ORDER BY partner_id`, field.EmailKey(email))
+	if err != nil {
+		return fmt.Errorf("find contacts to erase: %w", err)
+	}
+	for _, partnerID := range partners {
+		if err := touch(ctx, tx, partnerID, at); err != nil {
+			return err
+		}
+		gone, err := sqldb.All(ctx, tx, scanContact,
+			`DELETE FROM contacts WHERE partner_id = $1 AND email_key = $2 RETURNING `+contactColumns, partnerID, field.EmailKey(email))
+		if err != nil {
+			return fmt.Errorf("erase contacts: %w", err)
+		}
+		for _, c := range gone {
+			audit.Record(tx, at, by, "contact.delete", subject(partnerID), c.facts(), nil)
+		}
+	}
+	return nil
 }

@@ -58,7 +58,7 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 	var e account.Entry
 	var led string // where a link that works no more led to
 	err := s.Throttle.links().Lookup(r, func() (err error) {
-		e, err = s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser))
+		e, err = s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser), wire.Client(r))
 		if err != nil {
 			opened, _ := s.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
 			led = opened.Next

@@ -69,13 +69,18 @@ func NewPages(brand, publicURL string) (*ui.Pages, error) {
 type visit struct {
 	user   account.User // zero when nobody is signed in
 	signed ui.Signed
+
+	session string // the id of the session
+	client  string // the address of the client
 }
 
 // in reports whether somebody is signed in.
 func (v *visit) in() bool { return v.user.ID != 0 }
 
 // actor is the person as the audit names one.
-func (v *visit) actor() audit.Actor { return audit.Actor{Kind: audit.ByUser, ID: v.user.ID} }
+func (v *visit) actor() audit.Actor {
+	return audit.Actor{Kind: audit.ByUser, ID: v.user.ID, Session: v.session, Client: v.client}
+}
 
 // handler serves a page. What it returns is shown as an error page.
 type handler func(w http.ResponseWriter, r *http.Request, v *visit) error
@@ -162,7 +167,7 @@ func (s *Shop) visitor(r *http.Request) (*visit, error) {
 	case !u.ErasedAt.IsZero() || u.SessionEpoch != signed.Epoch:
 		return &visit{}, s.Sessions.SignOut(r.Context())
 	}
-	return &visit{user: u, signed: signed}, nil
+	return &visit{user: u, signed: signed, session: account.SessionID(s.Sessions.Token(r.Context())), client: wire.Client(r)}, nil
 }
 
 // sendToSignIn has a person sign in first and then come back. A form that was

@@ -59,7 +59,7 @@ func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.problem("There were too many tries to sign in. Wait "+
 			retryAfter(w.Header(), wait)+", or have a sign-in link sent to you."))
 	}
-	u, err := s.Accounts.SignIn(r.Context(), email, password)
+	u, err := s.Accounts.SignIn(r.Context(), email, password, wire.Client(r))
 	if fault.Is(err, "invalid_credentials") {
 		wire.NoteOf(r.Context()).Err = err
 		return s.showSignIn(w, r, v, http.StatusUnauthorized,

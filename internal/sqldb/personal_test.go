@@ -77,3 +77,24 @@ func TestMailsBlank(t *testing.T) {
 		t.Errorf("mails (-want +got)\n%s", diff)
 	}
 }
+
+// TestAuditNamesNobody: entries from before the migration no longer have the names
+// and addresses of contacts, nor the reasons of refunds; what else they say stays.
+func TestAuditNamesNobody(t *testing.T) {
+	db := old(t, "0009", `INSERT INTO audit_entries (id, at, actor_kind, actor_id, actor_name, action, subject, before, after) VALUES
+		(1, 1, 'partner', 1, 'Acme', 'contact.create', 'partner:1', '', '{"contact_id":1,"email":"ann@example.com","name":"Ann"}'),
+		(2, 2, 'partner', 1, 'Acme', 'contact.delete', 'partner:1', '{"contact_id":1,"email":"ann@example.com","name":"Ann"}', ''),
+		(3, 3, 'token', 1, 'shop', 'refund.create', 'refund:1', '', '{"external_id":"r","reason":"Ann says"}'),
+		(4, 4, 'token', 1, 'shop', 'partner.create', 'partner:1', '', '{"name":"Acme"}')`,
+		`INSERT INTO licenses (partner_id, ord, id, license_key, redemption_id, status, tier, created_at, updated_at, owner_id, redeemed, released, held, erased, epoch, event_ms)
+			VALUES (1, 1, 5, 'k', 'r', 1, 1, 1, 1, 7, FALSE, FALSE, 0, FALSE, 0, 0)`,
+		`INSERT INTO refund_items (refund_id, license_id, seq) VALUES (1, 5, 1)`)
+	got := column(t, db, `SELECT replace(before || after, ' ', '') FROM audit_entries ORDER BY id`)
+	want := []string{`{"contact_id":1}`, `{"contact_id":1}`, `{"external_id":"r"}`, `{"name":"Acme"}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries (-want +got)\n%s", diff)
+	}
+	if got := column(t, db, `SELECT CAST(owner_id AS TEXT) FROM refund_items`); len(got) != 1 || got[0] != "7" {
+		t.Errorf("the refund is of the license of user %v, want 7", got)
+	}
+}

@@ -188,6 +188,10 @@ func (s *Sessions) SignIn(ctx context.Context, userID, epoch int64, at time.Time
 	return nil
 }
 
+// Token is the secret of this request's session, as it was when the request came;
+// "" when it has none.
+func (s *Sessions) Token(ctx context.Context) string { return s.scs.Token(ctx) }
+
 // SignOut ends this session and everything in it.
 func (s *Sessions) SignOut(ctx context.Context) error {
 	if err := s.scs.Destroy(ctx); err != nil {

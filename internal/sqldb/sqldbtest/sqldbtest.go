@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,29 @@ func Empty(t testing.TB) string {
 		return clone(t, "template1")
 	}
 	return filepath.Join(t.TempDir(), "empty.db")
+}
+
+// Texts returns what is in every column of text of every table, by the names of
+// both, such as users.email.
+func Texts(t testing.TB, db *sqldb.DB) map[string][]string {
+	t.Helper()
+	list := `SELECT m.name || ' ' || c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.type = 'TEXT'`
+	if Postgres() {
+		list = `SELECT table_name || ' ' || column_name FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'text'`
+	}
+	columns, err := sqldb.All(t.Context(), db, sqldb.Value[string], list)
+	if err != nil {
+		t.Fatalf("list the columns of text: %v", err)
+	}
+	texts := make(map[string][]string, len(columns))
+	for _, c := range columns {
+		table, column, _ := strings.Cut(c, " ")
+		texts[table+"."+column], err = sqldb.All(t.Context(), db, sqldb.Value[string], fmt.Sprintf(`SELECT "%s" FROM "%s"`, column, table))
+		if err != nil {
+			t.Fatalf("read %s: %v", c, err)
+		}
+	}
+	return texts
 }
 
 // template is a migrated database made once per test binary: the bytes of an

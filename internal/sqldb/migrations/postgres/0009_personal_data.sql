@@ -24,3 +24,34 @@ UPDATE contacts SET email_key = translate(email, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '
 -- it was sent or given up: links that sign somebody in must not stay.
 ALTER TABLE mails ADD COLUMN sealed BOOLEAN NOT NULL DEFAULT FALSE;
 UPDATE mails SET body = '', html = '' WHERE state <> 1;
+-- The form in which the recipient is compared, so that mails to an erased address are found.
+ALTER TABLE mails ADD COLUMN recipient_key TEXT NOT NULL DEFAULT '';
+UPDATE mails SET recipient_key = translate(recipient, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz');
+CREATE INDEX mails_recipient ON mails (recipient_key);
+
+-- license
+
+-- Whose the license was when it was refunded: the reason may be about that person.
+ALTER TABLE refund_items ADD COLUMN owner_id BIGINT NOT NULL DEFAULT 0;
+UPDATE refund_items SET owner_id = (SELECT owner_id FROM licenses WHERE licenses.id = refund_items.license_id);
+CREATE INDEX refund_items_owner ON refund_items (owner_id) WHERE owner_id <> 0;
+
+-- once
+
+-- What an answer is about, such as refund:1, where it has text that can be erased.
+ALTER TABLE idempotency_keys ADD COLUMN about TEXT NOT NULL DEFAULT '';
+CREATE INDEX idempotency_keys_about ON idempotency_keys (about) WHERE about <> '';
+
+-- audit
+
+-- The session in which a person acted, and the address of their client, which is
+-- blanked after 90 days.
+ALTER TABLE audit_entries ADD COLUMN session TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit_entries ADD COLUMN client TEXT NOT NULL DEFAULT '';
+CREATE INDEX audit_entries_client ON audit_entries (at) WHERE client <> '';
+CREATE INDEX audit_entries_user ON audit_entries (actor_id, id) WHERE actor_kind = 'user';
+
+-- Entries stay for ever: they name nobody who can ask to be erased.
+UPDATE audit_entries SET after = (after::jsonb - 'name' - 'email')::text WHERE action = 'contact.create' AND after <> '';
+UPDATE audit_entries SET before = (before::jsonb - 'name' - 'email')::text WHERE action = 'contact.delete' AND before <> '';
+UPDATE audit_entries SET after = (after::jsonb - 'reason')::text WHERE action = 'refund.create' AND after <> '';

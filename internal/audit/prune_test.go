@@ -1,0 +1,54 @@
+package audit_test
+
+import (
+	"testing"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/page"
+	"claviger/internal/sqldb"
+)
+
+// clients are the addresses of clients in the log, newest first.
+func clients(t *testing.T, l *audit.Log) (list []string) {
+	t.Helper()
+	entries, _, err := l.List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, page.First())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Actor.Client)
+	}
+	return list
+}
+
+// TestPrune: the address of a client goes after 90 days, the entry stays.
+func TestPrune(t *testing.T) {
+	l := fill(t)
+	at := noon.Add(2 * time.Second).Add(audit.ClientKept)
+	p := &audit.Pruner{DB: l.DB, Now: func() time.Time { return at }}
+	if n, err := p.Prune(t.Context()); n != 0 || err != nil || clients(t, l)[0] != ann.Client {
+		t.Errorf("pruned %d, %v; it has %v", n, err, clients(t, l))
+	}
+	at = at.Add(time.Microsecond)
+	if n, err := p.Prune(t.Context()); n != 1 || err != nil || clients(t, l)[0] != "" {
+		t.Errorf("pruned %d, %v; it has %v", n, err, clients(t, l))
+	}
+	if n, err := p.Prune(t.Context()); n != 0 || err != nil {
+		t.Errorf("pruned %d more, %v", n, err)
+	}
+}
+
+// TestEraseUser: the addresses of an erased person's clients go at once, and nobody
+// else's.
+func TestEraseUser(t *testing.T) {
+	l := fill(t)
+	err := l.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		audit.Record(tx, noon, audit.Actor{Kind: audit.ByUser, ID: 4, Client: "203.0.113.4"}, "user.sign_in", "user:4", nil, nil)
+		audit.EraseUser(tx, 3)
+		return nil
+	})
+	if got := clients(t, l); err != nil || len(got) != 2 || got[0] != "203.0.113.4" || got[1] != "" {
+		t.Errorf("left %q, %v", got, err)
+	}
+}

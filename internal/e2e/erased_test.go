@@ -1,0 +1,127 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/mail"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// traces are the columns whose texts have something of a person in them.
+func traces(t *testing.T, db *sqldb.DB, needles ...string) []string {
+	t.Helper()
+	found := map[string]bool{}
+	for column, texts := range sqldbtest.Texts(t, db) {
+		for _, text := range texts {
+			if slices.ContainsFunc(needles, func(n string) bool { return strings.Contains(strings.ToLower(text), n) }) {
+				found[column] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// keyed sends a request of the operator with an Idempotency-Key and returns the body.
+func (h *house) keyed(t *testing.T, path, key, body string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+"/operator/v1"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.operator.token)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // It was read.
+	got, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatalf("%s answered %d %s, %v", path, res.StatusCode, got, err)
+	}
+	return string(got)
+}
+
+// TestErasedIsInNoColumn: of somebody who signed up, bought, was refunded with a
+// reason, is a contact of a partner and was mailed, no column of no table has the
+// name, the address, the id in other systems, the address of the client or the
+// reason after they were erased. It lists the columns by itself, so that it looks
+// into those that are added later, too.
+func TestErasedIsInNoColumn(t *testing.T) {
+	h := start(t, nil)
+	rooms := h.Rooms()
+	test := audit.System("test")
+	made := read[struct {
+		ID int64 `json:"id"`
+	}](t, h.operator.must(t, 201, "POST", "/operator/v1/partners", map[string]any{"name": "Acme", "external_id": "acme"}))
+	partnerID := made.ID
+	plan := map[string]any{"name": "Pro", "price_cents": 100, "currency": "EUR"}
+	h.operator.must(t, 201, "PUT", fmt.Sprintf("/operator/v1/partners/%d/plans/1", partnerID), plan)
+
+	h.operator.must(t, 201, "POST", "/operator/v1/users", map[string]any{"email": "Wilhelmina@Quux.example", "name": "Wilhelmina Quux"})
+	browser, err := rooms.Accounts.SignUp(t.Context(), account.Person{Email: "Wilhelmina@Quux.example", Name: "Wilhelmina Quux"}, "correct horse battery", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, _, err := rooms.Accounts.Link(t.Context(), test, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, token, _ := strings.Cut(link, "token=")
+	if _, err := rooms.Accounts.UseLink(t.Context(), token, browser, "203.0.113.9"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rooms.Profiles.AddContact(t.Context(), test, partnerID, "Wilhelmina Quux", "WILHELMINA@quux.example"); err != nil {
+		t.Fatal(err)
+	}
+	h.keyed(t, "/purchases", "buy", fmt.Sprintf(`{"partner_id":%d,"tier":1,"user":{"email":"wilhelmina@quux.example","name":"Wilhelmina Quux","external_id":"crm-quux"},"external_id":"o-1"}`, partnerID))
+	refund := fmt.Sprintf(`{"partner_id":%d,"purchase_external_id":"o-1","external_id":"r-1","reason":"Mrs \"Quux\" <never> ordered it & says so"}`, partnerID)
+	h.keyed(t, "/refunds", "back", refund)
+	if err := rooms.Accounts.SendReset(t.Context(), "wilhelmina@quux.example", "/account?quux"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&account.LinkMailer{Book: rooms.Accounts}).Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err = rooms.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		rooms.Mail.Put(tx, mail.Message{Cause: "told", To: "WILHELMINA@quux.example", Subject: "Webhooks fail", Text: "Hello"}, time.Now())
+		tx.Queue(`INSERT INTO link_requests (email_key, purpose, next, created_at) VALUES ('wilhelmina@quux.example', 'gone', '', 0)`)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	needles := []string{"wilhelmina", "quux", "203.0.113.9", "never"}
+	seen := traces(t, rooms.DB, needles...)
+	for _, column := range []string{
+		"audit_entries.client", "contacts.email", "contacts.name", "idempotency_keys.answer", "login_links.next",
+		"mails.recipient", "refunds.answer", "refunds.reason", "users.email", "users.external_id", "users.name",
+	} {
+		if !slices.Contains(seen, column) {
+			t.Errorf("before the erasure %s has no trace; is the test blind? It sees %v", column, seen)
+		}
+	}
+	h.operator.must(t, 200, "DELETE", "/operator/v1/users/1", nil)
+	if diff := cmp.Diff([]string(nil), traces(t, rooms.DB, needles...)); diff != "" {
+		t.Errorf("traces of an erased person (-want +got)\n%s", diff)
+	}
+	// The refund is not done again, and its answers tell no reason any more.
+	for _, key := range []string{"back", "back again"} {
+		if got := h.keyed(t, "/refunds", key, refund); !strings.Contains(got, `"reason":""`) || !strings.Contains(got, `"external_id":"r-1"`) {
+			t.Errorf("the refund repeated answers %s", got)
+		}
+	}
+}

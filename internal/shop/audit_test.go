@@ -1,0 +1,31 @@
+package shop_test
+
+import (
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/page"
+)
+
+// TestActsNameSessionAndClient: what a person does is recorded with the session and
+// the address of the client, and without their name.
+func TestActsNameSessionAndClient(t *testing.T) {
+	h := build(t)
+	id := h.user(ann, password).ID
+	b := h.browser()
+	b.signIn(ann, password)
+	b.post("/account/sign-out-everywhere").leads("/account")
+	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, page.First())
+	if err != nil || len(list) < 2 {
+		t.Fatalf("the audit has %+v, %v", list, err)
+	}
+	for _, e := range list[:2] {
+		if e.Actor.ID != id || e.Actor.Name != "" || e.Actor.Client != "192.0.2.1" {
+			t.Errorf("%s is by %+v", e.Action, e.Actor)
+		}
+	}
+	if out := list[0]; out.Action != "user.sign_out_everywhere" || len(out.Actor.Session) != 16 || out.Actor.Session == account.SessionID("") {
+		t.Errorf("the newest entry is %+v", out)
+	}
+}
