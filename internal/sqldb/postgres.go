@@ -19,6 +19,7 @@ import (
 type postgres struct {
 	pool       *pgxpool.Pool
 	roundTrips bool
+	tries      int // of a write
 	committed  atomic.Int64
 }
 
@@ -66,7 +67,11 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 		pool.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
-	return &postgres{pool: pool, roundTrips: o.RoundTrips}, nil
+	tries := maxTries
+	if o.NoRetry {
+		tries = 1
+	}
+	return &postgres{pool: pool, roundTrips: o.RoundTrips, tries: tries}, nil
 }
 
 func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }
@@ -89,7 +94,7 @@ func (p *postgres) look(ctx context.Context, fn func(*Tx) error) error { return 
 // their turns (see partner.Lock), so running again is rare.
 func (p *postgres) write(ctx context.Context, fn func(*Tx) error) error {
 	var err error
-	for range maxTries {
+	for range p.tries {
 		if err = p.transact(ctx, "begin", fn); err == nil {
 			p.committed.Add(1)
 		}

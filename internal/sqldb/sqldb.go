@@ -37,6 +37,9 @@ type Options struct {
 	// SlowCommits makes each commit of SQLite take so much longer, as on a disk that
 	// syncs slower than the one at hand; for benchmarks, too.
 	SlowCommits time.Duration
+	// NoRetry makes a write on PostgreSQL that got in another's way, such as by a
+	// deadlock, fail instead of being run again. It is for tests of the order of locks.
+	NoRetry bool
 	// RoundTrips makes PostgreSQL send every statement on its own, likewise.
 	RoundTrips bool
 }
