@@ -266,7 +266,7 @@ func TestErase(t *testing.T) {
 	if _, err := d.UseLink(t.Context(), token(t, url), "", ""); !fault.Is(err, "invalid_link") {
 		t.Errorf("the link of an erased user: %v", err)
 	}
-	if _, err := d.SignIn(t.Context(), ann.Email, "correct horse", ""); !fault.Is(err, "invalid_credentials") {
+	if _, err := d.SignIn(t.Context(), ann.Email, "correct horse", account.Client{}); !fault.Is(err, "invalid_credentials") {
 		t.Errorf("the password of an erased user: %v", err)
 	}
 	if _, _, err := d.Link(t.Context(), operator, u.ID, ""); !fault.Is(err, "user_erased") {
@@ -299,7 +299,7 @@ func TestNothingPersonalInAudit(t *testing.T) {
 	browser := d.signUp(t, "bob@example.com", "correct horse", "/licenses")
 	confirmed := d.mailed(t)
 	bob := d.use(t, confirmed, browser).User
-	if _, err := d.SignIn(t.Context(), "bob@example.com", "correct horse", ""); err != nil {
+	if _, err := d.SignIn(t.Context(), "bob@example.com", "correct horse", account.Client{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.SendReset(t.Context(), "bob@example.com", ""); err != nil {

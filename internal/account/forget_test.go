@@ -65,7 +65,7 @@ func TestForgetSignUp(t *testing.T) {
 func TestForgetSignUpAfterTheLastMail(t *testing.T) {
 	for name, ask := range map[string]func(*desk) error{
 		"sign-up": func(d *desk) error {
-			_, err := d.SignUp(t.Context(), account.Person{Email: bob}, "correct horse battery", "")
+			_, err := d.SignUp(t.Context(), account.Person{Email: bob}, "correct horse battery", "", account.Client{})
 			return err
 		},
 		"link":  func(d *desk) error { return d.SendLink(t.Context(), bob, "") },

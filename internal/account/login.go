@@ -92,43 +92,62 @@ func (l *login) save(tx *sqldb.Tx, at time.Time) {
 
 // SignIn returns the user with that address if the password is right. An address
 // that nobody has, or a user without a password, takes as long to refuse as a
-// wrong password, and is refused in the same words. client is the address of who
-// signs in, for the audit.
-func (b *Book) SignIn(ctx context.Context, email, typed, client string) (User, error) {
+// wrong password, and is refused in the same words. Beside that it is refused when
+// too many wait, and when there were too many wrong passwords for the
+// address.
+func (b *Book) SignIn(ctx context.Context, email, typed string, c Client) (User, error) {
 	if address, err := field.Email("email", email); err == nil {
 		email = address
 	} else {
 		email = "" // Nobody's.
 	}
+	email = field.EmailKey(email)
+	key := triesKey(email)
+	l, err := hashed(ctx, hashing, c, func() (login, error) {
+		if err := b.countTry(ctx, key); err != nil {
+			return login{}, err
+		}
+		return b.proves(ctx, email, typed)
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return b.signedIn(ctx, l, c, key)
+}
+
+// proves returns whoever has an address, in the form in which addresses are
+// compared, if the password is theirs.
+func (b *Book) proves(ctx context.Context, email, typed string) (login, error) {
 	l, err := sqldb.One(ctx, b.DB, scanLogin,
-		`SELECT `+columns+`, password_hash FROM users WHERE email_key = $1 AND email_key <> ''`, field.EmailKey(email))
+		`SELECT `+columns+`, password_hash FROM users WHERE email_key = $1 AND email_key <> ''`, email)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
-		return User{}, fmt.Errorf("find who signs in: %w", err)
+		return login{}, fmt.Errorf("find who signs in: %w", err)
 	}
 	known := err == nil && l.password != ""
 	if !known {
 		l.password = nobody()
 	}
-	right, err := l.password.matches(ctx, typed)
+	right, err := l.password.matches(typed)
 	if err != nil {
-		return User{}, err
+		return login{}, err
 	}
 	if !right || !known {
-		return User{}, wrongCredentials()
+		return login{}, wrongCredentials()
 	}
-	return b.signedIn(ctx, l, client)
+	return l, nil
 }
 
 // signedIn records that somebody signed in by password. One that was changed
 // while it was being compared does not let in any more.
-func (b *Book) signedIn(ctx context.Context, seen login, client string) (User, error) {
+func (b *Book) signedIn(ctx context.Context, seen login, c Client, tries string) (User, error) {
 	var u User
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		u, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1 AND password_hash = $2`, seen.ID, seen.password)
 		if errors.Is(err, sqldb.ErrNone) {
 			return wrongCredentials()
 		}
-		audit.Record(tx, b.Now(), self(u.ID, client), "user.sign_in", subject(u.ID), nil, audit.Facts{"by": "password"})
+		giveBack(tx, tries)
+		audit.Record(tx, b.Now(), self(u.ID, c.Address), "user.sign_in", subject(u.ID), nil, audit.Facts{"by": "password"})
 		return err
 	})
 	if err != nil {

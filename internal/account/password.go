@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -23,10 +24,6 @@ const (
 // cost is what one look at a password takes: about 35 ms and 19 MiB.
 var cost = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-// seats bounds how many passwords are hashed at once, and so the memory that
-// signing in can take.
-var seats = make(chan struct{}, 2)
-
 // Password is a password as it is stored: an argon2id string. A type of its own,
 // so that what somebody typed cannot be stored by mistake.
 type Password string
@@ -34,10 +31,15 @@ type Password string
 // NewPassword checks and hashes what somebody typed. It takes its time, so it is
 // called before a transaction and not in one.
 func NewPassword(ctx context.Context, typed string) (Password, error) {
+	return newPassword(ctx, Client{Known: true}, typed)
+}
+
+// newPassword is NewPassword for a client, who may be a stranger.
+func newPassword(ctx context.Context, c Client, typed string) (Password, error) {
 	if !utf8.ValidString(typed) || utf8.RuneCountInString(typed) < minPassword || len(typed) > maxPassword {
 		return "", fault.Field("password", "must have at least %d characters and at most %d bytes.", minPassword, maxPassword)
 	}
-	return seated(ctx, func() (Password, error) {
+	return hashed(ctx, hashing, c, func() (Password, error) {
 		hash, err := argon2id.CreateHash(typed, cost)
 		if err != nil {
 			return "", fmt.Errorf("hash a password: %w", err)
@@ -46,24 +48,13 @@ func NewPassword(ctx context.Context, typed string) (Password, error) {
 	})
 }
 
-// seated runs f when a seat is free.
-func seated[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	select {
-	case seats <- struct{}{}:
-		defer func() { <-seats }()
-		return f()
-	case <-ctx.Done():
-		var zero T
-		return zero, fmt.Errorf("wait to hash a password: %w", context.Cause(ctx))
-	}
-}
-
-// matches compares what somebody typed with a password.
-func (p Password) matches(ctx context.Context, typed string) (bool, error) {
+// matches compares what somebody typed with a password. Its caller has a slot of
+// the queue.
+func (p Password) matches(typed string) (bool, error) {
 	if len(typed) > maxPassword {
 		typed = "" // Longer than any password; it is not hashed at its length.
 	}
-	right, err := seated(ctx, func() (bool, error) { return argon2id.ComparePasswordAndHash(typed, string(p)) })
+	right, err := argon2id.ComparePasswordAndHash(typed, string(p))
 	if err != nil {
 		return false, fmt.Errorf("compare a password: %w", err)
 	}
@@ -103,8 +94,14 @@ func (b *Book) ChangePassword(ctx context.Context, by audit.Actor, userID int64,
 		return User{}, err
 	}
 	wrong := fault.Field("current_password", "is not right; type the password that you sign in with now, or have a link mailed to choose a new one.")
+	key := triesKey("user " + strconv.FormatInt(userID, 10))
 	if seen.password != "" {
-		right, err := seen.password.matches(ctx, current)
+		right, err := hashed(ctx, hashing, Client{Known: true}, func() (bool, error) {
+			if err := b.countTry(ctx, key); err != nil {
+				return false, err
+			}
+			return seen.password.matches(current)
+		})
 		if err != nil {
 			return User{}, err
 		}
@@ -116,6 +113,7 @@ func (b *Book) ChangePassword(ctx context.Context, by audit.Actor, userID int64,
 		if l.password != seen.password {
 			return wrong // It was changed meanwhile.
 		}
+		giveBack(tx, key)
 		l.setPassword(tx, by, hash, now)
 		return nil
 	})

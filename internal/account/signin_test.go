@@ -28,7 +28,7 @@ func TestPassword(t *testing.T) {
 		return account.SetPassword(t.Context(), tx, operator, ann.ID, hash, d.now)
 	})
 	ann.ProvenAt, ann.SessionEpoch = d.now, 1
-	if got, err := d.SignIn(t.Context(), " ANN@example.com ", "correct horse", ""); got != ann || err != nil {
+	if got, err := d.SignIn(t.Context(), " ANN@example.com ", "correct horse", account.Client{}); got != ann || err != nil {
 		t.Errorf("SignIn = %+v, %v; want %+v", got, err, ann)
 	}
 	for name, c := range map[string][2]string{
@@ -41,7 +41,7 @@ func TestPassword(t *testing.T) {
 		"empty address":  {"", ""},
 		"broken address": {"ann@example.com\x00\xff", "correct horse"},
 	} {
-		_, err := d.SignIn(t.Context(), c[0], c[1], "")
+		_, err := d.SignIn(t.Context(), c[0], c[1], account.Client{})
 		if f := fault.Of(err); f == nil || f.Kind != fault.Unknown || f.Code != "invalid_credentials" {
 			t.Errorf("%s: %v, want invalid_credentials", name, err)
 		}

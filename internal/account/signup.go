@@ -32,12 +32,12 @@ var visitor = audit.System("visitor")
 // password already is mailed that, with a link to sign in, and nothing changes.
 // browser is a secret to keep in the session of the browser that signs up. next
 // is the page to go to at the end.
-func (b *Book) SignUp(ctx context.Context, p Person, typed, next string) (browser string, err error) {
+func (b *Book) SignUp(ctx context.Context, p Person, typed, next string, c Client) (browser string, err error) {
 	if p, err = (Person{Email: p.Email, Name: p.Name}).checked(); err != nil {
 		return "", err
 	}
 	// Before anybody looks whether the address is known, and in either case.
-	hash, err := NewPassword(ctx, typed)
+	hash, err := newPassword(ctx, c, typed)
 	if err != nil {
 		return "", err
 	}

@@ -45,7 +45,7 @@ func (d *desk) mailed(t *testing.T) string {
 
 func (d *desk) signUp(t *testing.T, email, password, next string) (browser string) {
 	t.Helper()
-	browser, err := d.SignUp(t.Context(), account.Person{Email: email, Name: "Bob Ray"}, password, next)
+	browser, err := d.SignUp(t.Context(), account.Person{Email: email, Name: "Bob Ray"}, password, next, account.Client{})
 	if err != nil || len(browser) < 40 {
 		t.Fatalf("SignUp = %q, %v", browser, err)
 	}
@@ -62,7 +62,7 @@ func (d *desk) ask(t *testing.T, p account.Purpose, email string) string {
 	case account.ForReset:
 		err = d.SendReset(t.Context(), email, "/next")
 	case account.ForSignUp:
-		_, err = d.SignUp(t.Context(), account.Person{Email: email}, "correct horse", "/next")
+		_, err = d.SignUp(t.Context(), account.Person{Email: email}, "correct horse", "/next", account.Client{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func (d *desk) use(t *testing.T, value, browser string) account.Entry {
 // opens reports whether a password signs in.
 func (d *desk) opens(t *testing.T, email, password string) bool {
 	t.Helper()
-	_, err := d.SignIn(t.Context(), email, password, "")
+	_, err := d.SignIn(t.Context(), email, password, account.Client{})
 	if err != nil && !fault.Is(err, "invalid_credentials") {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestSignUpRefuses(t *testing.T) {
 		"name":            {account.Person{Email: "ann@example.com", Name: "a\nb"}, "correct horse", "name"},
 		"password":        {account.Person{Email: "ann@example.com"}, "short", "password"},
 	} {
-		_, err := d.SignUp(t.Context(), c.person, c.password, "")
+		_, err := d.SignUp(t.Context(), c.person, c.password, "", account.Client{})
 		if f := fault.Of(err); f == nil || f.Code != "invalid_field" || f.Field != c.field {
 			t.Errorf("%s: %v, want invalid_field on %s", name, err, c.field)
 		}
@@ -297,7 +297,7 @@ func TestMailBound(t *testing.T) {
 				case 1:
 					err = d.SendReset(t.Context(), "BOB@example.com", "")
 				case 2:
-					_, err = d.SignUp(t.Context(), account.Person{Email: "bob@example.com"}, "correct horse", "")
+					_, err = d.SignUp(t.Context(), account.Person{Email: "bob@example.com"}, "correct horse", "", account.Client{})
 				}
 				if err != nil {
 					t.Error(err)
@@ -345,7 +345,7 @@ func TestLetters(t *testing.T) {
 	} {
 		d := open(t)
 		if purpose == account.ForSignUp {
-			_, err := d.SignUp(t.Context(), account.Person{Email: "ann@example.com", Name: "Win at evil.example"}, "correct horse", "")
+			_, err := d.SignUp(t.Context(), account.Person{Email: "ann@example.com", Name: "Win at evil.example"}, "correct horse", "", account.Client{})
 			if err != nil {
 				t.Fatal(err)
 			}

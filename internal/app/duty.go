@@ -33,6 +33,7 @@ func (a *App) forget() map[string]func(context.Context) (int64, error) {
 		"mails":             (&mail.Keeper{DB: db, Now: Now}).Forget,
 		"sessions":          (&account.Sessions{DB: db, Now: Now}).Forget,
 		"sign-in links":     a.rooms.Accounts.Forget, // and sign-ups
+		"password tries":    a.rooms.Accounts.PruneTries,
 		"tokens":            a.rooms.OAuth.Forget,
 		"signing keys":      a.rooms.OAuth.Keys.Forget,
 		"client addresses":  (&audit.Pruner{DB: db, Now: Now}).Prune,

@@ -76,7 +76,7 @@ func TestSeed(t *testing.T) {
 		t.Errorf("the plans are %+v, %v", plans, err)
 	}
 	for _, who := range []emulator.PersonCard{card.Buyer, card.Member, card.Operator} {
-		u, err := accounts.SignIn(t.Context(), who.Email, who.Password, "")
+		u, err := accounts.SignIn(t.Context(), who.Email, who.Password, account.Client{})
 		if err != nil {
 			t.Fatalf("%s cannot sign in: %v", who.Email, err)
 		}

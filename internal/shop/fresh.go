@@ -28,12 +28,14 @@ const (
 	decision = 10 * time.Minute
 )
 
-// enter makes this the session of a user who signs in now, on the way to next.
-func (s *Shop) enter(r *http.Request, u account.User, next string) error {
+// enter makes this the session of a user who signs in now, on the way to next, and
+// their browser a known one.
+func (s *Shop) enter(w http.ResponseWriter, r *http.Request, u account.User, next string) error {
 	now := s.Now()
 	if err := s.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, now); err != nil {
 		return err
 	}
+	s.know(w, u)
 	if strings.HasPrefix(next, authorizePath+"?") {
 		s.Sessions.Keep(r.Context(), signedFor, now.Format(time.RFC3339Nano)+" "+secret.Hash(next))
 	} else {

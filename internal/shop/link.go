@@ -73,7 +73,7 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return s.deadLink(w, r, v, led, err)
 	}
-	if err := s.enter(r, e.User, e.Next); err != nil {
+	if err := s.enter(w, r, e.User, e.Next); err != nil {
 		return err
 	}
 	s.Sessions.Take(ctx, keptBrowser)

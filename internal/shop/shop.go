@@ -22,6 +22,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
+	"claviger/internal/secret"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
@@ -36,6 +37,7 @@ type Shop struct {
 	Licenses *license.Registry
 	Webhooks *webhook.Outbox
 	OAuth    *oauth.Server
+	Box      *secret.Box // seals what makes a browser known; nil: none is
 	Now      func() time.Time
 
 	// Patience is how long a buyer waits, before going to the application, for it to

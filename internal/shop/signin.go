@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
@@ -55,24 +56,41 @@ func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity,
 			f.wrong("password", "Enter your password, or have a sign-in link sent to you."))
 	}
-	if wait := s.Throttle.try(r, email); wait > 0 {
+	browser := s.known(r, email)
+	if wait := s.Throttle.try(r, email, browser); wait > 0 {
 		return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.problem("There were too many tries to sign in. Wait "+
 			retryAfter(w.Header(), wait)+", or have a sign-in link sent to you."))
 	}
-	u, err := s.Accounts.SignIn(r.Context(), email, password, wire.Client(r))
-	if fault.Is(err, "invalid_credentials") {
+	u, err := s.Accounts.SignIn(r.Context(), email, password, account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)})
+	if text := refusedSignIn(w, err); text != "" {
 		wire.NoteOf(r.Context()).Err = err
-		return s.showSignIn(w, r, v, http.StatusUnauthorized,
-			f.problem("The e-mail address or the password is not right. Try again, or have a sign-in link sent to you."))
+		return s.showSignIn(w, r, v, wire.Status(fault.Of(err).Kind), f.problem(text))
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.enter(r, u, f.Next); err != nil {
+	if err := s.enter(w, r, u, f.Next); err != nil {
 		return err
 	}
 	goOn(w, r, f.Next)
 	return nil
+}
+
+// refusedSignIn is what somebody reads whose address and password did not let them
+// in, "" when err is something else. It is the same whether anybody has the address.
+func refusedSignIn(w http.ResponseWriter, err error) string {
+	switch f := fault.Of(err); {
+	case f == nil:
+		return ""
+	case f.Code == "invalid_credentials":
+		return "The e-mail address or the password is not right. Try again, or have a sign-in link sent to you."
+	case f.Code == "too_many_tries":
+		retryAfter(w.Header(), f.After)
+		return "There were too many tries with a wrong password for this address. Have a sign-in link sent to you: it works at once."
+	case f.Code == "sign_in_busy":
+		return "Too many people are signing in just now. Try again in " + retryAfter(w.Header(), f.After) + ", or have a sign-in link sent to you."
+	}
+	return ""
 }
 
 // sendLink mails a sign-in link to the address, if it is somebody's. Whether it

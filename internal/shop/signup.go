@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"claviger/internal/account"
+	"claviger/internal/fault"
 	"claviger/internal/field"
 	"claviger/internal/ui"
+	"claviger/internal/wire"
 )
 
 // keptBrowser is what a browser's session remembers of its sign-up: the secret
@@ -53,10 +55,14 @@ func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
 		if wait := s.Throttle.mail(r, email); wait > 0 {
 			return s.showSignUp(w, r, v, http.StatusTooManyRequests, f.problem(tooManyMails(w, wait)))
 		}
-		browser, err = s.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next)
+		browser, err = s.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next, account.Client{From: wire.Address(r)})
 	}
 	if f, ok := f.refused(err); ok {
 		return s.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
+	}
+	if busy := fault.Of(err); busy != nil && busy.Code == "sign_in_busy" {
+		wire.NoteOf(r.Context()).Err = err
+		return s.showSignUp(w, r, v, wire.Status(busy.Kind), f.problem("Too many people are signing in or up just now. Try again in "+retryAfter(w.Header(), busy.After)+"."))
 	}
 	if err != nil {
 		return err

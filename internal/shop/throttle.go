@@ -17,10 +17,10 @@ import (
 // Tries and mails are counted apart: somebody who tries another's password
 // until the account is closed for a while has not closed the mailed link.
 type Throttle struct {
-	Accounts  *wire.Limiter // tries of one account's password
-	Clients   *wire.Limiter // tries by one client address, of whatever account
-	Mailboxes *wire.Limiter // mails to one address
-	Senders   *wire.Limiter // mails asked for by one client address
+	Accounts  *wire.Limiter        // tries of one account's password
+	Clients   *wire.NetworkLimiter // tries by one client, of whatever account
+	Mailboxes *wire.Limiter        // mails to one address
+	Senders   *wire.NetworkLimiter // mails asked for by one client
 
 	// Links is about tokens of mailed links that never were one, by client address.
 	// A link that works is served whatever else came from there.
@@ -30,16 +30,24 @@ type Throttle struct {
 // NewThrottle is the throttle with the usual bounds.
 func NewThrottle(now func() time.Time) *Throttle {
 	limit := func(n int) *wire.Limiter { return &wire.Limiter{PerMinute: n, Now: now} }
-	return &Throttle{Accounts: limit(10), Clients: limit(30), Mailboxes: limit(5), Senders: limit(20), Links: &wire.Guard{Failures: limit(20)}}
+	return &Throttle{
+		Accounts: limit(10), Clients: wire.NewNetworkLimiter(30, now),
+		Mailboxes: limit(5), Senders: wire.NewNetworkLimiter(20, now), Links: &wire.Guard{Failures: limit(20)},
+	}
 }
 
 // try counts a try of the password of the account that email names. It returns
-// how long to wait when there were too many.
-func (t *Throttle) try(r *http.Request, email string) time.Duration {
-	if t == nil {
+// how long to wait when there were too many. A browser that is known for the
+// account, by that name, is counted by itself: what others try, from its own
+// network too, does not close the account to it.
+func (t *Throttle) try(r *http.Request, email, browser string) time.Duration {
+	switch {
+	case t == nil:
 		return 0
+	case browser != "":
+		return take(r, nil, t.Accounts, browser)
 	}
-	return take(t.Clients, wire.Client(r), t.Accounts, mailbox(email))
+	return take(r, t.Clients, t.Accounts, mailbox(email))
 }
 
 // tryOwn counts a try of the password of a user who is signed in: apart from what
@@ -48,7 +56,7 @@ func (t *Throttle) tryOwn(r *http.Request, userID int64) time.Duration {
 	if t == nil {
 		return 0
 	}
-	return take(t.Clients, wire.Client(r), t.Accounts, "user "+strconv.FormatInt(userID, 10))
+	return take(r, t.Clients, t.Accounts, "user "+strconv.FormatInt(userID, 10))
 }
 
 // links is the guard of mailed links; nil, which guards nothing, without a throttle.
@@ -65,13 +73,13 @@ func (t *Throttle) mail(r *http.Request, email string) time.Duration {
 	if t == nil {
 		return 0
 	}
-	return take(t.Senders, wire.Client(r), t.Mailboxes, mailbox(email))
+	return take(r, t.Senders, t.Mailboxes, mailbox(email))
 }
 
 // take counts a call with both limiters. The client's is asked first: a client
 // who is made to wait uses up nothing of the account.
-func take(clients *wire.Limiter, client string, accounts *wire.Limiter, account string) time.Duration {
-	if q := clients.Take(client); !q.OK {
+func take(r *http.Request, clients *wire.NetworkLimiter, accounts *wire.Limiter, account string) time.Duration {
+	if q := clients.Take(r); !q.OK {
 		return max(q.After, time.Second)
 	}
 	if q := accounts.Take(account); !q.OK {

@@ -3,9 +3,6 @@ package wire
 import (
 	"context"
 	"crypto/rand"
-	"net"
-	"net/http"
-	"net/netip"
 	"strings"
 )
 
@@ -44,23 +41,3 @@ func RequestID(ctx context.Context) string { return NoteOf(ctx).ID }
 
 // NewRequestID makes a request id: req_ and 26 random lower-case letters and digits.
 func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()) }
-
-// Client is the address failed authentications are counted under: that of the
-// note, or of the connection where there is none.
-func Client(r *http.Request) string {
-	host := NoteOf(r.Context()).Client
-	if host == "" {
-		host, _, _ = net.SplitHostPort(r.RemoteAddr)
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	addr = addr.Unmap().WithZone("")
-	if addr.Is4() {
-		return addr.String()
-	}
-	// A household has a whole /64 of IPv6 addresses, so those count as one.
-	p, _ := addr.Prefix(64)
-	return p.String()
-}

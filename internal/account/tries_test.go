@@ -1,0 +1,127 @@
+package account_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// spent sets the count of an address to where so many tries are left: hashing a
+// hundred passwords takes seconds.
+func (d *desk) spent(t *testing.T, email string, left int) {
+	t.Helper()
+	_, err := d.SignIn(t.Context(), email, "wrong password", account.Client{Known: true})
+	if !fault.Is(err, "invalid_credentials") {
+		t.Fatalf("the first try: %v", err)
+	}
+	d.write(t, func(tx *sqldb.Tx) error {
+		n, err := tx.Exec(t.Context(), `UPDATE password_tries SET count = $1 WHERE count = 1`, 100-left)
+		if n != 1 {
+			t.Errorf("%d counts were set", n)
+		}
+		return err
+	})
+}
+
+// TestTries: after a hundred wrong passwords in an hour none is looked at, not the
+// right one either, and it is the same for an address that nobody has.
+func TestTries(t *testing.T) {
+	for email, right := range map[string]string{"ann@example.com": "", "nobody@example.com": "invalid_credentials"} {
+		t.Run(email, func(t *testing.T) {
+			d := open(t)
+			d.withPassword(t, "ann@example.com", "correct horse")
+			d.spent(t, email, 2)
+			try := func(typed, want string) {
+				t.Helper()
+				_, err := d.SignIn(t.Context(), " "+email, typed, account.Client{})
+				if want == "" && err != nil || want != "" && !fault.Is(err, want) {
+					t.Errorf("%s: %v, want %q", typed, err, want)
+				}
+			}
+			if right == "" {
+				for range 3 { // which costs no try
+					try("correct horse", "")
+				}
+			}
+			try("wrong password", "invalid_credentials")
+			try("wrong password", "invalid_credentials")
+			try("wrong password", "too_many_tries")
+			try("correct horse", "too_many_tries")
+			_, err := d.SignIn(t.Context(), email, "correct horse", account.Client{Known: true})
+			if f := fault.Of(err); f == nil || f.Kind != fault.Throttled || f.After != time.Hour {
+				t.Errorf("refused with %+v", f)
+			}
+			d.now = d.now.Add(time.Hour)
+			try("correct horse", right)
+		})
+	}
+}
+
+// TestTriesOfTheCurrentPassword: whoever sits at a browser that is signed in has no
+// more tries, and they are not used up by what strangers type.
+func TestTriesOfTheCurrentPassword(t *testing.T) {
+	d := open(t)
+	u := d.withPassword(t, "ann@example.com", "correct horse")
+	d.spent(t, "ann@example.com", 0)
+	change := func(current string) error {
+		_, err := d.ChangePassword(t.Context(), operator, u.ID, current, "battery staple")
+		return err
+	}
+	if err := change("wrong"); !fault.Is(err, "invalid_field") {
+		t.Errorf("the first try: %v", err)
+	}
+	d.write(t, func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE password_tries SET count = 100`)
+		return nil
+	})
+	if err := change("correct horse"); !fault.Is(err, "too_many_tries") {
+		t.Errorf("after a hundred: %v", err)
+	}
+	d.now = d.now.Add(time.Hour)
+	if err := change("correct horse"); err != nil {
+		t.Errorf("an hour later: %v", err)
+	}
+}
+
+// TestTriesAtOnce: many at once get no more than one after another.
+func TestTriesAtOnce(t *testing.T) {
+	d := open(t)
+	d.spent(t, "ann@example.com", 3)
+	var looked atomic.Int32
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			_, err := d.SignIn(t.Context(), "ann@example.com", "wrong password", account.Client{Known: true})
+			switch {
+			case fault.Is(err, "invalid_credentials"):
+				looked.Add(1)
+			case !fault.Is(err, "too_many_tries"):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := looked.Load(); n != 3 {
+		t.Errorf("%d passwords were looked at, want 3", n)
+	}
+}
+
+// TestPruneTries removes what is over and nothing else.
+func TestPruneTries(t *testing.T) {
+	d := open(t)
+	d.spent(t, "ann@example.com", 0)
+	for _, c := range []struct {
+		after time.Duration
+		want  int64
+	}{{time.Hour, 0}, {time.Microsecond, 1}, {0, 0}} {
+		d.now = d.now.Add(c.after)
+		if n, err := d.PruneTries(t.Context()); n != c.want || err != nil {
+			t.Errorf("PruneTries = %d, %v; want %d", n, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package shop
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/field"
+	"claviger/internal/secret"
+)
+
+// A browser that somebody signed in with is known from then on, for that address:
+// it waits in a lane of its own to have a password hashed, and its tries are counted
+// apart. However many strangers try to sign in, and from wherever, whoever has been
+// here before is served. The cookie says no more than that: it signs nobody in, and
+// what it gives to its thief is ten tries a minute.
+const knownLife = 180 * 24 * time.Hour
+
+// knownLabel ties what is sealed to this use.
+const knownLabel = "known browser"
+
+// knownCookie is the cookie's name. Browsers take one with the prefix only from
+// this very host, over https.
+func (s *Shop) knownCookie() string {
+	if s.secure() {
+		return "__Host-claviger-known"
+	}
+	return "claviger-known"
+}
+
+func (s *Shop) secure() bool { return strings.HasPrefix(s.Pages.PublicURL, "https://") }
+
+// know makes this a known browser of whoever has just signed in.
+func (s *Shop) know(w http.ResponseWriter, u account.User) {
+	if u.Email == "" || s.Box == nil {
+		return
+	}
+	text := strings.Join([]string{
+		secret.Hash(field.EmailKey(u.Email)), secret.Make("")[:16], strconv.FormatInt(s.Now().Unix(), 10),
+	}, " ")
+	http.SetCookie(w, &http.Cookie{
+		Name: s.knownCookie(), Value: s.Box.Seal(knownLabel, text), Path: "/", MaxAge: int(knownLife / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(),
+	})
+}
+
+// known returns the name under which this browser's tries are counted, if somebody
+// signed in with it under this address before, and "" otherwise.
+func (s *Shop) known(r *http.Request, email string) string {
+	c, err := r.Cookie(s.knownCookie())
+	if err != nil || s.Box == nil {
+		return ""
+	}
+	text, err := s.Box.Open(knownLabel, c.Value)
+	words := strings.Fields(text)
+	if err != nil || len(words) != 3 || words[0] != secret.Hash(field.EmailKey(email)) {
+		return ""
+	}
+	at, err := strconv.ParseInt(words[2], 10, 64)
+	if err != nil || s.Now().Sub(time.Unix(at, 0)) > knownLife {
+		return ""
+	}
+	return "browser " + words[1]
+}
