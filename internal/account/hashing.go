@@ -115,13 +115,15 @@ func (q *queue) join(in lane, w *waiter) (served bool, err error) {
 		return true, nil
 	}
 	if len(list) >= q.waiting[in] {
-		i := crowded(list, w.from)
-		if i < 0 {
+		first, last := crowded(list, w.from)
+		if last < 0 {
 			return false, errBusy()
 		}
-		list[i].refused = true
-		close(list[i].turn)
-		list = slices.Delete(list, i, i+1)
+		list[last].refused = true
+		close(list[last].turn)
+		// Before the crowd, or whoever is not of it would wait for all of it.
+		q.waiters[in] = slices.Insert(slices.Delete(list, last, last+1), first, w)
+		return false, nil
 	}
 	q.waiters[in] = append(list, w)
 	return false, nil
@@ -131,31 +133,29 @@ func (q *queue) join(in lane, w *waiter) (served bool, err error) {
 // first one family with the other, then ever smaller networks.
 var networkBits = [][2]int{{0, 0}, {8, 16}, {16, 32}, {24, 48}, {32, 56}, {32, 64}}
 
-// crowded returns who of list gives way to a newcomer: the last one of the largest
-// network that has more of them than the newcomer's own. It is -1 when there is
-// none, and the newcomer has to go.
-func crowded(list []*waiter, from netip.Addr) int {
+// crowded returns the first and the last one in list of the largest network, if it
+// has more of them than the newcomer's own: the last one gives way. It is -1 when
+// there is none, and the newcomer has to go.
+func crowded(list []*waiter, from netip.Addr) (first, last int) {
 	among := make([]int, len(list))
 	for i := range list {
 		among[i] = i
 	}
 	for _, bits := range networkBits {
 		own := network(from, bits)
-		last, count := map[netip.Prefix]int{}, map[netip.Prefix]int{own: 1}
-		var largest netip.Prefix
+		of, largest := map[netip.Prefix][]int{}, own
 		for _, i := range among {
 			n := network(list[i].from, bits)
-			last[n] = i
-			if count[n]++; count[n] > count[largest] {
+			if of[n] = append(of[n], i); len(of[n]) > len(of[largest]) {
 				largest = n
 			}
 		}
-		if count[largest] > count[own] {
-			return last[largest]
+		if crowd := of[largest]; len(crowd) > len(of[own])+1 {
+			return crowd[0], crowd[len(crowd)-1]
 		}
 		among = slices.DeleteFunc(among, func(i int) bool { return network(list[i].from, bits) != own })
 	}
-	return -1
+	return -1, -1
 }
 
 // network is the network of an address that is that large.

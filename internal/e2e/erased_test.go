@@ -72,7 +72,7 @@ func TestErasedIsInNoColumn(t *testing.T) {
 	h.operator.must(t, 201, "PUT", fmt.Sprintf("/operator/v1/partners/%d/plans/1", partnerID), plan)
 
 	h.operator.must(t, 201, "POST", "/operator/v1/users", map[string]any{"email": "Wilhelmina@Quux.example", "name": "Wilhelmina Quux"})
-	browser, err := rooms.Accounts.SignUp(t.Context(), account.Person{Email: "Wilhelmina@Quux.example", Name: "Wilhelmina Quux"}, "correct horse battery", "")
+	browser, err := rooms.Accounts.SignUp(t.Context(), account.Person{Email: "Wilhelmina@Quux.example", Name: "Wilhelmina Quux"}, "correct horse battery", "", account.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}

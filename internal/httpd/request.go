@@ -85,7 +85,7 @@ func (s *Server) line(r *http.Request, rec *recorder, note *wire.Note, took time
 	switch {
 	case isHealth(r.URL.Path) && note.Err == nil:
 		level = slog.LevelDebug
-	case rec.code() >= http.StatusInternalServerError || p != nil && !p.abort:
+	case rec.code() >= http.StatusInternalServerError && fault.Of(note.Err) == nil || p != nil && !p.abort:
 		level = slog.LevelError
 	}
 	ctx := r.Context()
