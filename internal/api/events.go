@@ -10,6 +10,7 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/fault"
+	"claviger/internal/license"
 	"claviger/internal/page"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
@@ -40,6 +41,12 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, p partner.Partn
 }
 
 func (a *API) listLicenseEvents(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	return a.LicenseEvents(w, r, a.named(r, p))
+}
+
+// LicenseEvents answers the events of a license, which find finds for whoever
+// asks. The operator API answers in the same form by it.
+func (a *API) LicenseEvents(w http.ResponseWriter, r *http.Request, find func() (license.License, error)) error {
 	q, err := wire.Query(r, "event", "after", "page", "limit", "order")
 	if err != nil {
 		return err
@@ -53,7 +60,7 @@ func (a *API) listLicenseEvents(w http.ResponseWriter, r *http.Request, p partne
 		return err
 	}
 
-	l, err := a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
+	l, err := find()
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,20 @@ type explanation struct {
 }
 
 func (a *API) explainLicense(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
-	l, err := a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
+	return a.ExplainLicense(w, r, a.named(r, p))
+}
+
+// named finds the license of a partner that the path names.
+func (a *API) named(r *http.Request, p partner.Partner) func() (license.License, error) {
+	return func() (license.License, error) {
+		return a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
+	}
+}
+
+// ExplainLicense answers why a license has its status, for whoever asks; see
+// LicenseEvents.
+func (a *API) ExplainLicense(w http.ResponseWriter, r *http.Request, find func() (license.License, error)) error {
+	l, err := find()
 	if err != nil {
 		return err
 	}

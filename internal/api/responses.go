@@ -5,12 +5,19 @@ import (
 	"net/url"
 
 	"claviger/internal/fault"
+	"claviger/internal/license"
 	"claviger/internal/page"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
 )
 
 func (a *API) listResponses(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	return a.LicenseResponses(w, r, a.named(r, p))
+}
+
+// LicenseResponses answers the webhook responses of a license, for whoever asks;
+// see LicenseEvents.
+func (a *API) LicenseResponses(w http.ResponseWriter, r *http.Request, find func() (license.License, error)) error {
 	q, err := wire.Query(r, "success", "page", "limit", "order")
 	if err != nil {
 		return err
@@ -24,7 +31,7 @@ func (a *API) listResponses(w http.ResponseWriter, r *http.Request, p partner.Pa
 		return err
 	}
 
-	l, err := a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
+	l, err := find()
 	if err != nil {
 		return err
 	}

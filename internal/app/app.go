@@ -229,6 +229,7 @@ func (a *App) doors() (*wire.Mux, error) {
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Audit: r.Audit, PublicURL: a.url, Guard: guard,
+		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 	}
 	buyers, err := a.shop()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"claviger/internal/account"
+	"claviger/internal/api"
 	"claviger/internal/audit"
 	"claviger/internal/courier"
 	"claviger/internal/event"
@@ -106,6 +107,8 @@ func buildWith(t testing.TB, c *wiretest.Contract) *house {
 	}
 	h.door.Profiles.Moved, h.door.Profiles.Resumed, h.door.Profiles.Removed = h.door.Webhooks.Revive, h.door.Webhooks.Resume, h.door.Webhooks.Remove
 	h.door.Licenses.Events = h.door.Events
+	partnersAPI := &api.API{Licenses: h.door.Licenses, Events: h.door.Events, Webhooks: h.door.Webhooks}
+	h.door.Explain, h.door.LicenseEvents, h.door.LicenseResponses = partnersAPI.ExplainLicense, partnersAPI.LicenseEvents, partnersAPI.LicenseResponses
 	h.url = wiretest.Serve(t, h.door.Handler())
 	h.client = c.Client(t)
 	h.furnish()
@@ -183,15 +186,26 @@ func (h *house) sendBy(client *http.Client, token, method, path, body string, he
 		h.Error(err)
 		return answer{}
 	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)
+	}
+	return h.exchange(client, r, token)
+}
+
+// do sends a request elsewhere than to the operator API.
+func (h *house) do(r *http.Request, token string) answer {
+	h.Helper()
+	return h.exchange(http.DefaultClient, r, token)
+}
+
+func (h *house) exchange(client *http.Client, r *http.Request, token string) answer {
+	h.Helper()
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := client.Do(r)
 	if err != nil {

@@ -98,6 +98,16 @@ func (o *Operator) getLicense(w http.ResponseWriter, r *http.Request, _ account.
 	return o.answer(w, l, err)
 }
 
+// AboutLicense answers what is known of a license, which find finds.
+type AboutLicense func(w http.ResponseWriter, r *http.Request, find func() (license.License, error)) error
+
+// about makes a handler of what is known of the license in the path.
+func (o *Operator) about(answer AboutLicense) wire.Handler[account.Token] {
+	return func(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+		return answer(w, r, func() (license.License, error) { return o.Licenses.ByKey(r.Context(), r.PathValue("key")) })
+	}
+}
+
 // answer answers with a license, or with the error that stood in the way.
 func (o *Operator) answer(w http.ResponseWriter, l license.License, err error) error {
 	if err != nil {

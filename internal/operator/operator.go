@@ -33,6 +33,11 @@ type Operator struct {
 	Webhooks *webhook.Outbox
 	Audit    *audit.Log
 
+	// Explain, LicenseEvents and LicenseResponses answer what partners read of their
+	// licenses under /v2, in the same form. They are that API's, which this package
+	// does not know.
+	Explain, LicenseEvents, LicenseResponses AboutLicense
+
 	// PublicURL is where buyers reach the service; the pages of a license are
 	// under it. It has no slash at its end.
 	PublicURL string
@@ -89,6 +94,9 @@ func (o *Operator) Routes() []wire.Route {
 
 		list("/licenses", o.searchLicenses),
 		on(account.Read, "GET", "/licenses/{key}", o.getLicense),
+		on(account.Read, "GET", "/licenses/{key}/explain", o.about(o.Explain)),
+		list("/licenses/{key}/events", o.about(o.LicenseEvents)),
+		list("/licenses/{key}/webhook-responses", o.about(o.LicenseResponses)),
 		on(account.Support, "POST", "/licenses/{key}/hold", o.hold),
 		on(account.Support, "POST", "/licenses/{key}/reinstate", o.reinstate),
 		on(account.Support, "POST", "/licenses/{key}/release", o.release),

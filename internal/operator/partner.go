@@ -194,7 +194,11 @@ func (o *Operator) getPartner(w http.ResponseWriter, r *http.Request, _ account.
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
+	h, err := o.Webhooks.EndpointHealth(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, partnerDetailJSON{partnerOf(p, f), endpointOf(p, f, h)})
 }
 
 // partnerChange is what changes a partner; what is not sent stays.
@@ -212,7 +216,7 @@ type partnerChange struct {
 
 func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	var b partnerChange
-	if err := decodeChange(w, r, &b, partnerJSON{}); err != nil {
+	if err := decodeChange(w, r, &b, partnerDetailJSON{}); err != nil {
 		return err
 	}
 	overlap, err := b.overlap()

@@ -42,6 +42,9 @@ POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
 GET    /operator/v1/licenses                     read sell support
 GET    /operator/v1/licenses/{key}               read sell support
+GET    /operator/v1/licenses/{key}/explain          read sell support
+GET    /operator/v1/licenses/{key}/events           read sell support
+GET    /operator/v1/licenses/{key}/webhook-responses read sell support
 POST   /operator/v1/licenses/{key}/hold          support
 POST   /operator/v1/licenses/{key}/reinstate     support
 POST   /operator/v1/licenses/{key}/release       support

@@ -70,8 +70,9 @@ func TestReadAndSentBack(t *testing.T) {
 			t.Fatalf("%s has no %s", read.Body, test.from)
 		}
 		a := h.send(h.tokens[account.Admin], test.method, test.path, want)
-		if a.Status != http.StatusOK || unstamped(a.Body) != unstamped(want) {
-			t.Errorf("%s %s answered %d:\n%s\nwant\n%s", test.method, test.path, a.Status, a.Body, want)
+		now := h.send(h.tokens[account.Read], "GET", test.path, "")
+		if a.Status != http.StatusOK || unstamped(now.Body) != unstamped(want) {
+			t.Errorf("%s %s answered %d: %s\nit is now\n%s\nwant\n%s", test.method, test.path, a.Status, a.Body, now.Body, want)
 		}
 		if a := h.send(h.tokens[account.Admin], test.method, test.path, strings.Replace(want, `"created_at"`, `"createdAt"`, 1)); a.code() != "unknown_parameter" {
 			t.Errorf("a read-only member misspelt answered %d: %s", a.Status, a.Body)

@@ -22,6 +22,7 @@ type tally struct {
 	since     time.Time // of the first of those failures
 	exhausted int       // over the whole batch
 	cause     string    // of the batch's first failure
+	last      string    // the cause of its last one
 }
 
 // add takes one more attempt into account.
@@ -33,8 +34,9 @@ func (t *tally) add(r *result) {
 	if t.failures++; t.failures == 1 {
 		t.since = r.at
 	}
+	t.last = r.cause()
 	if t.cause == "" {
-		t.cause = r.cause()
+		t.cause = t.last
 	}
 	t.gone = t.gone || r.gone
 	if r.finished {
@@ -68,6 +70,7 @@ func (d *Dispatcher) fare(tx *sqldb.Tx, batch []*result, now time.Time) *fortune
 		}
 		if t.succeeded {
 			d.prove(tx, id, t.url, now)
+			d.noteSuccess(tx, id, news, now)
 		}
 		if t.failures > 0 {
 			f.parked[id] = d.suffer(tx, id, t, now)
@@ -150,11 +153,12 @@ func (o *Outbox) Revive(tx *sqldb.Tx, partnerID int64) {
 // suffer counts failures and parks the endpoint when it is time; it answers
 // since when it is parked, if that is from now on.
 func (d *Dispatcher) suffer(tx *sqldb.Tx, partnerID int64, t *tally, now time.Time) *sqldb.Answer[time.Time] {
-	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at)
-		VALUES ($1, $2, $3, 0, 0, 0, $4)
+	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at, last_error_at, last_error)
+		VALUES ($1, $2, $3, 0, 0, 0, $4, $4, $5)
 		ON CONFLICT (partner_id) DO UPDATE SET failures = endpoints.failures + excluded.failures, updated_at = excluded.updated_at,
+			last_error_at = excluded.last_error_at, last_error = excluded.last_error,
 			failing_since = CASE WHEN endpoints.failing_since = 0 THEN excluded.failing_since ELSE endpoints.failing_since END`,
-		partnerID, t.since, t.failures, now)
+		partnerID, t.since, t.failures, now, t.last)
 	return sqldb.Ask(tx, sqldb.Value[time.Time], `UPDATE endpoints SET parked_at = $2, probe_at = $3 WHERE partner_id = $1 AND parked_at = 0
 		AND ($4 OR failures >= $5 AND failing_since <= $6) RETURNING parked_at`,
 		partnerID, now, now.Add(d.ProbeEvery), t.gone, parkAttempts, now.Add(-d.ParkAfter))

@@ -43,6 +43,7 @@ type lane struct {
 	inFlight  int
 	width     float64       // how many may be in flight; adapts to the endpoint
 	best      time.Duration // that the endpoint has answered in since it last failed
+	successAt time.Time     // when a success was last written down
 	endpoint  Endpoint
 	failing   bool      // its latest answers were failures, as far as is known
 	loadedAt  time.Time // zero: look again before sending

@@ -129,7 +129,7 @@ func TestANewDeliveryBetweenTwoRecords(t *testing.T) {
 	err := a.Dispatcher.RecordAgain(func() {
 		r.event(a, 2)
 		r.write(func(tx *sqldb.Tx) { // so that nothing gives it another
-			tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at) VALUES (1, 1, 1, 1, $1, 0, 1)`, start.Add(time.Hour))
+			tx.Queue(`UPDATE endpoints SET failing_since = 1, failures = 1, parked_at = 1, probe_at = $1 WHERE partner_id = 1`, start.Add(time.Hour))
 		})
 	})
 	if err != nil {

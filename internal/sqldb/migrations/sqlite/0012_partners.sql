@@ -15,3 +15,11 @@ ALTER TABLE partners ADD COLUMN pause_reason TEXT NOT NULL DEFAULT '';
 -- The same fact in the row that every writer of the partner's licenses locks: what is
 -- read there is never older than the lock.
 ALTER TABLE partner_counters ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
+
+-- webhook
+
+-- What operators ask of an endpoint: when it last took a delivery, to within seconds,
+-- and what it last failed with. A row appears with its first attempt.
+ALTER TABLE endpoints ADD COLUMN last_success_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE endpoints ADD COLUMN last_error_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE endpoints ADD COLUMN last_error TEXT NOT NULL DEFAULT '';
