@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/emulator"
 	"claviger/internal/mail"
@@ -120,11 +119,18 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// takes is a mail server that takes everything.
-type takes struct{}
+// mailbox is a mail server that takes everything and hands it on.
+type mailbox chan mail.Outgoing
 
 // Send takes a mail.
-func (takes) Send(context.Context, mail.Outgoing) (bool, error) { return false, nil }
+func (b mailbox) Send(ctx context.Context, m mail.Outgoing) (bool, error) {
+	select {
+	case b <- m:
+		return false, nil
+	case <-ctx.Done():
+		return true, context.Cause(ctx)
+	}
+}
 
 // watched is a whole house with its log, and people and programs that a witness
 // watches.
@@ -132,6 +138,7 @@ type watched struct {
 	*application
 	house *house
 	log   journal
+	mails mailbox
 	witness
 	person *visitor
 }
@@ -144,10 +151,10 @@ var faulty = []wire.Route{
 
 func newWatched(t *testing.T) *watched {
 	t.Helper()
-	w := &watched{witness: witness{seen: map[sighting]bool{}}}
+	w := &watched{witness: witness{seen: map[sighting]bool{}}, mails: make(mailbox, 10)}
 	e := newEndpoint(t, friendly)
 	w.house = start(t, func(c *app.Config) {
-		c.AdminAddr, c.AllowPrivateTargets, c.Catcher, c.Extra = "127.0.0.1:0", true, takes{}, faulty
+		c.AdminAddr, c.AllowPrivateTargets, c.Catcher, c.Extra = "127.0.0.1:0", true, w.mails, faulty
 		c.Log = slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	base := w.house.URL()
@@ -173,19 +180,14 @@ func (w *watched) operates(method, path string, body any) answer {
 	return got
 }
 
-// link is the page of the newest mail's link.
+// link is the page of the next mail's link. A mail's text is not stored once it was
+// sent, so it is read where it arrives.
 func (w *watched) link() string {
 	w.Helper()
-	if _, err := (&account.LinkMailer{Book: w.house.Rooms().Accounts}).Round(w.Context()); err != nil {
-		w.Fatal(err)
-	}
-	mails, err := w.house.Rooms().Mail.Recent(w.Context(), w.house.Rooms().DB, 1)
-	if err != nil || len(mails) == 0 {
-		w.Fatalf("there is no mail: %v", err)
-	}
-	link := regexp.MustCompile(regexp.QuoteMeta(w.card.BaseURL) + `/sign-in/link\?token=\w+`).FindString(mails[0].Text)
+	m := <-w.mails
+	link := regexp.MustCompile(regexp.QuoteMeta(w.card.BaseURL) + `/sign-in/link\?token=\w+`).FindString(m.Text)
 	if link == "" {
-		w.Fatalf("no link in the mail: %s", mails[0].Text)
+		w.Fatalf("no link in the mail: %s", m.Text)
 	}
 	return link
 }

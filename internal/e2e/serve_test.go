@@ -14,20 +14,14 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestServeFromNothing is an operator's first minute in an empty folder: a
-// token, the service, a partner.
+// TestServeFromNothing is an operator's first minute in an empty folder: the
+// service, a token, a partner.
 func TestServeFromNothing(t *testing.T) {
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	add := exec.Command(path, "token", "add", "--name", "me", "--scopes", "admin")
-	add.Dir = dir
-	token, err := add.Output()
-	if err != nil {
-		t.Fatalf("make a token: %v", err)
-	}
 	serve := exec.Command(path, "serve", "--addr", "127.0.0.1:0", "--admin-addr", "off")
 	serve.Dir = dir
 	log, err := serve.StderrPipe()
@@ -44,6 +38,12 @@ func TestServeFromNothing(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("the start did not say %q:\n%s", want, said)
 		}
+	}
+	add := exec.Command(path, "token", "add", "--name", "me", "--scopes", "admin")
+	add.Dir = dir
+	token, err := add.Output()
+	if err != nil {
+		t.Fatalf("make a token: %v", err)
 	}
 	operator := caller{base: base, token: strings.TrimSpace(string(token))}
 	operator.must(t, 201, "POST", "/operator/v1/partners", object{"name": "Acme", "external_id": "app-1"})
