@@ -42,12 +42,12 @@ type tryCount struct {
 // one after another; giveBack takes it back when the password was right. A fault
 // says that there were too many.
 func (b *Book) countTry(ctx context.Context, key string) error {
-	now := b.Now()
 	t, err := sqldb.One(ctx, b.DB, func(r *sqldb.Row, t *tryCount) error { return r.Scan(&t.since, &t.count) },
 		`SELECT since, count FROM password_tries WHERE key_hash = $1`, key)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return fmt.Errorf("look up tries: %w", err)
 	}
+	now := b.Now()
 	ends := t.since.Add(triesSpan)
 	if t.count >= maxTries && now.Before(ends) {
 		return errTooManyTries(ends.Sub(now))
