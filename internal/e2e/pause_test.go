@@ -33,7 +33,7 @@ func TestPausedPartnerIsSentNothing(t *testing.T) {
 		Secret string `json:"webhook_secret"`
 	}](t, c.operator().must(t, 201, "POST", "/operator/v1/partners", object{"name": "Other", "webhook_url": other.URL, "external_id": "other"}))
 	other.know(made.Secret)
-	c.operator().must(t, 200+1, "PUT", fmt.Sprintf("/operator/v1/partners/%d/plans/1", made.ID), object{"name": "One"})
+	c.operator().must(t, 201, "PUT", fmt.Sprintf("/operator/v1/partners/%d/plans/1", made.ID), object{"name": "One"})
 	for i := range 20 {
 		order(t, c, made.ID, fmt.Sprint("other-", i), 1)
 		other.await(t, "the event of the other partner", func() bool { return len(other.delivered) == i+1 })

@@ -61,9 +61,8 @@ func TestPausedPartner(t *testing.T) {
 			return err
 		}, "partner_paused"},
 		"activate for somebody new": {func(h *house, l license.License) error {
-			free := license.License{}
 			h.pause(l.PartnerID, false)
-			free = h.buy(license.Purchase{PartnerID: l.PartnerID, Tier: 1})[0]
+			free := h.buy(license.Purchase{PartnerID: l.PartnerID, Tier: 1})[0]
 			h.pause(l.PartnerID, true)
 			eve := person("eve")
 			before := h.count(`SELECT count(*) FROM users`)
