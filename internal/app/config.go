@@ -38,6 +38,8 @@ type Config struct {
 	RefreshLife         time.Duration   // of a refresh token
 	Retry               []time.Duration // when a failed delivery is tried again
 	ParkAfter           time.Duration   // of nothing but failures
+	SupersedeAfter      time.Duration   // since the first refusal of an event
+	SupersedeAttempts   int             // that were refused
 	KeepResponses       time.Duration   // the record of an attempt
 	ProbeEvery          time.Duration   // of a parked endpoint
 	Mail                mail.Config     // how mail is sent; the zero value sends none

@@ -18,7 +18,8 @@ func (a *App) dispatcher(r *Rooms) *webhook.Dispatcher {
 	return (&webhook.Dispatcher{
 		DB: r.DB, Now: Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
 		Endpoint: r.endpoint, Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
-		Metrics: webhook.NewMetrics(a.server.Metrics, r.DB, Now),
+		Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
+		Metrics:   webhook.NewMetrics(a.server.Metrics, r.DB, Now),
 	}).Prepare()
 }
 

@@ -143,6 +143,16 @@ var settings = []Setting{
 		set:  retry,
 	},
 	{
+		Name: "supersede-after", Value: "duration", Default: "10m",
+		Help: "How long an endpoint refuses an event, while it takes others, before a newer event of the license is sent in its place",
+		set:  duration(maxWait, func(c *Config) *time.Duration { return &c.SupersedeAfter }),
+	},
+	{
+		Name: "supersede-attempts", Value: "n", Default: "4",
+		Help: "How often it has to refuse the event for that; 0 for never",
+		set:  number(0, maxRetries, func(c *Config) *int { return &c.SupersedeAttempts }),
+	},
+	{
 		Name: "keep-responses", Value: "duration", Default: "9600h",
 		Help: "How long the record of each attempt to deliver a webhook is kept; the newest 100 of an event, at most",
 		set:  duration(maxKeep, func(c *Config) *time.Duration { return &c.KeepResponses }),

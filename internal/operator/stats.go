@@ -26,9 +26,10 @@ type statusesJSON struct {
 
 // deliveriesJSON counts deliveries by what became of them.
 type deliveriesJSON struct {
-	Pending   int64 `json:"pending"`
-	Delivered int64 `json:"delivered"`
-	Exhausted int64 `json:"exhausted"`
+	Pending    int64 `json:"pending"`
+	Delivered  int64 `json:"delivered"`
+	Exhausted  int64 `json:"exhausted"`
+	Superseded int64 `json:"superseded"`
 }
 
 // stats counts room by room. The numbers are of one moment each and may differ

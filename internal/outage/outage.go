@@ -31,23 +31,24 @@ const (
 // Outage is a time when a partner could not be reached, or when events to it
 // were given up.
 type Outage struct {
-	ID        int64
-	PartnerID int64
-	OpenedAt  time.Time // of the first failure
-	Cause     string    // what the first failure met
-	ToldAt    time.Time // when contacts were last told that it lasts
-	Tellings  int       // how often they were
-	Exhausted int64     // events given up
-	ClosedAt  time.Time // zero: it lasts
+	ID         int64
+	PartnerID  int64
+	OpenedAt   time.Time // of the first failure
+	Cause      string    // what the first failure met
+	ToldAt     time.Time // when contacts were last told that it lasts
+	Tellings   int       // how often they were
+	Exhausted  int64     // events given up
+	Superseded int64     // of these: a newer event of the license took their place
+	ClosedAt   time.Time // zero: it lasts
 
 	exhaustedTold   int64     // how many of them contacts were told of
 	exhaustedToldAt time.Time // when they were
 }
 
-const columns = `id, partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at`
+const columns = `id, partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, superseded`
 
 func scan(r *sqldb.Row, o *Outage) error {
-	return r.Scan(&o.ID, &o.PartnerID, &o.OpenedAt, &o.Cause, &o.ToldAt, &o.Tellings, &o.Exhausted, &o.exhaustedTold, &o.exhaustedToldAt, &o.ClosedAt)
+	return r.Scan(&o.ID, &o.PartnerID, &o.OpenedAt, &o.Cause, &o.ToldAt, &o.Tellings, &o.Exhausted, &o.exhaustedTold, &o.exhaustedToldAt, &o.ClosedAt, &o.Superseded)
 }
 
 // Open reports whether the outage lasts.
@@ -76,9 +77,11 @@ func failing(ctx context.Context, r sqldb.Reader, partnerID int64) (bool, error)
 type Notice struct {
 	PartnerID int64
 	At        time.Time
-	Failed    bool   // not one of the attempts succeeded
-	Exhausted int    // events that were given up
-	Cause     string // of the first failure, in words. It is mailed: no answer's body, nothing of a buyer
+	Failed    bool // not one of the attempts succeeded
+	Exhausted int  // events that were given up
+
+	superseded int    // of these
+	Cause      string // of the first failure, in words. It is mailed: no answer's body, nothing of a buyer
 }
 
 // Note takes notice of attempts, in the transaction that records them. Of a
@@ -130,13 +133,23 @@ const current = `partner_id = $1 AND (closed_at = 0 OR tellings = 0 AND exhauste
 // partner is well, that outage begins and ends here.
 func exhaust(tx *sqldb.Tx, n Notice) {
 	dayAgo, daysAgo := n.At.Add(-Again), n.At.Add(-Stale/2)
-	tx.Queue(`UPDATE outages SET exhausted = exhausted + $2, settled_at = 0
+	tx.Queue(`UPDATE outages SET exhausted = exhausted + $2, superseded = superseded + $5, settled_at = 0
 		WHERE id = (SELECT id FROM outages WHERE `+current+`
 			ORDER BY CASE WHEN closed_at = 0 AND tellings > 0 THEN 1 WHEN exhausted > 0 THEN 2 ELSE 3 END, id DESC LIMIT 1)`,
-		n.PartnerID, n.Exhausted, dayAgo, daysAgo)
-	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
-		SELECT CAST($1 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($5 AS BIGINT), 0
-		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.At, words(n.Cause))
+		n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.superseded)
+	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at, superseded)
+		SELECT CAST($1 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($5 AS BIGINT), 0, CAST($7 AS BIGINT)
+		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.At, words(n.Cause), n.superseded)
+}
+
+// Superseded takes notice of events that were refused again and again, and given up
+// since newer events of their licenses are sent in their place. It says nothing of
+// whether the partner can be reached.
+func Superseded(tx *sqldb.Tx, partnerID int64, at time.Time, events int) {
+	exhaust(tx, Notice{
+		PartnerID: partnerID, At: at, Exhausted: events, superseded: events,
+		Cause: "The endpoint refused an event again and again, while it took others.",
+	})
 }
 
 // words makes one line of what a failure met, of a length that a mail can bear.

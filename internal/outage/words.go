@@ -121,6 +121,9 @@ func (f facts) state() []mail.Fact {
 	if f.outage.Exhausted > 0 {
 		add("Events given up", strconv.FormatInt(f.outage.Exhausted, 10))
 	}
+	if f.outage.Superseded > 0 {
+		add("Of these superseded", strconv.FormatInt(f.outage.Superseded, 10)+", since a newer event of the license was sent in their place")
+	}
 	return list
 }
 
@@ -151,6 +154,10 @@ func (f facts) prospect() string {
 // lost tells of events that were given up.
 func (f facts) lost() string {
 	n := f.outage.Exhausted
+	if f.outage.Superseded == n {
+		return f.replaced()
+	}
+	n -= f.outage.Superseded // the facts tell of those
 	they, them, stay := "They", "them", "stay"
 	if n == 1 {
 		they, them, stay = "It", "it", "stays"
@@ -164,6 +171,18 @@ func (f facts) lost() string {
 		return text + " Webhooks are still failing; all the others are kept and tried again."
 	}
 	return text + fmt.Sprintf(" Other webhooks get through, so the reason is likely in how the endpoint handles %s.", them)
+}
+
+// replaced tells of events that newer ones took the place of.
+func (f facts) replaced() string {
+	n := f.outage.Superseded
+	them, stay := "them", "They stay"
+	if n == 1 {
+		them, stay = "it", "It stays"
+	}
+	return fmt.Sprintf("%s for %s held back newer ones: the endpoint refused an event of the license again and again, while it took others. "+
+		"We have stopped trying and sent the newest event of the license in its place, which says all that the license became. %s on record and can be delivered again. "+
+		"The reason is likely in how the endpoint handles %s.", number(n, "event", "events"), f.partner, stay, them)
 }
 
 // redeliver is what the reader can do about events that were given up.

@@ -16,6 +16,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/mail/mailtest"
 	"claviger/internal/outage"
+	"claviger/internal/sqldb"
 )
 
 var update = flag.Bool("update", false, "rewrite the mails in testdata")
@@ -69,6 +70,25 @@ func TestMails(t *testing.T) {
 	arrives("recovered")
 	h.note(outage.Notice{PartnerID: acme, At: h.now, Exhausted: 1, Cause: "The endpoint answered 422."})
 	arrives("exhausted-among-healthy")
+
+	h.now = h.now.Add(48 * time.Hour)
+	h.superseded(acme, 2)
+	arrives("superseded")
+	h.now = h.now.Add(48 * time.Hour)
+	h.superseded(acme, 1)
+	h.note(outage.Notice{PartnerID: acme, At: h.now, Exhausted: 2, Cause: "The endpoint answered 422."})
+	arrives("superseded-and-exhausted")
+}
+
+// superseded takes notice of events that newer ones took the place of.
+func (h *house) superseded(id int64, n int) {
+	h.t.Helper()
+	if err := h.db.Write(h.t.Context(), func(tx *sqldb.Tx) error {
+		outage.Superseded(tx, id, h.now, n)
+		return nil
+	}); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 func arrived(t *testing.T, name string, m mailtest.Mail) {

@@ -57,6 +57,7 @@ type Dispatcher struct {
 	Schedule   Schedule
 	ParkAfter  time.Duration // of nothing but failures
 	ProbeEvery time.Duration // of a parked endpoint
+	Supersede  Supersede     // of refused events; none where its Attempts is 0
 	Alone      bool          // no other node sends from this database: leases of an earlier run are nobody's; set before Run
 	Metrics    *Metrics
 	Random     func() float64 // nil: random
@@ -88,6 +89,7 @@ type Dispatcher struct {
 	search     bool             // something is due for somebody
 	alarms     map[int64]bool   // set, by the time they go off
 	troubles   map[string]time.Time
+	supersedes superseding
 	inFlight   int
 	unrecorded int
 	started    bool

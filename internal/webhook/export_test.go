@@ -249,3 +249,20 @@ func (d *Dispatcher) LeaseWhile(t testing.TB, partnerID int64, between func()) {
 	between()
 	d.endSearch(now, wanted, items)
 }
+
+// Refused is an event that was refused, for the rule of superseding.
+type Refused struct {
+	Times       int
+	Since       time.Time
+	Alone       bool
+	EventID     int64
+	NewestEvent int64
+}
+
+// Applies is the rule of superseding.
+func (s Supersede) Applies(r Refused, now time.Time) bool {
+	return s.applies(refusals{n: r.Times, since: r.Since, alone: r.Alone, eventID: r.EventID, newest: r.NewestEvent}, now)
+}
+
+// Refuses is which answers are refusals.
+func Refuses(status int, body string) bool { return refuses(status, body) }

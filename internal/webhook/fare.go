@@ -23,14 +23,21 @@ type tally struct {
 	exhausted int       // over the whole batch
 	cause     string    // of the batch's first failure
 	last      string    // the cause of its last one
+	failed    bool      // at some time
+	taken     time.Time // when the last success was answered
 }
 
 // add takes one more attempt into account.
 func (t *tally) add(r *result) {
 	if r.ok {
-		*t = tally{succeeded: true, url: r.url, exhausted: t.exhausted, cause: t.cause}
+		at := r.at.Add(r.took)
+		if t.taken.After(at) {
+			at = t.taken
+		}
+		*t = tally{succeeded: true, url: r.url, exhausted: t.exhausted, cause: t.cause, failed: t.failed, taken: at}
 		return
 	}
+	t.failed = true
 	if t.failures++; t.failures == 1 {
 		t.since = r.at
 	}
@@ -74,6 +81,9 @@ func (d *Dispatcher) fare(tx *sqldb.Tx, batch []*result, now time.Time) *fortune
 		}
 		if t.failures > 0 {
 			f.parked[id] = d.suffer(tx, id, t, now)
+		}
+		if t.succeeded && (news || t.failed) {
+			noteTaken(tx, id, t.taken)
 		}
 		if news || t.failures > 0 || t.exhausted > 0 {
 			outage.Note(tx, outage.Notice{PartnerID: id, At: now, Failed: !t.succeeded, Exhausted: t.exhausted, Cause: t.cause})
@@ -147,6 +157,7 @@ func (o *Outbox) Revive(tx *sqldb.Tx, partnerID int64) {
 	now := o.Now()
 	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE partner_id = $1 AND state = 1 AND due_at > $2`, partnerID, now)
 	revive(tx, partnerID, now)
+	forgetRefusals(tx, partnerID)
 	tx.AfterCommit(func() { o.Dispatcher.Forget(partnerID) })
 }
 

@@ -11,8 +11,9 @@ import (
 
 // Metrics counts attempts and, when asked, what waits.
 type Metrics struct {
-	attempts *prometheus.CounterVec
-	duration prometheus.Histogram
+	attempts   *prometheus.CounterVec
+	duration   prometheus.Histogram
+	superseded prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -26,7 +27,10 @@ func NewMetrics(r prometheus.Registerer, db *sqldb.DB, now func() time.Time) *Me
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	r.MustRegister(m.attempts, m.duration, &queue{db: db, now: now})
+	m.superseded = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "claviger_webhook_superseded_total", Help: "Events that were refused again and again, or waited behind one, and made way for a newer event of their license.",
+	})
+	r.MustRegister(m.attempts, m.duration, m.superseded, &queue{db: db, now: now})
 	return m
 }
 
@@ -39,6 +43,13 @@ func (m *Metrics) attempt(outcome string, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 }
 
+// supersede counts an event that made way. A nil Metrics counts nothing.
+func (m *Metrics) supersede() {
+	if m != nil {
+		m.superseded.Inc()
+	}
+}
+
 // queue tells at each scrape how many deliveries are in each state and how long
 // the oldest has been there.
 type queue struct {
@@ -47,7 +58,7 @@ type queue struct {
 }
 
 var (
-	depthDesc = prometheus.NewDesc("claviger_webhook_deliveries", "Deliveries that wait, by state: due, later (a retry or behind one), parked, exhausted.", []string{"state"}, nil)
+	depthDesc = prometheus.NewDesc("claviger_webhook_deliveries", "Deliveries that wait, by state: due, later (a retry or behind one), parked, exhausted, superseded.", []string{"state"}, nil)
 	ageDesc   = prometheus.NewDesc("claviger_webhook_oldest_seconds", "Age of the oldest delivery that waits, by state.", []string{"state"}, nil)
 )
 
@@ -70,7 +81,8 @@ func (q *queue) Collect(ch chan<- prometheus.Metric) {
 	rows, err := sqldb.All(ctx, q.db, func(r *sqldb.Row, v *row) error { return r.Scan(&v.state, &v.n, &v.oldest) },
 		`SELECT CASE WHEN e.parked_at <> 0 THEN 'parked' WHEN d.due_at <= $1 THEN 'due' ELSE 'later' END AS s, count(*), min(d.created_at)
 		FROM outbox AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.state = 1 GROUP BY s
-		UNION ALL SELECT 'exhausted', count(*), coalesce(min(created_at), 0) FROM outbox WHERE state = 3`, q.now())
+		UNION ALL SELECT CASE WHEN state = 3 THEN 'exhausted' ELSE 'superseded' END AS s, count(*), coalesce(min(created_at), 0)
+		FROM outbox WHERE state > 2 GROUP BY s`, q.now())
 	if err != nil {
 		return
 	}
@@ -78,7 +90,7 @@ func (q *queue) Collect(ch chan<- prometheus.Metric) {
 	for _, r := range rows {
 		seen[r.state] = r
 	}
-	for _, state := range []string{"due", "later", "parked", "exhausted"} {
+	for _, state := range []string{"due", "later", "parked", "exhausted", "superseded"} {
 		r, age := seen[state], 0.0
 		if r.n > 0 {
 			age = q.now().Sub(r.oldest).Seconds()

@@ -91,6 +91,7 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 func (d *Dispatcher) born(it *item) {
 	if it.leaseUntil.IsZero() {
 		d.missed(it)
+		d.reconsider(it.licenseID) // what stands before it may have been refused often enough
 	} else {
 		d.accept(it)
 	}

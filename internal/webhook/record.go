@@ -210,6 +210,11 @@ func (d *Dispatcher) settle(recorded []*result, given ...*result) {
 	d.pump()
 	d.mu.Unlock()
 	for _, r := range recorded {
+		if r.refused && !r.finished && r.attempts+1 >= d.Supersede.Attempts {
+			d.reconsider(r.licenseID)
+		}
+	}
+	for _, r := range recorded {
 		d.tell(r)
 	}
 }
@@ -375,5 +380,8 @@ func moveFailed(tx *sqldb.Tx, node string, batch []*result, now time.Time) {
 		tx.Queue(`UPDATE outbox SET state = CASE WHEN node = $2 THEN $3 ELSE state END, attempts = CASE WHEN node = $2 THEN $4 ELSE attempts END,
 				due_at = CASE WHEN node = $2 THEN $5 ELSE due_at END, node = '', lease_until = 0, updated_at = $6
 			WHERE event_id = $1 AND state < 2 AND (node = $2 OR node = '*')`, r.eventID, node, int(r.state()), r.attempts+1, r.due, now)
+		if r.refused {
+			countRefusal(tx, r)
+		}
 	}
 }

@@ -18,7 +18,10 @@ const reopen = `INSERT INTO outbox (event_id, partner_id, license_id, state, att
 
 // reopened is how one that is in the outbox begins anew. One that is open keeps its attempts.
 const reopened = ` ON CONFLICT (event_id) DO UPDATE SET state = 1, updated_at = $1,
-	attempts = CASE WHEN outbox.state = 1 THEN outbox.attempts ELSE 0 END`
+	attempts = CASE WHEN outbox.state = 1 THEN outbox.attempts ELSE 0 END,
+	refusals = CASE WHEN outbox.state = 1 THEN outbox.refusals ELSE 0 END,
+	refused_since = CASE WHEN outbox.state = 1 THEN outbox.refused_since ELSE 0 END,
+	refused_alone = outbox.state = 1 AND outbox.refused_alone`
 
 // calledBack makes an open delivery due and takes it from the node that has it,
 // if one does: * is no node's name. The lease goes on without a holder until the

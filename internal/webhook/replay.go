@@ -100,7 +100,7 @@ func (o *Outbox) LastReplay(ctx context.Context, partnerID int64) (Replay, error
 func (o *Outbox) replay(ctx context.Context, tx *sqldb.Tx, now time.Time, r *Replay) error {
 	source := `deliveries AS d WHERE d.partner_id = $1`
 	if r.OnlyFailed {
-		source = `outbox AS d WHERE d.partner_id = $1 AND d.state = 3`
+		source = `outbox AS d WHERE d.partner_id = $1 AND d.state > 2`
 	}
 	type entry struct {
 		id int64

@@ -183,8 +183,9 @@ func (r *rig) node(s settings) *webhook.Outbox {
 	d := (&webhook.Dispatcher{
 		DB: db, Now: s.now, Log: slog.New(slog.NewTextHandler(s.log, nil)), Client: client, Schedule: s.schedule,
 		ParkAfter: orElse(s.parkAfter, time.Hour), ProbeEvery: orElse(s.probeEvery, 5*time.Minute), Metrics: s.metrics,
-		Alone:  s.alone || !s.shared && !sqldbtest.Postgres(),
-		Random: func() float64 { return 0.5 },
+		Supersede: webhook.Supersede{After: 10 * time.Minute, Attempts: 4},
+		Alone:     s.alone || !s.shared && !sqldbtest.Postgres(),
+		Random:    func() float64 { return 0.5 },
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -309,7 +310,7 @@ func (r *rig) states() []string {
 	return r.list(func(row *sqldb.Row, s *string) error {
 		var id, state, attempts int
 		err := row.Scan(&id, &state, &attempts)
-		*s = fmt.Sprintf("%d %s after %d", id, []string{"", "pending", "delivered", "exhausted"}[state], attempts)
+		*s = fmt.Sprintf("%d %s after %d", id, []string{"", "pending", "delivered", "exhausted", "superseded"}[state], attempts)
 		return err
 	}, `SELECT d.event_id, coalesce(o.state, 2), coalesce(o.attempts, (SELECT count(*) FROM webhook_responses AS r WHERE r.event_id = d.event_id))
 		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id ORDER BY d.event_id`)

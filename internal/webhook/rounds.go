@@ -41,6 +41,7 @@ func (d *Dispatcher) round(ctx context.Context) error {
 	if err := errors.Join(release(ctx, d.DB, d.node, back), end(ctx, d.DB, spent)); err != nil {
 		return err // what is not given back runs out
 	}
+	d.note(ctx, "supersede refused webhooks", d.supersede(ctx)) // sending goes on
 	ids := keys(named)
 	if search {
 		all, err := due(ctx, d.DB, d.Now())

@@ -28,6 +28,7 @@ type result struct {
 	diagnosis string // the likely mistake, when it failed
 	ok        bool
 	gone      bool          // 410
+	refused   bool          // the endpoint answered that it does not want this event; see refuses
 	wait      time.Duration // until the next attempt, when there is one
 	due       time.Time     // of the next attempt
 	finished  bool          // delivered, or no attempt is left
@@ -54,6 +55,7 @@ func (d *Dispatcher) send(ctx context.Context, it *item, e Endpoint) *result {
 		r.status, r.answer = answer.Status, courier.Clean(answer.Body, maxAnswer)
 		r.ok, _ = courier.Delivered(answer.Status, answer.Body, e.Strict)
 		r.gone = answer.Status == gone
+		r.refused = !r.ok && refuses(answer.Status, answer.Body)
 		after = courier.RetryAfter(answer.Header, at)
 	}
 	if r.ok {

@@ -6,8 +6,8 @@
 //
 // A delivery is written in the transaction of its event, so none can be lost: what
 // is sent, which stays as it is, and a row in the outbox, which is there until the
-// partner took it. When every attempt failed (exhausted), the row stays there.
-// Either can be redelivered. Each is sent at least once, with the same bytes and the
+// partner took it. When every attempt failed (exhausted), or a newer event of the license
+// took its place (superseded), the row stays there. All of these can be redelivered. Each is sent at least once, with the same bytes and the
 // same id every time.
 //
 // # Order
@@ -62,24 +62,29 @@ type Outbox struct {
 type state int
 
 const (
-	pending   state = iota + 1 // due at its time
-	delivered                  // the partner took it
-	exhausted                  // every attempt failed; it can be redelivered
+	pending    state = iota + 1 // due at its time
+	delivered                   // the partner took it
+	exhausted                   // every attempt failed; it can be redelivered
+	superseded                  // it was refused, and a newer event of the license is sent in its place; likewise
 )
 
 // Stats counts deliveries by state.
 type Stats struct {
-	Pending   int64
-	Delivered int64
-	Exhausted int64
+	Pending    int64
+	Delivered  int64
+	Exhausted  int64
+	Superseded int64
 }
 
 // Stats counts deliveries by state.
 func (o *Outbox) Stats(ctx context.Context) (Stats, error) {
-	s, err := sqldb.One(ctx, o.DB, func(r *sqldb.Row, s *Stats) error { return r.Scan(&s.Pending, &s.Delivered, &s.Exhausted) },
-		`SELECT pending, made - pending - exhausted, exhausted FROM (SELECT
+	s, err := sqldb.One(ctx, o.DB, func(r *sqldb.Row, s *Stats) error {
+		return r.Scan(&s.Pending, &s.Delivered, &s.Exhausted, &s.Superseded)
+	},
+		`SELECT pending, made - pending - exhausted - superseded, exhausted, superseded FROM (SELECT
 			(SELECT count(*) FROM outbox WHERE state = 1) AS pending,
-			(SELECT count(*) FROM outbox WHERE state = 3) AS exhausted,
+			(SELECT count(*) FROM outbox WHERE state > 2 AND state = 3) AS exhausted,
+			(SELECT count(*) FROM outbox WHERE state > 2 AND state = 4) AS superseded,
 			(SELECT count(*) FROM deliveries) AS made) AS n`)
 	if err != nil {
 		return Stats{}, fmt.Errorf("count deliveries: %w", err)

@@ -22,3 +22,22 @@ CREATE INDEX replays_partner ON replays (partner_id, id);
 CREATE TABLE redelivered (
 	event_id BIGINT NOT NULL PRIMARY KEY
 );
+
+-- How often an open event was refused, since when, and whether it was refused although
+-- the endpoint had taken another event since the first refusal. A refused event that
+-- holds back a newer one of its license ends as superseded (state 4).
+ALTER TABLE outbox ADD COLUMN refusals BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE outbox ADD COLUMN refused_since BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE outbox ADD COLUMN refused_alone BOOLEAN NOT NULL DEFAULT FALSE;
+CREATE INDEX outbox_refused ON outbox (refused_since) WHERE state = 1 AND refused_alone = TRUE;
+CREATE INDEX outbox_refusing ON outbox (partner_id) WHERE state = 1 AND refusals > 0;
+DROP INDEX outbox_exhausted;
+CREATE INDEX outbox_given_up ON outbox (partner_id, created_at) WHERE state > 2;
+
+-- When the endpoint last took an event, kept while an event that it refused is open.
+ALTER TABLE endpoints ADD COLUMN last_taken_at BIGINT NOT NULL DEFAULT 0;
+
+-- outage
+
+-- How many of the events given up (exhausted) were superseded.
+ALTER TABLE outages ADD COLUMN superseded BIGINT NOT NULL DEFAULT 0;
