@@ -17,7 +17,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/page"
 	"claviger/internal/partner"
-	"claviger/internal/sqldb"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
@@ -49,11 +49,7 @@ func served(t *testing.T, db string) (rooms *app.Rooms, stop func()) {
 // seller makes a partner with a plan.
 func seller(t *testing.T, r *app.Rooms) int64 {
 	t.Helper()
-	var p partner.Partner
-	err := r.DB.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		p, _, err = r.Partners.Create(t.Context(), tx, tester, partner.Draft{Name: "Partner"}, partner.Credentials{})
-		return err
-	})
+	p, _, _, err := r.Profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Partner"}, profile.URLs{}, false, partner.Credentials{})
 	if err == nil {
 		_, _, err = r.Partners.PutPlan(t.Context(), tester, p.ID, partner.Plan{Tier: 1, Name: "One", Currency: "USD"})
 	}
@@ -151,6 +147,9 @@ func TestDocumentedRestore(t *testing.T) {
 	rooms, stop := served(t, db)
 	p := seller(t, rooms)
 	_, ann := sell(t, rooms, p, "ann@example.com")
+	if _, err := rooms.Profiles.AddContact(t.Context(), tester, p, "Ann", "ann@example.com"); err != nil {
+		t.Fatal(err)
+	}
 	_, bob := sell(t, rooms, p, "bob@example.com")
 	follow(t, "Backup of "+name, dir, db)
 	lost, _ := sell(t, rooms, p, "carl@example.com")
@@ -175,6 +174,9 @@ func TestDocumentedRestore(t *testing.T) {
 		if err != nil || u.ErasedAt.IsZero() == want {
 			t.Errorf("user %d is %+v, %v", id, u, err)
 		}
+	}
+	if _, contacts, err := rooms.Profiles.Get(t.Context(), p); err != nil || len(contacts) != 0 {
+		t.Errorf("the contacts of who was erased: %+v, %v", contacts, err)
 	}
 	sold, dora := sell(t, rooms, p, "dora@example.com")
 	if sold <= lost || dora <= bob+1 || newest(t, rooms, p) <= seen {

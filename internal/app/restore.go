@@ -10,6 +10,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -123,7 +124,7 @@ func finish(ctx context.Context, db *sqldb.DB, f Finishing) (Finished, error) {
 		return done, err
 	}
 	done.Deliveries = stats.Pending
-	licenses := &license.Registry{DB: db, Now: Now, Events: &event.Log{DB: db, Outbox: webhooks}}
+	licenses := &license.Registry{DB: db, Now: Now, Events: &event.Log{DB: db, Outbox: webhooks}, EraseAddress: profile.EraseContacts}
 	for _, id := range f.Erased {
 		_, err := licenses.EraseUser(ctx, f.By, id)
 		switch {
