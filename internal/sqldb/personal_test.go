@@ -46,7 +46,7 @@ func column(t *testing.T, db *sqldb.DB, query string) []string {
 // found by its own address after the migration.
 func TestEmailKeysFold(t *testing.T) {
 	emails := []string{"ANN@Example.com", "JÜRGEN@example.com", "\u212aim@example.com"}
-	db := old(t, "0009",
+	db := old(t, "0008",
 		`INSERT INTO users (email, email_key, name, external_id, operator, password_hash, proven_at, created_at, updated_at, erased_at) VALUES
 			('ANN@Example.com', 'ann@example.com', '', '', FALSE, '', 0, 1, 1, 0),
 			('JÜRGEN@example.com', 'jürgen@example.com', '', '', FALSE, '', 0, 1, 1, 0),
@@ -67,7 +67,7 @@ func TestEmailKeysFold(t *testing.T) {
 // TestMailsBlank: what mails said that were sent or given up is gone after the
 // migration; those that wait still have it.
 func TestMailsBlank(t *testing.T) {
-	db := old(t, "0009", `INSERT INTO mails (cause, thread, recipient, subject, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at) VALUES
+	db := old(t, "0008", `INSERT INTO mails (cause, thread, recipient, subject, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at) VALUES
 		('a', '', 'ann@example.com', 'Hello', 'text', 'html', 1, 0, 1, 0, '', 1, 0),
 		('b', '', 'ann@example.com', 'Hello', 'text', 'html', 2, 0, 1, 0, '', 1, 0),
 		('c', '', 'ann@example.com', 'Hello', 'text', 'html', 3, 0, 1, 0, '', 1, 0)`)
@@ -81,7 +81,7 @@ func TestMailsBlank(t *testing.T) {
 // TestAuditNamesNobody: entries from before the migration no longer have the names
 // and addresses of contacts, nor the reasons of refunds; what else they say stays.
 func TestAuditNamesNobody(t *testing.T) {
-	db := old(t, "0009", `INSERT INTO audit_entries (id, at, actor_kind, actor_id, actor_name, action, subject, before, after) VALUES
+	db := old(t, "0008", `INSERT INTO audit_entries (id, at, actor_kind, actor_id, actor_name, action, subject, before, after) VALUES
 		(1, 1, 'partner', 1, 'Acme', 'contact.create', 'partner:1', '', '{"contact_id":1,"email":"ann@example.com","name":"Ann"}'),
 		(2, 2, 'partner', 1, 'Acme', 'contact.delete', 'partner:1', '{"contact_id":1,"email":"ann@example.com","name":"Ann"}', ''),
 		(3, 3, 'token', 1, 'shop', 'refund.create', 'refund:1', '', '{"external_id":"r","reason":"Ann says"}'),
