@@ -65,7 +65,6 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	if err := eraseReasons(ctx, tx, userID); err != nil {
 		return account.User{}, err
 	}
-	audit.EraseUser(tx, userID)
 	if r.EraseAddress != nil {
 		if err := r.EraseAddress(ctx, tx, by, before.Email, at); err != nil {
 			return account.User{}, err
@@ -73,6 +72,7 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	}
 	tx.Purge()
 	audit.Record(tx, at, by, "user.erase", fmt.Sprintf("user:%d", userID), nil, nil)
+	audit.EraseUser(tx, userID) // last, for who erases themselves
 	return erased, nil
 }
 

@@ -29,3 +29,22 @@ func TestActsNameSessionAndClient(t *testing.T) {
 		t.Errorf("the newest entry is %+v", out)
 	}
 }
+
+// TestDeletedLeavesNoClient: of who deletes their own account no entry keeps the address
+// of the client, not even that of the deletion.
+func TestDeletedLeavesNoClient(t *testing.T) {
+	h := build(t)
+	id := h.user(ann, password).ID
+	b := h.browser()
+	b.signIn(ann, password)
+	b.post("/account/delete", "confirm", ann).leads("/goodbye")
+	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser, ActorID: id}, page.First())
+	if err != nil || len(list) < 2 || list[0].Action != "user.erase" {
+		t.Fatalf("the audit has %+v, %v", list, err)
+	}
+	for _, e := range list {
+		if e.Actor.Client != "" {
+			t.Errorf("%s is by %+v", e.Action, e.Actor)
+		}
+	}
+}
