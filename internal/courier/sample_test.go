@@ -108,7 +108,14 @@ func odd(t *testing.T) []call {
 		nil, "", " ", "0", "-1", "+1", "1.5", "1e9", "0x10", "NaN", "Infinity", "null", "undefined", "\x00", "²", "١٢٣", "é", "🦊", "v1,abc", "zz",
 		strings.Repeat("9", 400), strings.Repeat("9", 5000), strings.Repeat("a", 64), strings.Repeat("é", 64), strings.Repeat("é", 32), strings.Repeat("A", 1<<16),
 		good.Timestamp.(string) + "\n", good.Timestamp.(string) + ", " + good.Timestamp.(string), good.Signature.(string) + "\n", good.Signature.(string)[:63],
-		raw{0xff, 0xfe}, raw(strings.Repeat("\xff", 64)), raw{0}, 0, 1, -1, 1.5, true, false, []any{}, []any{good.Signature}, []any{good.Timestamp}, map[string]any{},
+		raw{0xff, 0xfe},
+		raw(strings.Repeat("\xff", 64)),
+		raw{0},
+		0, 1, -1, 1.5, true, false,
+		[]any{},
+		[]any{good.Signature},
+		[]any{good.Timestamp},
+		map[string]any{},
 	}
 	var all []call
 	for _, v := range values {

@@ -51,7 +51,7 @@ func hosted(t *testing.T, h *house, host, path string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	var b strings.Builder
 	if _, err := io.Copy(&b, resp.Body); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func marks(t *testing.T, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	got, err := All(t.Context(), db, Value[string], `SELECT key FROM idempotency_keys ORDER BY key`)
 	if err != nil {
 		t.Fatal(err)
