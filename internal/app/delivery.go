@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/fault"
 	"claviger/internal/outage"
 	"claviger/internal/webhook"
 )
@@ -26,6 +27,9 @@ func (a *App) dispatcher(r *Rooms) *webhook.Dispatcher {
 // endpoint is where a partner's webhooks go and what signs them.
 func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
 	p, err := r.Partners.Get(ctx, partnerID)
+	if fault.Is(err, "unknown_partner") {
+		return webhook.Endpoint{}, nil // it was deleted: there is nothing to send, and no trouble
+	}
 	if err != nil || p.Paused() {
 		return webhook.Endpoint{}, err // what is to be sent to a paused partner waits
 	}
