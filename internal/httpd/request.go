@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"claviger/internal/fault"
@@ -75,8 +76,34 @@ func apologize(rec *recorder, r *http.Request, err error) {
 	wire.Fail(rec, r, err)
 }
 
-// longest is how much of a path the request line shows.
-const longest = 512
+// How much of a path the request line shows, and of each part of one that no route
+// has.
+const (
+	longest     = 512
+	longestPart = 20
+)
+
+// shownPath is the path as the request line shows it. Only a route can say whether
+// its path tells a secret. A path without a route may be a link that was copied with
+// a full stop behind it, so what is as long as a secret is left out.
+func shownPath(path string, note *wire.Note) string {
+	switch {
+	case note.Secret:
+		path = note.Route
+	case note.Route == "":
+		parts := strings.Split(path, "/")
+		for i, part := range parts {
+			if len(part) > longestPart {
+				parts[i] = "…"
+			}
+		}
+		path = strings.Join(parts, "/")
+	}
+	if len(path) > longest {
+		path = path[:longest] + "…"
+	}
+	return path
+}
 
 // line writes the one line of a request. It shows the path and never the query:
 // codes, tokens and client secrets travel there.
@@ -92,13 +119,7 @@ func (s *Server) line(r *http.Request, rec *recorder, note *wire.Note, took time
 	if !s.Log.Enabled(ctx, level) {
 		return
 	}
-	path := r.URL.Path
-	if note.Secret {
-		path = note.Route
-	}
-	if len(path) > longest {
-		path = path[:longest] + "…"
-	}
+	path := shownPath(r.URL.Path, note)
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
 		slog.String("method", r.Method), slog.String("route", note.Route), slog.String("path", path),

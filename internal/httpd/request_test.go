@@ -186,10 +186,35 @@ func TestClientGone(t *testing.T) {
 }
 
 func TestLongPathIsCut(t *testing.T) {
-	h := start(t, &httpd.Server{Handler: nothing})
+	h := start(t, &httpd.Server{Handler: wire.NewMux(wire.Public("GET", "/{name}", func(w http.ResponseWriter, _ *http.Request) error {
+		return wire.None(w)
+	}))})
 	h.get("/" + strings.Repeat("x", 5000))
-	if path, _ := h.stop()[0]["path"].(string); len(path) > 600 {
-		t.Errorf("the line shows %d bytes of the path", len(path))
+	h.get("/" + strings.Repeat("/x", 5000))
+	for _, line := range h.stop() {
+		if path, _ := line["path"].(string); len(path) < 500 || len(path) > 600 {
+			t.Errorf("the line shows %d bytes of the path", len(path))
+		}
+	}
+}
+
+// TestPathWithoutRouteTellsNoSecret: a link with a secret in its path that was not
+// copied well leads nowhere, and is not in the log either.
+func TestPathWithoutRouteTellsNoSecret(t *testing.T) {
+	const id = "b3631290-bc02-499a-a052-9a963fc3c991"
+	route := wire.Public("GET", "/licensing/{id}/redeem", func(w http.ResponseWriter, _ *http.Request) error { return wire.None(w) })
+	route.SecretPath = true
+	h := start(t, &httpd.Server{Handler: wire.NewMux(route)})
+	for _, path := range []string{"/licensing/" + id + "/redeem", "/licensing/" + id + "/redeem.", "/licensing/" + id, "//licensing/" + id + "/redeem", "/" + id + ")"} {
+		h.get(path)
+	}
+	var got []any
+	for _, line := range h.stop() {
+		got = append(got, line["path"])
+	}
+	want := []any{"/licensing/{id}/redeem", "/licensing/…/redeem.", "/licensing/…", "//licensing/…/redeem", "/…"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("paths in the log (-want +got):\n%s", d)
 	}
 }
 
