@@ -13,6 +13,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/secret"
 )
 
 // The scopes. The first is always granted, the second when it is asked for.
@@ -112,6 +113,9 @@ func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	}
 	p, err := s.Partners.ByClientID(ctx, id)
 	if fault.Is(err, "unknown_partner") {
+		if text := secret.Mistaken(id, secret.ClientID); text != "" { // and is not shown to whoever looks on
+			return Request{}, fault.New(fault.Invalid, "unknown_client", "There is no application with this client_id. %s", text).On("client_id")
+		}
 		return Request{}, fault.New(fault.Invalid, "unknown_client",
 			`There is no application with the client_id "%s". Copy it from your credentials; it is neither the API key nor the name.`, shown(id)).On("client_id")
 	}

@@ -82,6 +82,7 @@ func TestBeginShows(t *testing.T) {
 		"an unknown client":   {"client_id=nobody", "unknown_client", `"nobody"`},
 		"a client with a NUL": {"client_id=" + p.ClientID + "%00", "unknown_client", "?"},
 		"a broken client":     {"client_id=%ff", "unknown_client", "?"},
+		"a secret as client":  {"client_id=cs_0123", "unknown_client", "with this client_id. This is a client secret; send the client id"},
 		"a hostile client":    {"client_id=" + strings.Repeat("x", 5000), "unknown_client", "…"},
 		"two clients":         {me + "&" + me, "invalid_request", "client_id is there 2 times"},
 		"nothing saved":       {"client_id=" + silent.ClientID, "not_connected", "Acme has not saved a redirect URL yet"},
