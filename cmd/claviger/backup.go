@@ -135,7 +135,7 @@ func tellFinished(w io.Writer, done app.Finished) error {
 	text := fmt.Sprintf("ids go on %d higher\n", done.Gap)
 	text += fmt.Sprintf("when the service starts, %d webhook deliveries and %d mails that waited at the time of the backup go out again\n", done.Deliveries, done.Mails)
 	if done.Erased+done.Unknown > 0 {
-		text += fmt.Sprintf("%d people are erased again; %d ids of the list are not in the backup\n", done.Erased, done.Unknown)
+		text += fmt.Sprintf("people who are erased again: %d; ids of the list that are not in the backup: %d\n", done.Erased, done.Unknown)
 	}
 	_, err := io.WriteString(w, text)
 	return err

@@ -162,7 +162,7 @@ func TestDocumentedRestore(t *testing.T) {
 	}
 	stop()
 	out := follow(t, "Restore of "+name, dir, db)
-	for _, want := range []string{"ids go on 10000000 higher", "2 webhook deliveries and 0 mails that waited", "1 people are erased again; 0 ids"} {
+	for _, want := range []string{"ids go on 10000000 higher", "2 webhook deliveries and 0 mails that waited", "people who are erased again: 1; ids of the list that are not in the backup: 0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
