@@ -100,7 +100,7 @@ func lockSole(ctx context.Context, path string) (*sqlite3.Conn, error) {
 
 // copied copies the backup beside the database and makes it ready.
 func (r Restoring) copied(ctx context.Context) (path string, err error) {
-	if info, err := os.Stat(r.From + "-wal"); err == nil && info.Size() > 0 {
+	if info, err := os.Stat(realPath(r.From) + "-wal"); err == nil && info.Size() > 0 {
 		return "", &NotWholeError{r.From, "has a log beside it, so it is no backup but a database that was in use; make a backup of it first: claviger backup --db " + r.From + " FILE"}
 	}
 	if path, err = emptyFile(r.Path, ".restore-*"); err != nil {
@@ -124,7 +124,9 @@ func (r Restoring) copied(ctx context.Context) (path string, err error) {
 	if err != nil {
 		return path, err
 	}
-	_, err = db.Migrate(ctx)
+	if _, err = db.Migrate(ctx); err == nil {
+		err = r.passOld(ctx, db)
+	}
 	if err == nil && r.Prepare != nil {
 		err = r.Prepare(ctx, db)
 	}
@@ -132,6 +134,20 @@ func (r Restoring) copied(ctx context.Context) (path string, err error) {
 		return path, err
 	}
 	return path, syncFile(path)
+}
+
+// passOld moves the sequences of the copy on to where those of the old database are:
+// it may have been restored from the same backup before, and have given the ids that
+// follow the backup's gap. One that cannot be read may be the reason for all this.
+func (r Restoring) passOld(ctx context.Context, db *DB) error {
+	list, err := sequences(ctx, r.Path)
+	if err != nil {
+		if r.Log != nil {
+			r.Log.Warn("the old database cannot be read, so ids go on from those of the backup; if the same backup was restored before, give a larger gap", "error", err)
+		}
+		return nil
+	}
+	return db.pass(ctx, list)
 }
 
 // oldDatabase is the database that is replaced: locked, as one file, or as the files

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -235,6 +236,53 @@ func TestOneRestoreAtATime(t *testing.T) {
 	}
 	if _, err := Restore(t.Context(), r); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRestoreTwice: ids go on from those of the database that is replaced, which may
+// have been restored from the same backup: partners have seen them.
+func TestRestoreTwice(t *testing.T) {
+	dir := backedUp(t)
+	r := restoring(dir)
+	r.Prepare = func(ctx context.Context, db *DB) error { return db.Advance(ctx, 1000) }
+	last := map[string]int64{}
+	for range 2 {
+		if _, err := Restore(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		r.Now = r.Now.Add(time.Second)
+		db, err := Open(t.Context(), r.Path, Options{MustExist: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Write(t.Context(), func(tx *Tx) error {
+			drawn, err := Draw(tx, "event_ids", 1).One(t.Context())
+			if err != nil {
+				return err
+			}
+			row, err := One(t.Context(), tx, Value[int64], `INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES (1, '', 0, $1) RETURNING id`, []int64{})
+			if drawn <= last["drawn"] || row <= last["row"] {
+				t.Errorf("the ids %d and %d come after %v", drawn, row, last)
+			}
+			last["drawn"], last["row"] = drawn, row
+			return err
+		})
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRestoreFromLink: a link to a database that is in use is told apart from a backup
+// like the database itself.
+func TestRestoreFromLink(t *testing.T) {
+	dir := backedUp(t)
+	r := restoring(t.TempDir())
+	if err := os.Symlink(filepath.Join(dir, "a.db"), r.From); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Restore(t.Context(), r); err == nil || !strings.Contains(err.Error(), "has a log beside it") {
+		t.Errorf("got %v", err)
 	}
 }
 
