@@ -65,9 +65,12 @@ func count(ctx context.Context, tx *sqldb.Tx, partnerID int64, s event.Status) (
 		WHERE partner_id = $1 AND (status = $2 OR $2 = 0)`, partnerID, int(s))
 }
 
-// readChanges reads a page and one license more, if there is one. The inner
-// question walks an index alone, the one with the status if that is asked for; the
-// outer one reads rows.
+// readChanges reads a page and one license more, if there is one, by the index of
+// changes, the one with the status if that is asked for. Where licenses are skipped,
+// as page=N asks for, an inner statement walks the index alone, which is five times
+// as fast on SQLite. Behind a cursor nothing is skipped, and there is no join that
+// PostgreSQL could plan badly: before a table is first analyzed it read all licenses
+// of the partner for each row.
 func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p page.Page) ([]changed, error) {
 	low, high, order := Position{UpdatedAt: f.UpdatedSince}, end, "ASC" // both exclusive; ordinals begin at 1
 	switch {
@@ -83,9 +86,12 @@ func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p
 	if f.Status != 0 {
 		where, args = where+` AND status = $8`, append(args, int(f.Status))
 	}
+	where += ` AND (updated_at, ord) > ($2, $3) AND (updated_at, ord) < ($4, $5)
+		ORDER BY updated_at ` + order + `, ord ` + order + ` LIMIT $6 OFFSET $7`
+	if p.Offset() == 0 {
+		return sqldb.All(ctx, tx, scanChanged, `SELECT `+shown+`, ord FROM licenses WHERE `+where, args...)
+	}
 	return sqldb.All(ctx, tx, scanChanged, `SELECT `+shown+`, ord FROM (
-			SELECT updated_at AS page_at, ord AS page_ord FROM licenses WHERE `+where+`
-			AND (updated_at, ord) > ($2, $3) AND (updated_at, ord) < ($4, $5)
-			ORDER BY updated_at `+order+`, ord `+order+` LIMIT $6 OFFSET $7) AS page
+			SELECT updated_at AS page_at, ord AS page_ord FROM licenses WHERE `+where+`) AS page
 		JOIN licenses ON partner_id = $1 AND ord = page_ord ORDER BY page_at `+order+`, page_ord `+order, args...)
 }
