@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"claviger/bench/internal/meter"
@@ -15,6 +16,7 @@ type impression struct {
 	took   []time.Duration
 	failed int
 	memory int64 // highest resident size in bytes
+	ended  bool  // the program did not survive
 }
 
 func (i *impression) median() time.Duration { return i.at(0.5) }
@@ -39,6 +41,9 @@ func (t *target) useHonestly(ctx context.Context, s seller, length time.Duration
 	ctx, stop := context.WithTimeout(ctx, length)
 	defer stop()
 	var i impression
+	var watching sync.WaitGroup
+	watching.Go(func() { i.watch(ctx, t.cmd.Process.Pid) })
+	defer watching.Wait()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	for ctx.Err() == nil {
@@ -50,16 +55,22 @@ func (t *target) useHonestly(ctx context.Context, s seller, length time.Duration
 		default:
 			i.failed++
 		}
-		if now, _ := meter.Memory(t.cmd.Process.Pid); now > i.memory {
-			i.memory = now
-		}
 		pause(ctx, 100*time.Millisecond)
 	}
 	return &i
 }
 
+// watch notes how large a process becomes, and whether it ends.
+func (i *impression) watch(ctx context.Context, pid int) {
+	for ctx.Err() == nil && !i.ended {
+		now, _ := meter.Memory(pid)
+		i.memory, i.ended = max(i.memory, now), now == 0
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
 // addHonest adds what a figure of an honest client is.
 func (l *lab) addHonest(what string, i *impression) {
 	l.add(what+": another partner's GET /v2/profile", "median under 50 ms", "%s", i)
-	l.add(what+": highest resident size", "under 300 MiB", "%d MiB", i.memory>>20)
+	l.add(what+": highest resident size", "under 300 MiB", "%d MiB%s", i.memory>>20, map[bool]string{true: ", then it was killed"}[i.ended])
 }
