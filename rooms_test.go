@@ -33,15 +33,15 @@ tools                             # know nothing of licenses
     mail       : fault field secret sqldb
     ui         : fault wire
     audit      : page sqldb
-    once       : fault sqldb
+    idempotency: fault sqldb
 rooms          : audit            # own tables and rules; a command takes the acting audit.Actor
     partner    : fault page field secret sqldb
     account    : fault page field secret mail sqldb
-    profile    : fault page field secret once courier partner sqldb
+    profile    : fault page field secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb
     webhook    : fault page secret courier outage profile partner sqldb
     event      : fault page webhook sqldb
-    license    : fault page secret once event partner account sqldb
+    license    : fault page secret idempotency event partner account sqldb
     oauth      : fault field secret wire sqldb partner account profile license
 doors          : words tools rooms # never one another
     api        :

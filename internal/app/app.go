@@ -24,10 +24,10 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/httpd"
+	"claviger/internal/idempotency"
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/oauth"
-	"claviger/internal/once"
 	"claviger/internal/operator"
 	"claviger/internal/page"
 	"claviger/internal/partner"
@@ -51,7 +51,7 @@ type Rooms struct {
 	Events   *event.Log
 	Licenses *license.Registry
 	OAuth    *oauth.Server
-	Answers  *once.Keeper
+	Answers  *idempotency.Keeper
 	Mail     *mail.Outbox
 }
 
@@ -194,7 +194,7 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events, EraseAddress: profile.EraseContacts}
 	r.OAuth = a.connect(r, box)
-	r.Answers = &once.Keeper{DB: db, Now: Now}
+	r.Answers = &idempotency.Keeper{DB: db, Now: Now}
 	a.rooms = r
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"claviger/internal/once"
+	"claviger/internal/idempotency"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -125,14 +125,14 @@ func TestParseKey(t *testing.T) {
 func TestHousekeepingRound(t *testing.T) {
 	db := sqldbtest.Open(t)
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		once.Keep(tx, once.Request{Scope: "token:1", Key: "old", Body: "x"}, []byte("{}"), Now().AddDate(0, 0, -31))
-		once.Keep(tx, once.Request{Scope: "token:1", Key: "new", Body: "x"}, []byte("{}"), Now())
+		idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: "old", Body: "x"}, []byte("{}"), Now().AddDate(0, 0, -31))
+		idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: "new", Body: "x"}, []byte("{}"), Now())
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Housekeeping{Forget: map[string]func(context.Context) (int64, error){"answers": (&once.Keeper{DB: db, Now: Now}).Forget}}
+	h := &Housekeeping{Forget: map[string]func(context.Context) (int64, error){"answers": (&idempotency.Keeper{DB: db, Now: Now}).Forget}}
 	for _, want := range []int64{1, 0} {
 		if n, err := h.once(t.Context()); err != nil || n != want {
 			t.Errorf("forgot %d, error %v; want %d", n, err, want)

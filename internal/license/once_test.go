@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"claviger/internal/idempotency"
 	"claviger/internal/license"
-	"claviger/internal/once"
 	"claviger/internal/page"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -28,7 +28,7 @@ func saleText(s license.Sale) []byte {
 func TestTheSamePurchaseAtOnce(t *testing.T) {
 	for name, order := range map[string]license.Purchase{
 		"external id":     {Tier: 1, Quantity: 1, ExternalID: "payment-1"},
-		"idempotency key": {Tier: 1, Quantity: 1, Once: once.Request{Scope: "t", Key: "k", Body: "b"}},
+		"idempotency key": {Tier: 1, Quantity: 1, Once: idempotency.Request{Scope: "t", Key: "k", Body: "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := sqldbtest.URL(t)
@@ -131,7 +131,7 @@ func with(o license.Purchase, change func(*license.Purchase)) license.Purchase {
 
 func TestIdempotencyKeyKeepsTheAnswer(t *testing.T) {
 	h := build(t)
-	order := license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 1, Once: once.Request{Scope: "t1", Key: "k", Body: "b"}}
+	order := license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 1, Once: idempotency.Request{Scope: "t1", Key: "k", Body: "b"}}
 	buy := func(o license.Purchase) string {
 		out, err := h.licenses.Purchase(t.Context(), tester, o, saleText)
 		return string(out) + code(err)

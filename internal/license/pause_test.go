@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"claviger/internal/idempotency"
 	"claviger/internal/license"
-	"claviger/internal/once"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -129,7 +129,7 @@ func TestRepeatsWhilePaused(t *testing.T) {
 	h := build(t)
 	p := h.partner()
 	byID := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, ExternalID: "o-1"}
-	byKey := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, Once: once.Request{Scope: "t", Key: "k", Body: "b"}}
+	byKey := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, Once: idempotency.Request{Scope: "t", Key: "k", Body: "b"}}
 	change := license.PlanChange{Tier: 2, ExternalID: "c-1"}
 	key := h.buy(byID)[0].Key
 	orders := []func() ([]byte, error){

@@ -7,7 +7,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/event"
-	"claviger/internal/once"
+	"claviger/internal/idempotency"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
@@ -18,7 +18,7 @@ type PlanChange struct {
 	AmountCents int64
 	Currency    string
 	ExternalID  string
-	Once        once.Request
+	Once        idempotency.Request
 }
 
 // ChangePlan adds a purchase of another plan to the license's chain. Only a
@@ -34,13 +34,13 @@ func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var kept bool
 		var err error
-		if out, kept, err = once.Find(ctx, tx, c.Once); kept || err != nil {
+		if out, kept, err = idempotency.Find(ctx, tx, c.Once); kept || err != nil {
 			return err
 		}
 		if out, err = r.changePlan(ctx, tx, by, found, c, answer); err != nil {
 			return err
 		}
-		once.Keep(tx, c.Once, out, r.Now())
+		idempotency.Keep(tx, c.Once, out, r.Now())
 		return nil
 	})
 	return out, err

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
-	"claviger/internal/once"
+	"claviger/internal/idempotency"
 	"claviger/internal/page"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
@@ -47,7 +47,7 @@ type Purchase struct {
 	AmountCents int64
 	Currency    string
 	ExternalID  string // unique per partner for ever, or ""
-	Once        once.Request
+	Once        idempotency.Request
 }
 
 // Sale is a purchase that was made, with its licenses as it left them.
@@ -111,7 +111,7 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, ans
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var found bool
 		var err error
-		if out, found, err = once.Find(ctx, tx, p.Once); found || err != nil {
+		if out, found, err = idempotency.Find(ctx, tx, p.Once); found || err != nil {
 			return err
 		}
 		if sale, err = r.sell(ctx, tx, by, p, content); err != nil {
@@ -119,7 +119,7 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, ans
 		}
 		if keep {
 			out = answer(sale)
-			once.Keep(tx, p.Once, out, r.Now())
+			idempotency.Keep(tx, p.Once, out, r.Now())
 		}
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
-	"claviger/internal/once"
+	"claviger/internal/idempotency"
 	"claviger/internal/sqldb"
 )
 
@@ -25,7 +25,7 @@ type RefundOrder struct {
 	PurchaseExternalID string
 	ExternalID         string
 	Reason             string // the operator's note; partners never see it
-	Once               once.Request
+	Once               idempotency.Request
 }
 
 // Refund is a refund with the licenses it concerns.
@@ -65,14 +65,14 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, an
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var kept bool
 		var err error
-		if out, kept, err = once.Find(ctx, tx, o.Once); kept || err != nil {
+		if out, kept, err = idempotency.Find(ctx, tx, o.Once); kept || err != nil {
 			return err
 		}
 		var id int64
 		if id, out, err = r.refund(ctx, tx, by, o, answer); err != nil {
 			return err
 		}
-		once.KeepAbout(tx, o.Once, refundSubject(id), out, r.Now())
+		idempotency.KeepAbout(tx, o.Once, refundSubject(id), out, r.Now())
 		return nil
 	})
 	return out, err
@@ -273,7 +273,7 @@ func eraseReasons(ctx context.Context, tx *sqldb.Tx, userID int64) error {
 			return err
 		}
 		tx.Queue(`UPDATE refunds SET reason = '', answer = replace(answer, $2, $3) WHERE id = $1`, f.ID, reason, noReason)
-		once.Replace(tx, refundSubject(f.ID), reason, noReason)
+		idempotency.Replace(tx, refundSubject(f.ID), reason, noReason)
 	}
 	return nil
 }

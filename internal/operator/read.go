@@ -12,7 +12,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/field"
-	"claviger/internal/once"
+	"claviger/internal/idempotency"
 	"claviger/internal/wire"
 )
 
@@ -73,24 +73,24 @@ func encoded(v any) []byte {
 
 // onceOf is what makes a request recognisable when it comes again. Method, path
 // and body are hashed together: the same key on another path is another request.
-func onceOf(r *http.Request, t account.Token, body []byte) (once.Request, error) {
+func onceOf(r *http.Request, t account.Token, body []byte) (idempotency.Request, error) {
 	keys := r.Header.Values("Idempotency-Key")
 	if len(keys) == 0 {
-		return once.Request{}, nil
+		return idempotency.Request{}, nil
 	}
 	if len(keys) > 1 {
-		return once.Request{}, fault.New(fault.Invalid, "invalid_idempotency_key", "Idempotency-Key is sent %d times; send it once.", len(keys)).On("Idempotency-Key")
+		return idempotency.Request{}, fault.New(fault.Invalid, "invalid_idempotency_key", "Idempotency-Key is sent %d times; send it once.", len(keys)).On("Idempotency-Key")
 	}
 	h := sha256.New()
 	h.Write([]byte(r.Method + " " + strings.TrimSuffix(r.URL.Path, "/") + "\n"))
 	h.Write(body)
-	req := once.Request{Scope: name(t), Key: keys[0], Body: hex.EncodeToString(h.Sum(nil))}
+	req := idempotency.Request{Scope: name(t), Key: keys[0], Body: hex.EncodeToString(h.Sum(nil))}
 	return req, req.Valid()
 }
 
 // mustRepeat refuses a request of money that could not be recognised when it
 // comes again.
-func mustRepeat(req once.Request, externalID string) error {
+func mustRepeat(req idempotency.Request, externalID string) error {
 	if req.Key == "" && externalID == "" {
 		return fault.New(fault.Invalid, "idempotency_required",
 			"Send an Idempotency-Key header or an external_id, so that a repeated request is not carried out twice.")

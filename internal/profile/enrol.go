@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"claviger/internal/audit"
-	"claviger/internal/once"
+	"claviger/internal/idempotency"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -19,7 +19,7 @@ type Enrolment struct {
 	URLs     URLs
 	Validate bool
 	Given    partner.Credentials // members that are not empty are taken instead of new ones
-	Once     once.Request
+	Once     idempotency.Request
 }
 
 // Enrolled is a partner that was just made, with its credentials, which cannot be
@@ -77,7 +77,7 @@ func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment, answe
 				partner.StoreAnswer(tx, made.Partner.ID, text)
 			}
 		}
-		once.Keep(tx, e.Once, text, b.Now())
+		idempotency.Keep(tx, e.Once, text, b.Now())
 		return nil
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *news) (first []byt
 // earlier returns the answer to the first request like this one, nil when there
 // was none.
 func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) ([]byte, error) {
-	kept, found, err := once.Find(ctx, tx, e.Once)
+	kept, found, err := idempotency.Find(ctx, tx, e.Once)
 	if found || err != nil {
 		return kept, err
 	}

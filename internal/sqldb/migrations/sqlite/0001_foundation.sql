@@ -338,7 +338,7 @@ CREATE TABLE mails (
 ) STRICT;
 CREATE INDEX mails_due ON mails (due_at) WHERE state = 1;
 
--- once
+-- idempotency
 
 CREATE TABLE idempotency_keys (
 	scope      TEXT NOT NULL,

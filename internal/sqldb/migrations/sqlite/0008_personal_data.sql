@@ -36,7 +36,7 @@ ALTER TABLE refund_items ADD COLUMN owner_id INTEGER NOT NULL DEFAULT 0;
 UPDATE refund_items SET owner_id = (SELECT owner_id FROM licenses WHERE licenses.id = refund_items.license_id);
 CREATE INDEX refund_items_owner ON refund_items (owner_id) WHERE owner_id <> 0;
 
--- once
+-- idempotency
 
 -- What an answer is about, such as refund:1, where it has text that can be erased.
 ALTER TABLE idempotency_keys ADD COLUMN about TEXT NOT NULL DEFAULT '';

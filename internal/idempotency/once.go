@@ -2,7 +2,7 @@
 // the same transaction as the request's effect, so that a repeated request gets
 // the first answer and has no second effect. It owns the table of kept answers;
 // what an answer says, and which requests take a key, is not its business.
-package once
+package idempotency
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package once_test
+package idempotency_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
-	"claviger/internal/once"
+	"claviger/internal/idempotency"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -31,7 +31,7 @@ func TestValid(t *testing.T) {
 		"del\x7f":                  false,
 		"'; DROP TABLE licenses--": true,
 	} {
-		err := once.Request{Key: key}.Valid()
+		err := idempotency.Request{Key: key}.Valid()
 		if (err == nil) != ok || err != nil && !fault.Is(err, "invalid_idempotency_key") {
 			t.Errorf("key %q: %v, want it valid: %v", key, err, ok)
 		}
@@ -39,19 +39,19 @@ func TestValid(t *testing.T) {
 }
 
 // ask runs a request whose effect is to count, and returns its answer.
-func ask(t *testing.T, db *sqldb.DB, r once.Request, effects *atomic.Int64) (string, error) {
+func ask(t *testing.T, db *sqldb.DB, r idempotency.Request, effects *atomic.Int64) (string, error) {
 	t.Helper()
 	var got string
 	var did bool
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		answer, found, err := once.Find(t.Context(), tx, r)
+		answer, found, err := idempotency.Find(t.Context(), tx, r)
 		if err != nil {
 			return err
 		}
 		did = !found
 		if did {
 			answer = fmt.Appendf(nil, `{"body":%q}`, r.Body)
-			once.Keep(tx, r, answer, noon)
+			idempotency.Keep(tx, r, answer, noon)
 		}
 		got = string(answer)
 		return nil
@@ -65,21 +65,21 @@ func ask(t *testing.T, db *sqldb.DB, r once.Request, effects *atomic.Int64) (str
 func TestFind(t *testing.T) {
 	db := sqldbtest.Open(t)
 	var effects atomic.Int64
-	first := once.Request{Scope: "token:1", Key: "k", Body: "b1"}
+	first := idempotency.Request{Scope: "token:1", Key: "k", Body: "b1"}
 	for _, c := range []struct {
 		name    string
-		request once.Request
+		request idempotency.Request
 		want    string
 		code    string
 		effects int64
 	}{
 		{"the first", first, `{"body":"b1"}`, "", 1},
 		{"the same again", first, `{"body":"b1"}`, "", 1},
-		{"another body", once.Request{Scope: "token:1", Key: "k", Body: "b2"}, "", "idempotency_key_reused", 1},
-		{"another token's key", once.Request{Scope: "token:2", Key: "k", Body: "b2"}, `{"body":"b2"}`, "", 2},
-		{"another key", once.Request{Scope: "token:1", Key: "K", Body: "b1"}, `{"body":"b1"}`, "", 3},
-		{"no key", once.Request{Scope: "token:1", Body: "b1"}, `{"body":"b1"}`, "", 4},
-		{"no key again", once.Request{Scope: "token:1", Body: "b1"}, `{"body":"b1"}`, "", 5},
+		{"another body", idempotency.Request{Scope: "token:1", Key: "k", Body: "b2"}, "", "idempotency_key_reused", 1},
+		{"another token's key", idempotency.Request{Scope: "token:2", Key: "k", Body: "b2"}, `{"body":"b2"}`, "", 2},
+		{"another key", idempotency.Request{Scope: "token:1", Key: "K", Body: "b1"}, `{"body":"b1"}`, "", 3},
+		{"no key", idempotency.Request{Scope: "token:1", Body: "b1"}, `{"body":"b1"}`, "", 4},
+		{"no key again", idempotency.Request{Scope: "token:1", Body: "b1"}, `{"body":"b1"}`, "", 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := ask(t, db, c.request, &effects)
@@ -98,24 +98,24 @@ func TestFind(t *testing.T) {
 
 func TestFailedRequestKeepsNothing(t *testing.T) {
 	db := sqldbtest.Open(t)
-	r := once.Request{Scope: "token:1", Key: "k", Body: "b1"}
+	r := idempotency.Request{Scope: "token:1", Key: "k", Body: "b1"}
 	refused := errors.New("refused")
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		once.Keep(tx, r, []byte("{}"), noon)
+		idempotency.Keep(tx, r, []byte("{}"), noon)
 		return refused
 	})
 	if !errors.Is(err, refused) {
 		t.Fatal(err)
 	}
 	var effects atomic.Int64
-	if got, err := ask(t, db, once.Request{Scope: "token:1", Key: "k", Body: "b2"}, &effects); err != nil || got != `{"body":"b2"}` {
+	if got, err := ask(t, db, idempotency.Request{Scope: "token:1", Key: "k", Body: "b2"}, &effects); err != nil || got != `{"body":"b2"}` {
 		t.Errorf("got %s, %v; want the key free for use", got, err)
 	}
 }
 
 func TestManyAtOnce(t *testing.T) {
 	db := sqldbtest.Open(t)
-	r := once.Request{Scope: "token:1", Key: "k", Body: "b1"}
+	r := idempotency.Request{Scope: "token:1", Key: "k", Body: "b1"}
 	var effects, answered atomic.Int64
 	var wg sync.WaitGroup
 	for range 50 {
@@ -143,9 +143,9 @@ func TestStillRunning(t *testing.T) {
 		t.Skip("only PostgreSQL runs two writers at once")
 	}
 	db := sqldbtest.Open(t)
-	r := once.Request{Scope: "token:1", Key: "k", Body: "b1"}
+	r := idempotency.Request{Scope: "token:1", Key: "k", Body: "b1"}
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		if _, _, err := once.Find(t.Context(), tx, r); err != nil {
+		if _, _, err := idempotency.Find(t.Context(), tx, r); err != nil {
 			return err
 		}
 		var effects atomic.Int64
@@ -164,16 +164,16 @@ func TestForget(t *testing.T) {
 	const old = 2005 // more than two batches
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		for i := range old {
-			once.Keep(tx, once.Request{Scope: "token:1", Key: fmt.Sprint(i), Body: "b"}, []byte("{}"), noon.Add(-time.Duration(i)*time.Second))
+			idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: fmt.Sprint(i), Body: "b"}, []byte("{}"), noon.Add(-time.Duration(i)*time.Second))
 		}
-		once.Keep(tx, once.Request{Scope: "token:1", Key: "young", Body: "b"}, []byte("{}"), noon.Add(time.Second))
+		idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: "young", Body: "b"}, []byte("{}"), noon.Add(time.Second))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := noon.Add(once.Kept)
-	k := once.Keeper{DB: db, Now: func() time.Time { return now }}
+	now := noon.Add(idempotency.Kept)
+	k := idempotency.Keeper{DB: db, Now: func() time.Time { return now }}
 	// The answer of noon is exactly as old as it may get.
 	for _, want := range []int64{old - 1, 0} {
 		if n, err := k.Forget(t.Context()); n != want || err != nil {
