@@ -24,25 +24,25 @@ const plan = `
 words                             # what everybody may say
     fault      :
     page       : fault
-    field      : fault
+    validate   : fault
     secret     :
 tools                             # know nothing of licenses
     sqldb      :
     wire       : fault page
     courier    : fault secret
-    mail       : fault field secret sqldb
+    mail       : fault validate secret sqldb
     ui         : fault wire
     audit      : page sqldb
     idempotency: fault sqldb
 rooms          : audit            # own tables and rules; a command takes the acting audit.Actor
-    partner    : fault page field secret sqldb
-    account    : fault page field secret mail sqldb
-    profile    : fault page field secret idempotency courier partner sqldb
+    partner    : fault page validate secret sqldb
+    account    : fault page validate secret mail sqldb
+    profile    : fault page validate secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb
     webhook    : fault page secret courier outage profile partner sqldb
     event      : fault page webhook sqldb
     license    : fault page secret idempotency event partner account sqldb
-    oauth      : fault field secret wire sqldb partner account profile license
+    oauth      : fault validate secret wire sqldb partner account profile license
 doors          : words tools rooms # never one another
     api        :
     operator   :

@@ -20,10 +20,10 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/mail"
 	"claviger/internal/page"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // The bounds of a person's texts, in characters.
@@ -84,15 +84,15 @@ func (p Person) Valid() error {
 // checked is the person as it is stored.
 func (p Person) checked() (Person, error) {
 	var err error
-	if p.ExternalID, err = field.Line("external_id", p.ExternalID, 0, maxExternal); err != nil {
+	if p.ExternalID, err = validate.Line("external_id", p.ExternalID, 0, maxExternal); err != nil {
 		return p, err
 	}
 	if p.Email != "" || p.ExternalID == "" {
-		if p.Email, err = field.Email("email", p.Email); err != nil {
+		if p.Email, err = validate.Email("email", p.Email); err != nil {
 			return p, err
 		}
 	}
-	p.Name, err = field.Name("name", p.Name, 0, maxName)
+	p.Name, err = validate.Name("name", p.Name, 0, maxName)
 	return p, err
 }
 
@@ -202,7 +202,7 @@ func (b *Book) List(ctx context.Context, f Filter, p page.Page) (users []User, m
 		where += fmt.Sprintf(" AND %s = $%d AND %s <> ''", column, len(args), column)
 	}
 	if f.Email != "" {
-		add("email_key", field.EmailKey(f.Email))
+		add("email_key", validate.EmailKey(f.Email))
 	}
 	if f.ExternalID != "" {
 		add("external_id", f.ExternalID)
@@ -231,7 +231,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (before, a
 	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, password_hash = '',
 		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
-	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, field.EmailKey(before.Email))
+	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, validate.EmailKey(before.Email))
 	after, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
 	after, err = found(after, err, "erase a user")
 	return before, after, err

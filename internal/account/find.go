@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // Find returns the user that a person is, and makes one if there is none. The
@@ -67,7 +67,7 @@ func candidates(ctx context.Context, tx *sqldb.Tx, p Person) ([]User, error) {
 	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE erased_at = 0 AND id IN (
 			SELECT id FROM users WHERE external_id = $1 AND external_id <> ''
 			UNION SELECT id FROM users WHERE email_key = $2 AND email_key <> '')`+tx.ForUpdate(),
-		p.ExternalID, field.EmailKey(p.Email))
+		p.ExternalID, validate.EmailKey(p.Email))
 	if err != nil {
 		return nil, fmt.Errorf("find a user: %w", err)
 	}
@@ -103,7 +103,7 @@ func complete(ctx context.Context, tx *sqldb.Tx, u User, p Person, taken bool, a
 	}
 	u.UpdatedAt = at
 	_, err := tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, external_id = $4, updated_at = $5 WHERE id = $1`,
-		u.ID, u.Email, field.EmailKey(u.Email), u.ExternalID, at)
+		u.ID, u.Email, validate.EmailKey(u.Email), u.ExternalID, at)
 	if sqldb.IsDuplicate(err) {
 		return User{}, false, conflict("Another request took this e-mail address or external_id at the same time; repeat the request.")
 	}
@@ -119,7 +119,7 @@ func insert(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (User, er
 	u, err := sqldb.One(ctx, tx, scan, `INSERT INTO users
 		(email, email_key, name, external_id, operator, password_hash, proven_at, created_at, updated_at, erased_at)
 		VALUES ($1, $2, $3, $4, $5, '', 0, $6, $6, 0) ON CONFLICT DO NOTHING RETURNING `+columns,
-		p.Email, field.EmailKey(p.Email), p.Name, p.ExternalID, false, at)
+		p.Email, validate.EmailKey(p.Email), p.Name, p.ExternalID, false, at)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return User{}, fmt.Errorf("create a user: %w", err)
 	}

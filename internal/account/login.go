@@ -8,8 +8,8 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // login is a user with its password.
@@ -96,12 +96,12 @@ func (l *login) save(tx *sqldb.Tx, at time.Time) {
 // too many wait, and when there were too many wrong passwords for the
 // address.
 func (b *Book) SignIn(ctx context.Context, email, typed string, c Client) (User, error) {
-	if address, err := field.Email("email", email); err == nil {
+	if address, err := validate.Email("email", email); err == nil {
 		email = address
 	} else {
 		email = "" // Nobody's.
 	}
-	email = field.EmailKey(email)
+	email = validate.EmailKey(email)
 	key := triesKey(email)
 	l, err := hashed(ctx, hashing, c, func() (login, error) {
 		if err := b.countTry(ctx, key); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // maxRequests bounds how many requests for a link wait to be looked at. Nobody
@@ -47,14 +47,14 @@ func (b *Book) SendReset(ctx context.Context, email, next string) error {
 // whoever has the address: whoever measures how long the answer takes learns
 // nothing. Whose it is, LinkMailer looks up afterwards.
 func (b *Book) request(ctx context.Context, email string, p Purpose, next string) error {
-	email, err := field.Email("email", email)
+	email, err := validate.Email("email", email)
 	if err != nil {
 		return err
 	}
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `INSERT INTO link_requests (email_key, purpose, next, created_at)
 			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS BIGINT) WHERE (SELECT count(*) FROM link_requests) < $5`,
-			field.EmailKey(email), string(p), LocalPath(next), b.Now(), maxRequests)
+			validate.EmailKey(email), string(p), LocalPath(next), b.Now(), maxRequests)
 		if err == nil && n == 0 {
 			f := fault.New(fault.Throttled, "too_many_requests", "Very many mails are being asked for right now. Wait a minute and ask again.")
 			f.After = time.Minute

@@ -12,9 +12,9 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // Scope is what an operator token allows.
@@ -64,7 +64,7 @@ func scanToken(r *sqldb.Row, t *Token) error {
 func (b *Book) AddToken(ctx context.Context, by audit.Actor, name string, allow []Scope, expires time.Time, given string) (Token, string, error) {
 	t := Token{CreatedAt: b.Now(), ExpiresAt: expires}
 	var err error
-	if t.Name, err = field.Name("name", name, 1, maxName); err != nil {
+	if t.Name, err = validate.Name("name", name, 1, maxName); err != nil {
 		return Token{}, "", err
 	}
 	if t.Scopes, err = ordered(allow); err != nil {

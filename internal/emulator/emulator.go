@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"claviger/internal/app"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
+	"claviger/internal/validate"
 )
 
 // Config is what `dev` is asked for.
@@ -70,7 +70,7 @@ func (c Config) Valid() error {
 		if u.value == "" {
 			continue
 		}
-		if _, err := field.URL(u.flag, u.value, c.App.AllowPrivateTargets); err != nil {
+		if _, err := validate.URL(u.flag, u.value, c.App.AllowPrivateTargets); err != nil {
 			return err
 		}
 	}

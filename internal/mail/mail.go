@@ -15,16 +15,16 @@ import (
 	"strings"
 	"time"
 
-	"claviger/internal/field"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // Message is a mail to one person.
 type Message struct {
 	Cause   string // what it is about; the same cause is never mailed twice. Names nobody: it is logged
 	Thread  string // mails with the same one are shown as one conversation, so it names a time too; "" stands alone
-	To      string // an address as field.Email takes it
+	To      string // an address as validate.Email takes it
 	Subject string
 	Text    string
 	HTML    string // the same in HTML; "" if there is none
@@ -67,7 +67,7 @@ func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
 	text, html := m.seal(o.Box)
 	tx.Queue(`INSERT INTO mails (cause, thread, recipient, recipient_key, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, 0, '', $10, 0) ON CONFLICT (cause) DO NOTHING`,
-		m.Cause, clean(m.Thread), clean(m.To), field.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at)
+		m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at)
 	if o.Wake != nil {
 		tx.AfterCommit(o.Wake)
 	}
@@ -101,7 +101,7 @@ func (m *Message) open(box *secret.Box) error {
 // wait are not sent any more, and what was sent is not kept.
 func Erase(tx *sqldb.Tx, to string) {
 	if to != "" {
-		tx.Queue(`DELETE FROM mails WHERE recipient_key = $1`, field.EmailKey(clean(to)))
+		tx.Queue(`DELETE FROM mails WHERE recipient_key = $1`, validate.EmailKey(clean(to)))
 	}
 }
 

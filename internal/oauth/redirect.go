@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"claviger/internal/field"
+	"claviger/internal/validate"
 )
 
 // answer is the saved URL with the parameters of an answer behind its own query,
 // which stays byte for byte.
 func (r Request) answer(params url.Values) string {
-	return field.WithQuery(r.RedirectURL, params)
+	return validate.WithQuery(r.RedirectURL, params)
 }
 
 // back is what every answer to this request carries: the state, and the issuer (RFC
@@ -59,7 +59,7 @@ func (s *Server) Initiation(r Request) string {
 	if r.Profile.InitiateLoginURI == "" {
 		return ""
 	}
-	return field.WithQuery(r.Profile.InitiateLoginURI, url.Values{
+	return validate.WithQuery(r.Profile.InitiateLoginURI, url.Values{
 		"iss":             {s.Issuer},
 		"target_link_uri": {r.Origin() + "/"},
 	})

@@ -11,8 +11,8 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/idempotency"
+	"claviger/internal/validate"
 	"claviger/internal/wire"
 )
 
@@ -100,7 +100,7 @@ func mustRepeat(req idempotency.Request, externalID string) error {
 
 // text checks an optional one-line text and returns it without the white space
 // around it.
-func text(name, value string) (string, error) { return field.Line(name, value, 0, maxText) }
+func text(name, value string) (string, error) { return validate.Line(name, value, 0, maxText) }
 
 // number checks a whole number of a body.
 func number(name string, value, low, high int64) error {

@@ -17,10 +17,10 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/page"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // DefaultBrand is the brand of a partner that names none, where the install has
@@ -248,10 +248,10 @@ func (c Change) Valid() error {
 // checked is the draft as it is stored.
 func (d Draft) checked() (Draft, error) {
 	var err error
-	if d.Name, err = field.Name("name", d.Name, 1, maxName); err != nil {
+	if d.Name, err = validate.Name("name", d.Name, 1, maxName); err != nil {
 		return d, err
 	}
-	if d.ExternalID, err = field.Line("external_id", d.ExternalID, 0, maxExternalID); err != nil {
+	if d.ExternalID, err = validate.Line("external_id", d.ExternalID, 0, maxExternalID); err != nil {
 		return d, err
 	}
 	if d.Brand == "" {

@@ -8,8 +8,8 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // maxReason is how long the reason of a pause may be, in characters.
@@ -22,7 +22,7 @@ func (p Partner) Paused() bool { return !p.PausedAt.IsZero() }
 // Pause pauses a partner in the caller's transaction. One that is paused already
 // stays so since it was; another reason takes the place of the first.
 func (r *Registry) Pause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, reason string) (Partner, error) {
-	reason, err := field.Line("reason", reason, 1, maxReason)
+	reason, err := validate.Line("reason", reason, 1, maxReason)
 	if err != nil {
 		return Partner{}, err
 	}

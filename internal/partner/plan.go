@@ -10,8 +10,8 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // The bounds of a plan. The highest price is far above any, and far below where
@@ -180,7 +180,7 @@ func (p Plan) checked() (Plan, error) {
 	if p.Tier < 1 || p.Tier > MaxTier {
 		return p, fault.Field("tier", "must be a whole number from 1 to %d.", MaxTier)
 	}
-	if p.Name, err = field.Name("name", p.Name, 1, maxName); err != nil {
+	if p.Name, err = validate.Name("name", p.Name, 1, maxName); err != nil {
 		return p, err
 	}
 	if p.PriceCents < 0 || p.PriceCents > MaxPrice {
@@ -191,11 +191,11 @@ func (p Plan) checked() (Plan, error) {
 	}
 	if p.CheckoutURL != "" {
 		// Only a buyer's browser goes there, so any web address will do.
-		if p.CheckoutURL, err = field.URL("checkout_url", p.CheckoutURL, true); err != nil {
+		if p.CheckoutURL, err = validate.URL("checkout_url", p.CheckoutURL, true); err != nil {
 			return p, err
 		}
 	}
-	p.ExternalRef, err = field.Line("external_ref", p.ExternalRef, 0, maxRef)
+	p.ExternalRef, err = validate.Line("external_ref", p.ExternalRef, 0, maxRef)
 	return p, err
 }
 

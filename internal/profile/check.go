@@ -10,9 +10,9 @@ import (
 
 	"claviger/internal/courier"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
+	"claviger/internal/validate"
 )
 
 // The names of the URLs, as the doors have them.
@@ -113,7 +113,7 @@ func (c Checker) read(name string, value *string) (*string, error) {
 	if value == nil || *value == "" {
 		return value, nil
 	}
-	read, err := field.URL(name, *value, c.Client.AllowsPrivate())
+	read, err := validate.URL(name, *value, c.Client.AllowsPrivate())
 	return &read, err
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // The bounds of contacts.
@@ -36,11 +36,11 @@ func scanContact(r *sqldb.Row, c *Contact) error {
 
 // AddContact adds a contact to a partner's profile.
 func (b *Book) AddContact(ctx context.Context, by audit.Actor, partnerID int64, name, email string) (Contact, error) {
-	email, err := field.Email("email", email)
+	email, err := validate.Email("email", email)
 	if err != nil {
 		return Contact{}, err
 	}
-	if name, err = field.Name("name", name, 1, maxName); err != nil {
+	if name, err = validate.Name("name", name, 1, maxName); err != nil {
 		return Contact{}, err
 	}
 	var c Contact
@@ -59,7 +59,7 @@ func (b *Book) addContact(ctx context.Context, tx *sqldb.Tx, by audit.Actor, par
 	if err := touch(ctx, tx, partnerID, now); err != nil {
 		return Contact{}, err
 	}
-	key := field.EmailKey(email)
+	key := validate.EmailKey(email)
 	n, err := sqldb.One(ctx, tx, scanCounts, `SELECT count(*), count(CASE WHEN email_key = $2 THEN 1 END)
 		FROM contacts WHERE partner_id = $1`, partnerID, key)
 	switch {
@@ -131,7 +131,7 @@ func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email stri
 		return nil
 	}
 	partners, err := sqldb.All(ctx, tx, sqldb.Value[int64],
-		`SELECT partner_id FROM contacts WHERE email_key = $1 ORDER BY partner_id`, field.EmailKey(email))
+		`SELECT partner_id FROM contacts WHERE email_key = $1 ORDER BY partner_id`, validate.EmailKey(email))
 	if err != nil {
 		return fmt.Errorf("find contacts to erase: %w", err)
 	}
@@ -140,7 +140,7 @@ func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email stri
 			return err
 		}
 		gone, err := sqldb.All(ctx, tx, scanContact,
-			`DELETE FROM contacts WHERE partner_id = $1 AND email_key = $2 RETURNING `+contactColumns, partnerID, field.EmailKey(email))
+			`DELETE FROM contacts WHERE partner_id = $1 AND email_key = $2 RETURNING `+contactColumns, partnerID, validate.EmailKey(email))
 		if err != nil {
 			return fmt.Errorf("erase contacts: %w", err)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/ui"
+	"claviger/internal/validate"
 )
 
 // accountView is the page about oneself.
@@ -190,7 +190,7 @@ func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if view.Operator {
 		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
 	}
-	if field.EmailKey(typed(r, "confirm")) != field.EmailKey(view.Confirm) {
+	if validate.EmailKey(typed(r, "confirm")) != validate.EmailKey(view.Confirm) {
 		view.form = view.wrong("confirm", "This is not what it says above. Nothing was deleted.")
 		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
 	}

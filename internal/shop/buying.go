@@ -8,12 +8,12 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/license"
 	"claviger/internal/page"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/ui"
+	"claviger/internal/validate"
 	"claviger/internal/wire"
 )
 
@@ -85,7 +85,7 @@ func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.Licens
 		}
 		list[i].Current = l.Tier == p.Tier
 		if p.CheckoutURL != "" {
-			list[i].Checkout = field.WithQuery(p.CheckoutURL, url.Values{"license_key": {l.Key}})
+			list[i].Checkout = validate.WithQuery(p.CheckoutURL, url.Values{"license_key": {l.Key}})
 		}
 	}
 	return list
@@ -150,7 +150,7 @@ func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, er
 	case !s.TestMoney || plan.CheckoutURL != "":
 		return partner.Plan{}, "", fault.New(fault.Forbidden, "no_test_money", "This plan is paid for in the marketplace's checkout.")
 	}
-	order, err := field.Line("order", r.PostFormValue("order"), 0, maxOrder)
+	order, err := validate.Line("order", r.PostFormValue("order"), 0, maxOrder)
 	return plan, "test-" + cmp.Or(order, secret.UUID()), err
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"claviger/internal/account"
-	"claviger/internal/field"
 	"claviger/internal/secret"
+	"claviger/internal/validate"
 )
 
 // A browser that somebody signed in with is known from then on, for that address:
@@ -38,7 +38,7 @@ func (s *Shop) know(w http.ResponseWriter, u account.User) {
 		return
 	}
 	text := strings.Join([]string{
-		secret.Hash(field.EmailKey(u.Email)), secret.Make("")[:16], strconv.FormatInt(s.Now().Unix(), 10),
+		secret.Hash(validate.EmailKey(u.Email)), secret.Make("")[:16], strconv.FormatInt(s.Now().Unix(), 10),
 	}, " ")
 	http.SetCookie(w, &http.Cookie{
 		Name: s.knownCookie(), Value: s.Box.Seal(knownLabel, text), Path: "/", MaxAge: int(knownLife / time.Second),
@@ -55,7 +55,7 @@ func (s *Shop) known(r *http.Request, email string) string {
 	}
 	text, err := s.Box.Open(knownLabel, c.Value)
 	words := strings.Fields(text)
-	if err != nil || len(words) != 3 || words[0] != secret.Hash(field.EmailKey(email)) {
+	if err != nil || len(words) != 3 || words[0] != secret.Hash(validate.EmailKey(email)) {
 		return ""
 	}
 	at, err := strconv.ParseInt(words[2], 10, 64)

@@ -7,8 +7,8 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/field"
 	"claviger/internal/ui"
+	"claviger/internal/validate"
 	"claviger/internal/wire"
 )
 
@@ -74,7 +74,7 @@ func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
 
 // validEmail checks an address before it is counted or looked for.
 func validEmail(email string) error {
-	_, err := field.Email("email", email)
+	_, err := validate.Email("email", email)
 	return err
 }
 

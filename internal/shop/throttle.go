@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"claviger/internal/field"
+	"claviger/internal/validate"
 	"claviger/internal/wire"
 )
 
@@ -92,7 +92,7 @@ func take(r *http.Request, clients *wire.NetworkLimiter, accounts *wire.Limiter,
 // is counted under a name that begins like this.
 func mailbox(email string) string {
 	const longest = 254 // of an address that exists
-	return "mail " + field.EmailKey(email[:min(len(email), longest)])
+	return "mail " + validate.EmailKey(email[:min(len(email), longest)])
 }
 
 // retryAfter says in the header how long to wait, and returns it in words.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"claviger/internal/field"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/validate"
 )
 
 // old opens a database as a program before the migration left it.
@@ -56,7 +56,7 @@ func TestEmailKeysFold(t *testing.T) {
 		`INSERT INTO contacts (partner_id, name, email, email_key, created_at, updated_at) VALUES (1, 'J', 'JÜRGEN@example.com', 'jürgen@example.com', 1, 1)`)
 	var want []string
 	for _, e := range append(emails, "", "JÜRGEN@example.com") {
-		want = append(want, field.EmailKey(e))
+		want = append(want, validate.EmailKey(e))
 	}
 	got := append(column(t, db, `SELECT email_key FROM users ORDER BY id`), column(t, db, `SELECT email_key FROM contacts`)...)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,4 +1,4 @@
-package field_test
+package validate_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"claviger/internal/fault"
-	"claviger/internal/field"
+	"claviger/internal/validate"
 )
 
 func TestLine(t *testing.T) {
@@ -36,7 +36,7 @@ func TestLine(t *testing.T) {
 		{name: "joined emoji", value: "👩\u200d💻", low: 1, high: 10, want: "👩\u200d💻"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := field.Line("title", c.value, c.low, c.high)
+			got, err := validate.Line("title", c.value, c.low, c.high)
 			if got != c.want || (err != nil) != c.bad {
 				t.Fatalf("Line(%q) = %q, %v; want %q, refused %v", c.value, got, err, c.want, c.bad)
 			}
@@ -51,18 +51,18 @@ func TestLine(t *testing.T) {
 // text, each of which the refusal names.
 func TestName(t *testing.T) {
 	for _, r := range "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
-		_, err := field.Name("title", "Ann"+string(r)+"eel", 1, 10)
+		_, err := validate.Name("title", "Ann"+string(r)+"eel", 1, 10)
 		refused(t, err, "invalid_field", "title")
 		if text := fault.Of(err).Text; !strings.Contains(text, fmt.Sprintf("%U", r)) {
 			t.Errorf("the text %q does not name %U", text, r)
 		}
 	}
 	for _, s := range []string{"Ann Lee", "דנה כהן", "ليلى", "👩\u200d💻", "می\u200cخواهم"} {
-		if got, err := field.Name("title", " "+s+" ", 1, 10); got != s || err != nil {
+		if got, err := validate.Name("title", " "+s+" ", 1, 10); got != s || err != nil {
 			t.Errorf("Name(%q) = %q, %v; want it taken, trimmed", s, got, err)
 		}
 	}
-	_, err := field.Name("title", "a\nb", 1, 10)
+	_, err := validate.Name("title", "a\nb", 1, 10)
 	refused(t, err, "invalid_field", "title")
 }
 
@@ -95,24 +95,24 @@ var badEmails = []string{
 
 func TestEmail(t *testing.T) {
 	for _, s := range goodEmails {
-		if got, err := field.Email("email", " "+s+"\n"); got != s || err != nil {
+		if got, err := validate.Email("email", " "+s+"\n"); got != s || err != nil {
 			t.Errorf("Email(%q) = %q, %v; want it taken, trimmed", s, got, err)
 		}
 	}
 	for _, s := range badEmails {
-		got, err := field.Email("email", s)
+		got, err := validate.Email("email", s)
 		if err == nil {
 			t.Errorf("Email(%q) = %q; want it refused", s, got)
 			continue
 		}
 		refused(t, err, "invalid_field", "email")
 	}
-	if a, b := field.EmailKey("Ann@Example.com"), field.EmailKey("aNN@eXAMPLE.com"); a != b {
+	if a, b := validate.EmailKey("Ann@Example.com"), validate.EmailKey("aNN@eXAMPLE.com"); a != b {
 		t.Errorf("keys differ by letter case: %q and %q", a, b)
 	}
 	// The Kelvin sign, the dotted İ and É are not letters of ASCII.
 	for _, s := range []string{"\u212aim@example.com", "\u0130da@example.com", "\u00c9va@example.com"} {
-		if key := field.EmailKey(s); key != s {
+		if key := validate.EmailKey(s); key != s {
 			t.Errorf("the key of %q is %q, want only A to Z folded", s, key)
 		}
 	}
@@ -123,7 +123,7 @@ func FuzzEmail(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := field.Email("email", s)
+		got, err := validate.Email("email", s)
 		if err != nil {
 			refused(t, err, "invalid_field", "email")
 			return
@@ -131,10 +131,10 @@ func FuzzEmail(f *testing.F) {
 		if len(got) > 254 || !utf8.ValidString(got) || strings.Count(got, "@") != 1 || strings.ContainsAny(got, " \r\n\t\x00<>,\"") {
 			t.Errorf("Email(%q) took %q", s, got)
 		}
-		if again, err := field.Email("email", got); again != got || err != nil {
+		if again, err := validate.Email("email", got); again != got || err != nil {
 			t.Errorf("Email(%q) = %q, %v; want what it gave before", got, again, err)
 		}
-		if key := field.EmailKey(got); field.EmailKey(key) != key {
+		if key := validate.EmailKey(got); validate.EmailKey(key) != key {
 			t.Errorf("EmailKey is not stable for %q", got)
 		}
 	})
@@ -209,7 +209,7 @@ func TestURL(t *testing.T) {
 			if private {
 				want = c.private
 			}
-			got, err := field.URL("webhook_url", " "+c.url+" ", private)
+			got, err := validate.URL("webhook_url", " "+c.url+" ", private)
 			switch {
 			case (err == nil) != want:
 				t.Errorf("URL(%q, private %v) = %q, %v; want it taken: %v", c.url, private, got, err, want)
@@ -226,7 +226,7 @@ func TestURL(t *testing.T) {
 func TestURLWords(t *testing.T) {
 	for _, url := range []string{"", "foo", "localhost:3000/hook", "ftp://example.com", "http://", "http://%"} {
 		for private, want := range map[bool]string{true: "http://", false: "https://"} {
-			_, err := field.URL("webhook_url", url, private)
+			_, err := validate.URL("webhook_url", url, private)
 			f := fault.Of(err)
 			if f == nil || !strings.Contains(f.Text, " "+want) || private && strings.Contains(f.Text, "such as https://") {
 				t.Errorf("URL(%q, private %v): %v, want %s named", url, private, err, want)
@@ -241,7 +241,7 @@ func FuzzURL(f *testing.F) {
 		f.Add(c.url, true)
 	}
 	f.Fuzz(func(t *testing.T, s string, private bool) {
-		got, err := field.URL("redirect_url", s, private)
+		got, err := validate.URL("redirect_url", s, private)
 		if err != nil {
 			refused(t, err, "invalid_url", "redirect_url")
 			return
@@ -256,7 +256,7 @@ func FuzzURL(f *testing.F) {
 		if strings.ContainsAny(got, "\r\n\x00 ") || !utf8.ValidString(got) {
 			t.Errorf("URL(%q) took characters that break a header: %q", s, got)
 		}
-		if again, err := field.URL("redirect_url", got, private); again != got || err != nil {
+		if again, err := validate.URL("redirect_url", got, private); again != got || err != nil {
 			t.Errorf("URL(%q) = %q, %v; want what it gave before", got, again, err)
 		}
 	})
@@ -272,7 +272,7 @@ func TestWithQuery(t *testing.T) {
 		"https://a.example/in?b=2&":                  "https://a.example/in?b=2&a=1&b=x+y",
 		"https://a.example/in#top":                   "https://a.example/in?a=1&b=x+y",
 	} {
-		if got := field.WithQuery(saved, params); got != want {
+		if got := validate.WithQuery(saved, params); got != want {
 			t.Errorf("WithQuery(%q) = %q, want %q", saved, got, want)
 		}
 	}

@@ -2,7 +2,7 @@
 // text, a name, an e-mail address, a URL. A value that breaks its rule is a fault that
 // names the member and says what to do. WithQuery adds to a URL that was taken. The
 // package knows no member by name and stores nothing.
-package field
+package validate
 
 import (
 	"strings"
