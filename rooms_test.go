@@ -23,25 +23,25 @@ import (
 const plan = `
 words                             # what everybody may say
     fault      :
-    page       : fault
+    paging     : fault
     validate   : fault
     secret     :
 tools                             # know nothing of licenses
     sqldb      :
-    wire       : fault page
+    wire       : fault paging
     courier    : fault secret
     mail       : fault validate secret sqldb
     ui         : fault wire
-    audit      : page sqldb
+    audit      : paging sqldb
     idempotency: fault sqldb
 rooms          : audit            # own tables and rules; a command takes the acting audit.Actor
-    partner    : fault page validate secret sqldb
-    account    : fault page validate secret mail sqldb
-    profile    : fault page validate secret idempotency courier partner sqldb
+    partner    : fault paging validate secret sqldb
+    account    : fault paging validate secret mail sqldb
+    profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb
-    webhook    : fault page secret courier outage profile partner sqldb
-    event      : fault page webhook sqldb
-    license    : fault page secret idempotency event partner account sqldb
+    webhook    : fault paging secret courier outage profile partner sqldb
+    event      : fault paging webhook sqldb
+    license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
 doors          : words tools rooms # never one another
     api        :

@@ -11,7 +11,7 @@ import (
 	"claviger/bench/internal/seed"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -22,20 +22,20 @@ type view struct {
 	limit  int64
 	deep   int64 // page
 	goal   figure.Goal
-	read   func(context.Context, page.Page) (int, error) // from the room; returns how many came
+	read   func(context.Context, paging.Page) (int, error) // from the room; returns how many came
 }
 
 // views are the lists of a market, each with a page as deep as asked. A list of 600,000 has no page 10,000 of 100:
 // there the last one is taken, and page 10,000 of 50.
 func views(db *sqldb.DB, m seed.Market, deep int64) []view {
-	licenses := func(s event.Status) func(context.Context, page.Page) (int, error) {
-		return func(ctx context.Context, p page.Page) (int, error) {
+	licenses := func(s event.Status) func(context.Context, paging.Page) (int, error) {
+		return func(ctx context.Context, p paging.Page) (int, error) {
 			list, err := (&license.Registry{DB: db}).List(ctx, m.Partners[0], license.Filter{Status: s}, p)
 			return len(list.Licenses), err
 		}
 	}
-	events := func(s event.Status) func(context.Context, page.Page) (int, error) {
-		return func(ctx context.Context, p page.Page) (int, error) {
+	events := func(s event.Status) func(context.Context, paging.Page) (int, error) {
+		return func(ctx context.Context, p paging.Page) (int, error) {
 			list, err := (&event.Log{DB: db}).List(ctx, m.Partners[0], event.Filter{Status: s}, p)
 			return len(list.Events), err
 		}
@@ -74,7 +74,7 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 	defer client.Close()
 
 	for _, v := range views(db, market, b.licenses/100) {
-		err := b.depth(v.title("room"), store, v, func(p page.Page) error {
+		err := b.depth(v.title("room"), store, v, func(p paging.Page) error {
 			n, err := v.read(ctx, p)
 			if err == nil && int64(n) != p.Limit {
 				err = fmt.Errorf("page %d has %d items", p.Number, n)
@@ -84,7 +84,7 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 		if err != nil {
 			return err
 		}
-		err = b.depth(v.title("HTTP"), store, v, func(p page.Page) error {
+		err = b.depth(v.title("HTTP"), store, v, func(p paging.Page) error {
 			status, size, err := client.Do(load.Get(fmt.Sprintf("%slimit=%d&page=%d", v.target, p.Limit, p.Number), seed.APIKey(1)))
 			if err == nil && (status != 200 || size < 100) {
 				err = fmt.Errorf("page %d: %d, %d bytes", p.Number, status, size)
@@ -103,9 +103,9 @@ func (v view) title(level string) string {
 }
 
 // depth reads the deep page and the first one in turns, a few times each.
-func (b *bench) depth(name string, store seed.Store, v view, read func(page.Page) error) error {
+func (b *bench) depth(name string, store seed.Store, v view, read func(paging.Page) error) error {
 	const times = 10
-	timed := func(p page.Page) func() (float64, error) {
+	timed := func(p paging.Page) func() (float64, error) {
 		return func() (float64, error) {
 			start := time.Now()
 			for range times {
@@ -116,8 +116,8 @@ func (b *bench) depth(name string, store seed.Store, v view, read func(page.Page
 			return float64(time.Since(start).Microseconds()) / times, nil
 		}
 	}
-	deep := timed(page.Page{Number: v.deep, Limit: v.limit})
-	first := timed(page.Page{Number: 1, Limit: v.limit})
+	deep := timed(paging.Page{Number: v.deep, Limit: v.limit})
+	first := timed(paging.Page{Number: 1, Limit: v.limit})
 	if _, err := figure.Turns(5, deep, first); err != nil { // warm
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -60,21 +60,21 @@ func BenchmarkRoom(b *testing.B) {
 	licenses, events := &license.Registry{DB: db, Now: app.Now}, &event.Log{DB: db}
 	for _, c := range []struct {
 		name string
-		read func(page.Page) error
+		read func(paging.Page) error
 	}{
-		{"licenses", func(p page.Page) error {
+		{"licenses", func(p paging.Page) error {
 			_, err := licenses.List(b.Context(), m.Partners[0], license.Filter{}, p)
 			return err
 		}},
-		{"licenses-active", func(p page.Page) error {
+		{"licenses-active", func(p paging.Page) error {
 			_, err := licenses.List(b.Context(), m.Partners[0], license.Filter{Status: event.Active}, p)
 			return err
 		}},
-		{"events", func(p page.Page) error {
+		{"events", func(p paging.Page) error {
 			_, err := events.List(b.Context(), m.Partners[0], event.Filter{}, p)
 			return err
 		}},
-		{"events-active", func(p page.Page) error {
+		{"events-active", func(p paging.Page) error {
 			_, err := events.List(b.Context(), m.Partners[0], event.Filter{Status: event.Active}, p)
 			return err
 		}},
@@ -84,7 +84,7 @@ func BenchmarkRoom(b *testing.B) {
 				b.ReportAllocs()
 				report := cpu(b)
 				for b.Loop() {
-					if err := c.read(page.Page{Number: number, Limit: 100}); err != nil {
+					if err := c.read(paging.Page{Number: number, Limit: 100}); err != nil {
 						b.Fatal(err)
 					}
 				}

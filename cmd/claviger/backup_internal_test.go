@@ -15,7 +15,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb/sqldbtest"
@@ -76,7 +76,7 @@ func sell(t *testing.T, r *app.Rooms, partnerID int64, email string) (licenseID,
 // newest is the id of the newest event.
 func newest(t *testing.T, r *app.Rooms, partnerID int64) int64 {
 	t.Helper()
-	list, err := r.Events.List(t.Context(), partnerID, event.Filter{}, page.Page{Number: 1, Limit: 1, Order: page.NewestFirst})
+	list, err := r.Events.List(t.Context(), partnerID, event.Filter{}, paging.Page{Number: 1, Limit: 1, Order: paging.NewestFirst})
 	if err != nil || len(list.Events) == 0 {
 		t.Fatalf("%d events, %v", len(list.Events), err)
 	}

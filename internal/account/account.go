@@ -21,7 +21,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/mail"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
 )
@@ -190,9 +190,9 @@ type Filter struct {
 
 // List returns one page of the users that fit f, newest first unless the page
 // says otherwise, and whether more follow.
-func (b *Book) List(ctx context.Context, f Filter, p page.Page) (users []User, more bool, err error) {
+func (b *Book) List(ctx context.Context, f Filter, p paging.Page) (users []User, more bool, err error) {
 	order := "DESC"
-	if p.Order == page.OldestFirst {
+	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
 	where, args := "", []any{p.Limit + 1, p.Offset()}

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/mail"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -68,7 +68,7 @@ func (d *desk) write(t *testing.T, fn func(tx *sqldb.Tx) error) {
 func (d *desk) actions(t *testing.T) []string {
 	t.Helper()
 	l := audit.Log{DB: d.DB}
-	list, _, err := l.List(t.Context(), audit.Filter{}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst})
+	list, _, err := l.List(t.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,19 +195,19 @@ func TestList(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		filter account.Filter
-		page   page.Page
+		page   paging.Page
 		want   []int64
 		more   bool
 	}{
-		{"all", account.Filter{}, page.First(), []int64{3, 2, 1}, false},
-		{"first page", account.Filter{}, page.Page{Number: 1, Limit: 2}, []int64{3, 2}, true},
-		{"second page", account.Filter{}, page.Page{Number: 2, Limit: 2}, []int64{1}, false},
-		{"oldest first", account.Filter{}, page.Page{Number: 1, Limit: 2, Order: page.OldestFirst}, []int64{1, 2}, true},
-		{"by address", account.Filter{Email: "B@Example.com"}, page.First(), []int64{2}, false},
-		{"by external id", account.Filter{ExternalID: "u-c"}, page.First(), []int64{3}, false},
-		{"by both", account.Filter{Email: "a@example.com", ExternalID: "u-a"}, page.First(), []int64{1}, false},
-		{"by both of two users", account.Filter{Email: "b@example.com", ExternalID: "u-a"}, page.First(), nil, false},
-		{"nobody", account.Filter{Email: "' OR 1=1 --"}, page.First(), nil, false},
+		{"all", account.Filter{}, paging.First(), []int64{3, 2, 1}, false},
+		{"first page", account.Filter{}, paging.Page{Number: 1, Limit: 2}, []int64{3, 2}, true},
+		{"second page", account.Filter{}, paging.Page{Number: 2, Limit: 2}, []int64{1}, false},
+		{"oldest first", account.Filter{}, paging.Page{Number: 1, Limit: 2, Order: paging.OldestFirst}, []int64{1, 2}, true},
+		{"by address", account.Filter{Email: "B@Example.com"}, paging.First(), []int64{2}, false},
+		{"by external id", account.Filter{ExternalID: "u-c"}, paging.First(), []int64{3}, false},
+		{"by both", account.Filter{Email: "a@example.com", ExternalID: "u-a"}, paging.First(), []int64{1}, false},
+		{"by both of two users", account.Filter{Email: "b@example.com", ExternalID: "u-a"}, paging.First(), nil, false},
+		{"nobody", account.Filter{Email: "' OR 1=1 --"}, paging.First(), nil, false},
 	} {
 		users, more, err := d.List(t.Context(), c.filter, c.page)
 		if err != nil {
@@ -314,7 +314,7 @@ func TestNothingPersonalInAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := audit.Log{DB: d.DB}
-	list, _, err := l.List(t.Context(), audit.Filter{}, page.First())
+	list, _, err := l.List(t.Context(), audit.Filter{}, paging.First())
 	if err != nil || len(list) != 11 {
 		t.Fatalf("%d entries, %v: %v", len(list), err, d.actions(t))
 	}

@@ -7,7 +7,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -45,7 +45,7 @@ func TestFindAtOnce(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			users, _, err := d.List(t.Context(), account.Filter{}, page.First())
+			users, _, err := d.List(t.Context(), account.Filter{}, paging.First())
 			if err != nil || len(users) != 1 || len(ids) != 1 {
 				t.Errorf("%d users, ids %v, %v; want one user", len(users), ids, err)
 			}
@@ -105,7 +105,7 @@ func TestFindTakenAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	users, _, err := d.List(t.Context(), account.Filter{Email: "shared@example.com"}, page.First())
+	users, _, err := d.List(t.Context(), account.Filter{Email: "shared@example.com"}, paging.First())
 	if err != nil || len(users) != 1 {
 		t.Errorf("%d users have the address, %v; want one", len(users), err)
 	}

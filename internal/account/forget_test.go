@@ -7,7 +7,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -24,7 +24,7 @@ func signedUp(t *testing.T) (*desk, account.User) {
 // known are the users with an address.
 func (d *desk) known(t *testing.T, email string) []account.User {
 	t.Helper()
-	list, _, err := d.List(t.Context(), account.Filter{Email: email}, page.First())
+	list, _, err := d.List(t.Context(), account.Filter{Email: email}, paging.First())
 	if err != nil {
 		t.Fatal(err)
 	}

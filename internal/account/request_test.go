@@ -11,7 +11,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/mail"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -154,7 +154,7 @@ func TestLinkMailer(t *testing.T) {
 		}
 		<-mailed
 	}
-	entries, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "user.link"}, page.First())
+	entries, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "user.link"}, paging.First())
 	if err != nil || len(entries) != 2 || entries[0].Subject != fmt.Sprintf("user:%d", ann.ID) || entries[0].Actor != audit.System("visitor") {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/mail"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -99,7 +99,7 @@ func TestSignUp(t *testing.T) {
 	if d.opens(t, "bob@example.com", "correct horse") {
 		t.Error("the password works before the address has proven itself")
 	}
-	users, _, err := d.List(t.Context(), account.Filter{Email: "bob@example.com"}, page.First())
+	users, _, err := d.List(t.Context(), account.Filter{Email: "bob@example.com"}, paging.First())
 	if err != nil || len(users) != 1 || users[0].Name != "" || !users[0].ProvenAt.IsZero() {
 		t.Fatalf("before the proof: %+v, %v", users, err)
 	}
@@ -273,7 +273,7 @@ func TestSignUpRefuses(t *testing.T) {
 			t.Errorf("no address: %v", err)
 		}
 	}
-	users, _, err := d.List(t.Context(), account.Filter{}, page.First())
+	users, _, err := d.List(t.Context(), account.Filter{}, paging.First())
 	if len(users) != 0 || err != nil || len(d.mails(t)) != 0 {
 		t.Errorf("%+v, %v; want nobody", users, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 var nextLink = regexp.MustCompile(`<([^>]*)>; rel="next"`)
@@ -77,7 +77,7 @@ func TestCursorOfAnother(t *testing.T) {
 	h.tell()
 	url, client := h.serve(), contract(t).Client(t)
 	_, paths := h.follow(client, url, "/v2/licenses?updated_since=2026-01-01T00:00:00Z&order=asc&limit=1")
-	list, err := h.Licenses.List(t.Context(), h.other.ID, license.Filter{}, page.First())
+	list, err := h.Licenses.List(t.Context(), h.other.ID, license.Filter{}, paging.First())
 	h.must(err)
 	for _, path := range paths[1:] {
 		got := h.ask(client, "GET", url+path, "", "Authorization: Bearer "+h.otherKey)

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb/sqldbtest"
@@ -107,7 +107,7 @@ func moody(t testing.TB) (url string, takes *atomic.Bool) {
 // eventIDs are a license's events, the oldest first.
 func (h *house) eventIDs(l license.License) []int64 {
 	h.Helper()
-	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst})
+	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	h.must(err)
 	var ids []int64
 	for _, e := range list.Events {
@@ -162,7 +162,7 @@ func TestRedeliver(t *testing.T) {
 	redeliver(last)
 	want("the newest alone", fmt.Sprint(last, " delivered"))
 
-	responses, err := h.Webhooks.Responses(t.Context(), s.active.ID, nil, page.First())
+	responses, err := h.Webhooks.Responses(t.Context(), s.active.ID, nil, paging.First())
 	h.must(err)
 	bodies := map[int64]string{}
 	for _, r := range responses.Responses {

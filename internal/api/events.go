@@ -11,7 +11,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
 )
@@ -21,7 +21,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, p partner.Partn
 	if err != nil {
 		return err
 	}
-	asked, err := page.Parse(q)
+	asked, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *API) LicenseEvents(w http.ResponseWriter, r *http.Request, find func() 
 	if err != nil {
 		return err
 	}
-	asked, err := page.Parse(q)
+	asked, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *API) LicenseEvents(w http.ResponseWriter, r *http.Request, find func() 
 
 // answerEvents answers a page of events. after=0 narrows nothing, but whoever
 // walks from there on must see the headers that every other step has.
-func answerEvents(w http.ResponseWriter, r *http.Request, q url.Values, asked page.Page, list event.List) error {
+func answerEvents(w http.ResponseWriter, r *http.Request, q url.Values, asked paging.Page, list event.List) error {
 	if q.Has("after") && list.Total >= 0 {
 		list.More = asked.Offset()+asked.Limit < list.Total
 		list.Total = -1

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
@@ -162,7 +162,7 @@ func (h *house) tell() story {
 	_, err = h.Licenses.Refund(h.Context(), tester, license.RefundOrder{LicenseKey: s.deactivated.Key}, func(license.Refund) []byte { return nil })
 	h.must(err)
 
-	list, err := h.Events.List(h.Context(), h.other.ID, event.Filter{}, page.First())
+	list, err := h.Events.List(h.Context(), h.other.ID, event.Filter{}, paging.First())
 	h.must(err)
 	s.foreignEvent = list.Events[0].ID
 	c, err := h.Profiles.AddContact(h.Context(), tester, h.other.ID, "Eve", "eve@other.example.com")
@@ -175,7 +175,7 @@ func (h *house) tell() story {
 // will: each second one failed, the last did not reach anybody.
 func (h *house) record(l license.License, n int) {
 	h.Helper()
-	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, page.First())
+	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
 	h.must(err)
 	e := list.Events[0]
 	h.must(h.db.Write(h.Context(), func(tx *sqldb.Tx) error {

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
 )
@@ -18,7 +18,7 @@ func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Par
 	if err != nil {
 		return err
 	}
-	asked, err := page.Parse(q)
+	asked, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 )
@@ -100,13 +100,13 @@ func TestListAndWebhooksMerge(t *testing.T) {
 // the number and the reason of its newest event.
 func (h *house) known() map[string]state {
 	h.Helper()
-	licenses, err := h.Licenses.List(h.Context(), h.ours.ID, license.Filter{}, page.First())
+	licenses, err := h.Licenses.List(h.Context(), h.ours.ID, license.Filter{}, paging.First())
 	h.must(err)
 	want := map[string]state{}
 	for _, l := range licenses.Licenses {
 		l, err := h.Licenses.ByKey(h.Context(), l.Key)
 		h.must(err)
-		events, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, page.First())
+		events, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
 		h.must(err)
 		newest := events.Events[0]
 		want[l.Key] = state{newest.ID, l.Status.String(), l.Tier, string(newest.Reason)}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"claviger/internal/event"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 // keptBytes bounds what all kept pages take, about two hundred full ones, each
@@ -32,7 +32,7 @@ type pages struct {
 type pageKey struct {
 	partnerID int64
 	status    event.Status
-	page      page.Page
+	page      paging.Page
 }
 
 type keptPage struct {

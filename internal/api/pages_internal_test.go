@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 func TestKeptPages(t *testing.T) {
 	var p pages
-	key := func(n int64) pageKey { return pageKey{partnerID: 1, page: page.Page{Number: n, Limit: 100}} }
+	key := func(n int64) pageKey { return pageKey{partnerID: 1, page: paging.Page{Number: n, Limit: 100}} }
 	body := []byte("one")
 	p.keep(key(1), 7, 5, body)
 	body[0] = 'x' // the buffer it came from is used again
@@ -39,7 +39,7 @@ func TestKeptPagesAreBounded(t *testing.T) {
 			var p pages
 			body := bytes.Repeat([]byte("x"), size)
 			for n := range int64(3 * keptBytes / (size + keptRoom)) {
-				p.keep(pageKey{page: page.Page{Number: n}}, 1, 1, body)
+				p.keep(pageKey{page: paging.Page{Number: n}}, 1, 1, body)
 				p.find(pageKey{}, 1) // the first is asked for all the time
 			}
 			if p.bytes > keptBytes || len(p.byKey) != p.used.Len() || len(p.byKey) > keptBytes/(size+keptRoom) {

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 )
 
@@ -23,9 +23,9 @@ func (h *house) state() string {
 	h.Helper()
 	var b strings.Builder
 	for _, p := range []partner.Partner{h.ours, h.other} {
-		licenses, err := h.Licenses.List(h.Context(), p.ID, license.Filter{}, page.First())
+		licenses, err := h.Licenses.List(h.Context(), p.ID, license.Filter{}, paging.First())
 		h.must(err)
-		events, err := h.Events.List(h.Context(), p.ID, event.Filter{}, page.First())
+		events, err := h.Events.List(h.Context(), p.ID, event.Filter{}, paging.First())
 		h.must(err)
 		profile, contacts, err := h.Profiles.Get(h.Context(), p.ID)
 		h.must(err)
@@ -33,7 +33,7 @@ func (h *house) state() string {
 	}
 	deliveries, err := h.Webhooks.Stats(h.Context())
 	h.must(err)
-	entries, more, err := (&audit.Log{DB: h.db}).List(h.Context(), audit.Filter{}, page.First())
+	entries, more, err := (&audit.Log{DB: h.db}).List(h.Context(), audit.Filter{}, paging.First())
 	h.must(err)
 	fmt.Fprintf(&b, "%+v\n%+v %v\n", deliveries, entries, more)
 	return b.String()

@@ -6,7 +6,7 @@ import (
 
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
 )
@@ -22,7 +22,7 @@ func (a *API) LicenseResponses(w http.ResponseWriter, r *http.Request, find func
 	if err != nil {
 		return err
 	}
-	asked, err := page.Parse(q)
+	asked, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/oauth"
 	"claviger/internal/operator"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
@@ -149,7 +149,7 @@ func (c Config) logger() *slog.Logger {
 // with. A wrong key is found out here rather than at the first webhook.
 func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
 	partners := &partner.Registry{DB: db, Now: Now}
-	first, total, err := partners.List(ctx, page.Page{Number: 1, Limit: 1, Order: page.OldestFirst})
+	first, total, err := partners.List(ctx, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
 	if err != nil {
 		return nil, err
 	}

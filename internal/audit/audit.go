@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -157,10 +157,10 @@ type Filter struct {
 
 // List returns one page of the entries that fit f, newest first unless the page
 // says otherwise, and whether more follow.
-func (l *Log) List(ctx context.Context, f Filter, p page.Page) (entries []Entry, more bool, err error) {
+func (l *Log) List(ctx context.Context, f Filter, p paging.Page) (entries []Entry, more bool, err error) {
 	where, args := f.where()
 	order := "DESC"
-	if p.Order == page.OldestFirst {
+	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
 	args = append(args, p.Limit+1, p.Offset())

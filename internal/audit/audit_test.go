@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"claviger/internal/audit"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -40,7 +40,7 @@ func fill(t *testing.T) *audit.Log {
 }
 
 func TestRecord(t *testing.T) {
-	got, more, err := fill(t).List(t.Context(), audit.Filter{}, page.First())
+	got, more, err := fill(t).List(t.Context(), audit.Filter{}, paging.First())
 	if err != nil || more {
 		t.Fatalf("List: more %v, %v", more, err)
 	}
@@ -72,7 +72,7 @@ func TestFactsAreJSON(t *testing.T) {
 			return nil
 		})
 		if err == nil {
-			got, _, err = l.List(t.Context(), audit.Filter{Subject: "facts:" + name}, page.First())
+			got, _, err = l.List(t.Context(), audit.Filter{Subject: "facts:" + name}, paging.First())
 		}
 		want, jsonErr := json.Marshal(f)
 		if err != nil || jsonErr != nil || len(got) != 1 || got[0].Before != string(want) || got[0].After != string(want) {
@@ -91,7 +91,7 @@ func TestRecordGoesWithItsAct(t *testing.T) {
 	if !errors.Is(err, refused) {
 		t.Fatalf("Write = %v", err)
 	}
-	got, _, err := l.List(t.Context(), audit.Filter{Subject: "partner:9"}, page.First())
+	got, _, err := l.List(t.Context(), audit.Filter{Subject: "partner:9"}, paging.First())
 	if err != nil || len(got) != 0 {
 		t.Errorf("an act that failed has the entries %v (%v)", got, err)
 	}
@@ -102,25 +102,25 @@ func TestList(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		filter audit.Filter
-		page   page.Page
+		page   paging.Page
 		want   []string
 		more   bool
 	}{
-		{"all", audit.Filter{}, page.First(), []string{"token.create", "license.release", "partner.update", "partner.create"}, false},
-		{"oldest first", audit.Filter{}, page.Page{Number: 1, Limit: 2, Order: page.OldestFirst}, []string{"partner.create", "partner.update"}, true},
-		{"second page", audit.Filter{}, page.Page{Number: 2, Limit: 3}, []string{"partner.create"}, false},
-		{"exactly full", audit.Filter{}, page.Page{Number: 1, Limit: 4}, []string{"token.create", "license.release", "partner.update", "partner.create"}, false},
-		{"far past the end", audit.Filter{}, page.Page{Number: math.MaxInt64, Limit: 100}, nil, false},
-		{"by subject", audit.Filter{Subject: "partner:1"}, page.First(), []string{"partner.update", "partner.create"}, false},
-		{"by action", audit.Filter{Action: "license.release"}, page.First(), []string{"license.release"}, false},
-		{"by kind of actor", audit.Filter{ActorKind: audit.BySystem}, page.First(), []string{"token.create"}, false},
-		{"by actor", audit.Filter{ActorKind: audit.ByToken, ActorID: 7, Subject: "partner:1", Action: "partner.create"}, page.First(), []string{"partner.create"}, false},
-		{"by user", audit.Filter{ActorKind: audit.ByUser, ActorID: 3}, page.First(), []string{"license.release"}, false},
-		{"by another user", audit.Filter{ActorKind: audit.ByUser, ActorID: 7}, page.First(), nil, false},
-		{"from a time", audit.Filter{From: noon.Add(2 * time.Second)}, page.First(), []string{"token.create", "license.release"}, false},
-		{"to a time", audit.Filter{To: noon.Add(time.Second)}, page.First(), []string{"partner.create"}, false},
-		{"between", audit.Filter{From: noon.Add(time.Second), To: noon.Add(3 * time.Second), ActorKind: audit.ByToken}, page.First(), []string{"partner.update"}, false},
-		{"SQL in a filter", audit.Filter{Subject: "' OR 1=1 --"}, page.First(), nil, false},
+		{"all", audit.Filter{}, paging.First(), []string{"token.create", "license.release", "partner.update", "partner.create"}, false},
+		{"oldest first", audit.Filter{}, paging.Page{Number: 1, Limit: 2, Order: paging.OldestFirst}, []string{"partner.create", "partner.update"}, true},
+		{"second page", audit.Filter{}, paging.Page{Number: 2, Limit: 3}, []string{"partner.create"}, false},
+		{"exactly full", audit.Filter{}, paging.Page{Number: 1, Limit: 4}, []string{"token.create", "license.release", "partner.update", "partner.create"}, false},
+		{"far past the end", audit.Filter{}, paging.Page{Number: math.MaxInt64, Limit: 100}, nil, false},
+		{"by subject", audit.Filter{Subject: "partner:1"}, paging.First(), []string{"partner.update", "partner.create"}, false},
+		{"by action", audit.Filter{Action: "license.release"}, paging.First(), []string{"license.release"}, false},
+		{"by kind of actor", audit.Filter{ActorKind: audit.BySystem}, paging.First(), []string{"token.create"}, false},
+		{"by actor", audit.Filter{ActorKind: audit.ByToken, ActorID: 7, Subject: "partner:1", Action: "partner.create"}, paging.First(), []string{"partner.create"}, false},
+		{"by user", audit.Filter{ActorKind: audit.ByUser, ActorID: 3}, paging.First(), []string{"license.release"}, false},
+		{"by another user", audit.Filter{ActorKind: audit.ByUser, ActorID: 7}, paging.First(), nil, false},
+		{"from a time", audit.Filter{From: noon.Add(2 * time.Second)}, paging.First(), []string{"token.create", "license.release"}, false},
+		{"to a time", audit.Filter{To: noon.Add(time.Second)}, paging.First(), []string{"partner.create"}, false},
+		{"between", audit.Filter{From: noon.Add(time.Second), To: noon.Add(3 * time.Second), ActorKind: audit.ByToken}, paging.First(), []string{"partner.update"}, false},
+		{"SQL in a filter", audit.Filter{Subject: "' OR 1=1 --"}, paging.First(), nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			entries, more, err := l.List(t.Context(), c.filter, c.page)

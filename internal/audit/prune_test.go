@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"claviger/internal/audit"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
 // clients are the addresses of clients in the log, newest first.
 func clients(t *testing.T, l *audit.Log) (list []string) {
 	t.Helper()
-	entries, _, err := l.List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, page.First())
+	entries, _, err := l.List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, paging.First())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/emulator"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
@@ -140,7 +140,7 @@ func TestAgain(t *testing.T) {
 
 func auditSize(t *testing.T, db *sqldb.DB) int {
 	t.Helper()
-	entries, _, err := (&audit.Log{DB: db}).List(t.Context(), audit.Filter{}, page.First())
+	entries, _, err := (&audit.Log{DB: db}).List(t.Context(), audit.Filter{}, paging.First())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestCutOff(t *testing.T) {
 	if err != nil || len(plans) != 3 {
 		t.Errorf("the plans are %+v, %v", plans, err)
 	}
-	users, _, err := accounts.List(t.Context(), account.Filter{}, page.First())
+	users, _, err := accounts.List(t.Context(), account.Filter{}, paging.First())
 	if err != nil || len(users) != 3 {
 		t.Errorf("%d users, %v; want 3", len(users), err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -39,7 +39,7 @@ func plant(ctx context.Context, db *sqldb.DB) (seed, error) {
 	if err != nil || s.text != "" {
 		return s, err
 	}
-	_, partners, err := (&partner.Registry{DB: db}).List(ctx, page.First())
+	_, partners, err := (&partner.Registry{DB: db}).List(ctx, paging.First())
 	if err != nil {
 		return s, err
 	}

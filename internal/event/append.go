@@ -3,7 +3,7 @@ package event
 import (
 	"time"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -36,7 +36,7 @@ func (l *Log) Append(tx *sqldb.Tx, d Draft) {
 		d.At.UnixMilli(), int(now), d.CreatedAt)
 	tx.Queue(`INSERT INTO event_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, 1)
 		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + 1`,
-		d.PartnerID, int(now), page.BlockOf(d.Ord))
+		d.PartnerID, int(now), paging.BlockOf(d.Ord))
 	l.outbox().Enqueue(tx, webhook.Notice{
 		EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
 		Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
@@ -59,8 +59,8 @@ func restate(tx *sqldb.Tx, licenseID int64, was, now Status) {
 		SELECT partner_id, CAST($2 AS bigint), (ord - 1) / $4, CAST($3 AS bigint) * count(*) FROM events
 		WHERE license_id = $1 GROUP BY partner_id, (ord - 1) / $4
 		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + excluded.n`
-	tx.Queue(move, licenseID, int(was), -1, page.BlockSize)
-	tx.Queue(move, licenseID, int(now), 1, page.BlockSize)
+	tx.Queue(move, licenseID, int(was), -1, paging.BlockSize)
+	tx.Queue(move, licenseID, int(now), 1, paging.BlockSize)
 	tx.Queue(`UPDATE events SET status = $2 WHERE license_id = $1`, licenseID, int(now))
 }
 

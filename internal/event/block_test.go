@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -19,7 +19,7 @@ func TestBlocksAreThoseOfThePages(t *testing.T) {
 	m := open(t)
 	p := m.partner()
 	err := m.db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE partner_counters SET events = $2 WHERE partner_id = $1`, p, page.BlockSize-3)
+		tx.Queue(`UPDATE partner_counters SET events = $2 WHERE partner_id = $1`, p, paging.BlockSize-3)
 		return nil
 	})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestBlocksAreThoseOfThePages(t *testing.T) {
 	}
 	want := map[[2]int64]int64{}
 	for _, e := range events {
-		want[[2]int64{e.status, page.BlockOf(e.ord)}]++
+		want[[2]int64{e.status, paging.BlockOf(e.ord)}]++
 	}
 	stored, err := sqldb.All(t.Context(), m.db, func(r *sqldb.Row, b *block) error { return r.Scan(&b.Status, &b.Index, &b.N) },
 		`SELECT status, block, n FROM event_blocks WHERE partner_id = $1 AND n <> 0`, p)

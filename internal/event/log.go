@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -44,7 +44,7 @@ func scan(r *sqldb.Row, e *Event) error {
 }
 
 // List lists a partner's events with their newest responses.
-func (l *Log) List(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
+func (l *Log) List(ctx context.Context, partnerID int64, f Filter, p paging.Page) (List, error) {
 	return l.list(ctx, func(tx *sqldb.Tx) (List, error) {
 		switch {
 		case f.Kind == 0 && f.After <= 0 && f.Status == 0:
@@ -59,7 +59,7 @@ func (l *Log) List(ctx context.Context, partnerID int64, f Filter, p page.Page) 
 
 // OfLicense lists the events of one license, which are few, with their newest
 // responses. Filter.Status has no meaning here and is passed over.
-func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p page.Page) (List, error) {
+func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging.Page) (List, error) {
 	return l.list(ctx, func(tx *sqldb.Tx) (List, error) {
 		const where = `license_id = $1 AND id > $2 AND (kind = $3 OR $3 = 0)`
 		total := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM events WHERE `+where,
@@ -104,7 +104,7 @@ func (l *Log) list(ctx context.Context, read func(*sqldb.Tx) (List, error)) (Lis
 
 // byOrdinal reads a page as a range of ordinals: the same cost at any depth.
 // Ordinals are dense, so the highest is the total.
-func byOrdinal(ctx context.Context, tx *sqldb.Tx, partnerID int64, p page.Page) (List, error) {
+func byOrdinal(ctx context.Context, tx *sqldb.Tx, partnerID int64, p paging.Page) (List, error) {
 	total, err := sqldb.One(ctx, tx, sqldb.Value[int64],
 		`SELECT coalesce(max(ord), 0) FROM events WHERE partner_id = $1`, partnerID)
 	if err != nil {
@@ -116,9 +116,9 @@ func byOrdinal(ctx context.Context, tx *sqldb.Tx, partnerID int64, p page.Page) 
 	return List{Events: events, Total: total}, err
 }
 
-// byStatus finds the page by the counts of its blocks; page.Seek says how.
-func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p page.Page) (List, error) {
-	blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *page.Block) error { return r.Scan(&b.Index, &b.N) },
+// byStatus finds the page by the counts of its blocks; paging.Seek says how.
+func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p paging.Page) (List, error) {
+	blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *paging.Block) error { return r.Scan(&b.Index, &b.N) },
 		`SELECT block, n FROM event_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`, partnerID, int(s))
 	if err != nil {
 		return List{}, err
@@ -138,7 +138,7 @@ func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p pa
 }
 
 // filtered reads a page from the other filters, without a total.
-func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p page.Page) (List, error) {
+func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p paging.Page) (List, error) {
 	after, err := ordinalAfter(ctx, tx, partnerID, f.After)
 	if err != nil {
 		return List{}, err
@@ -232,15 +232,15 @@ func (l *Log) Count(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-func direction(p page.Page) string {
-	if p.Order == page.OldestFirst {
+func direction(p paging.Page) string {
+	if p.Order == paging.OldestFirst {
 		return "ASC"
 	}
 	return "DESC"
 }
 
-func side(p page.Page) string {
-	if p.Order == page.OldestFirst {
+func side(p paging.Page) string {
+	if p.Order == paging.OldestFirst {
 		return ">="
 	}
 	return "<="

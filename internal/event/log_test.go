@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/event"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -45,7 +45,7 @@ func TestListsAgreeWithTheTable(t *testing.T) {
 	for _, status := range []event.Status{0, event.Inactive, event.Active, event.Deactivated} {
 		for _, kind := range []event.Kind{0, event.Purchase, event.Activate, event.Deactivate} {
 			for _, after := range []int64{0, 1, middle, foreign, math.MaxInt64} {
-				for _, order := range []page.Order{page.NewestFirst, page.OldestFirst} {
+				for _, order := range []paging.Order{paging.NewestFirst, paging.OldestFirst} {
 					m.compare(p, event.Filter{Status: status, Kind: kind, After: after}, order)
 				}
 			}
@@ -53,9 +53,9 @@ func TestListsAgreeWithTheTable(t *testing.T) {
 	}
 }
 
-func (m *market) compare(partnerID int64, f event.Filter, order page.Order) {
+func (m *market) compare(partnerID int64, f event.Filter, order paging.Order) {
 	m.Helper()
-	direction := map[page.Order]string{page.NewestFirst: "DESC", page.OldestFirst: "ASC"}[order]
+	direction := map[paging.Order]string{paging.NewestFirst: "DESC", paging.OldestFirst: "ASC"}[order]
 	want, err := sqldb.All(m.Context(), m.db, sqldb.Value[int64], `SELECT e.id FROM events AS e JOIN licenses AS l ON l.id = e.license_id
 		WHERE e.partner_id = $1 AND (l.status = $2 OR $2 = 0) AND (e.kind = $3 OR $3 = 0) AND e.id > $4 ORDER BY e.id `+direction,
 		partnerID, int(f.Status), int(f.Kind), f.After)
@@ -64,7 +64,7 @@ func (m *market) compare(partnerID int64, f event.Filter, order page.Order) {
 	}
 	const limit = 7
 	for n := range len(want)/limit + 2 {
-		got := m.list(partnerID, f, page.Page{Number: int64(n + 1), Limit: limit, Order: order})
+		got := m.list(partnerID, f, paging.Page{Number: int64(n + 1), Limit: limit, Order: order})
 		from, to := min(n*limit, len(want)), min((n+1)*limit, len(want))
 		if diff := cmp.Diff(want[from:to], ids(got.Events)); diff != "" {
 			m.Errorf("%+v, order %d, page %d (-stored +listed)\n%s", f, order, n+1, diff)
@@ -87,8 +87,8 @@ func TestFarPastTheEnd(t *testing.T) {
 	p := m.partner()
 	m.buy(p, 2)
 	for _, f := range []event.Filter{{}, {Status: event.Inactive}, {Kind: event.Purchase}, {After: 1}} {
-		for _, order := range []page.Order{page.NewestFirst, page.OldestFirst} {
-			got := m.list(p, f, page.Page{Number: math.MaxInt64, Limit: 100, Order: order})
+		for _, order := range []paging.Order{paging.NewestFirst, paging.OldestFirst} {
+			got := m.list(p, f, paging.Page{Number: math.MaxInt64, Limit: 100, Order: order})
 			if len(got.Events) != 0 {
 				t.Errorf("%+v: %d events", f, len(got.Events))
 			}
@@ -109,14 +109,14 @@ func TestEventsOfOneLicense(t *testing.T) {
 	}
 	for _, c := range []struct {
 		filter event.Filter
-		page   page.Page
+		page   paging.Page
 		want   string
 		total  int64
 	}{
-		{event.Filter{}, page.Page{Number: 1, Limit: 2}, "purchase deactivate", 7},
-		{event.Filter{}, page.Page{Number: 4, Limit: 2}, "purchase", 7},
-		{event.Filter{Kind: event.Deactivate}, page.Page{Number: 1, Limit: 5}, "deactivate deactivate deactivate", -1},
-		{event.Filter{}, page.Page{Number: 5, Limit: 2, Order: page.OldestFirst}, "", 7},
+		{event.Filter{}, paging.Page{Number: 1, Limit: 2}, "purchase deactivate", 7},
+		{event.Filter{}, paging.Page{Number: 4, Limit: 2}, "purchase", 7},
+		{event.Filter{Kind: event.Deactivate}, paging.Page{Number: 1, Limit: 5}, "deactivate deactivate deactivate", -1},
+		{event.Filter{}, paging.Page{Number: 5, Limit: 2, Order: paging.OldestFirst}, "", 7},
 	} {
 		got, err := m.log.OfLicense(t.Context(), l.ID, c.filter, c.page)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -74,7 +74,7 @@ func (m *market) buy(partnerID int64, quantity int) []license.License {
 	return sold
 }
 
-func (m *market) list(partnerID int64, f event.Filter, p page.Page) event.List {
+func (m *market) list(partnerID int64, f event.Filter, p paging.Page) event.List {
 	m.Helper()
 	list, err := m.log.List(m.Context(), partnerID, f, p)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestNoEventAppearsBelowOneThatWasSeen(t *testing.T) {
 		default:
 		}
 		for _, p := range partners {
-			all := m.list(p, event.Filter{After: last[p]}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst}).Events
+			all := m.list(p, event.Filter{After: last[p]}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst}).Events
 			seen[p] += len(all)
 			for _, e := range all {
 				if e.ID <= last[p] {
@@ -132,14 +132,14 @@ func TestNoEventAppearsBelowOneThatWasSeen(t *testing.T) {
 				}
 				last[p] = e.ID
 			}
-			if total := m.list(p, event.Filter{}, page.Page{Number: 1, Limit: 1}).Total; int(total) < seen[p] {
+			if total := m.list(p, event.Filter{}, paging.Page{Number: 1, Limit: 1}).Total; int(total) < seen[p] {
 				t.Fatalf("%d events in all, after %d were seen", total, seen[p])
 			}
 		}
 	}
 	for _, p := range partners {
 		for {
-			rest := m.list(p, event.Filter{After: last[p]}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst}).Events
+			rest := m.list(p, event.Filter{After: last[p]}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst}).Events
 			if len(rest) == 0 {
 				break
 			}
@@ -236,7 +236,7 @@ func TestFeedWaitsForTransactionsInFlight(t *testing.T) {
 	if got := feed(); len(got) != 0 {
 		t.Errorf("shown while event %d is in flight: %v", lower, got)
 	}
-	if got := m.list(quick, event.Filter{}, page.First()); len(got.Events) != 1 {
+	if got := m.list(quick, event.Filter{}, paging.First()); len(got.Events) != 1 {
 		t.Errorf("the partner itself sees %d of its events", len(got.Events))
 	}
 	close(commit)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 // BenchmarkList reads the first page of many licenses.
@@ -18,7 +18,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		list, err := h.licenses.List(b.Context(), p, license.Filter{}, page.First())
+		list, err := h.licenses.List(b.Context(), p, license.Filter{}, paging.First())
 		if err != nil || len(list.Licenses) != 100 {
 			b.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"claviger/internal/event"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -36,7 +36,7 @@ func scanChanged(r *sqldb.Row, c *changed) error {
 // updatedSince lists what changed since a time, in the order of the changes. From a
 // position it costs one page at any depth; by a page's number it costs what comes
 // before that page.
-func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
+func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, p paging.Page) (List, error) {
 	list := List{Licenses: []License{}, Total: -1}
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if offset := p.Offset(); offset > 0 {
@@ -71,10 +71,10 @@ func count(ctx context.Context, tx *sqldb.Tx, partnerID int64, s event.Status) (
 // as fast on SQLite. Behind a cursor nothing is skipped, and there is no join that
 // PostgreSQL could plan badly: before a table is first analyzed it read all licenses
 // of the partner for each row.
-func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p page.Page) ([]changed, error) {
+func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p paging.Page) ([]changed, error) {
 	low, high, order := Position{UpdatedAt: f.UpdatedSince}, end, "ASC" // both exclusive; ordinals begin at 1
 	switch {
-	case p.Order == page.NewestFirst:
+	case p.Order == paging.NewestFirst:
 		order = "DESC"
 		if f.After != (Position{}) {
 			high = f.After

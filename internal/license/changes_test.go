@@ -13,7 +13,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -21,7 +21,7 @@ import (
 var longAgo = time.Unix(1, 0)
 
 // walk reads a list page by page, each from where the one before ended.
-func (h *house) walk(partnerID int64, f license.Filter, p page.Page, each func([]license.License)) {
+func (h *house) walk(partnerID int64, f license.Filter, p paging.Page, each func([]license.License)) {
 	h.Helper()
 	for {
 		list, err := h.licenses.List(h.Context(), partnerID, f, p)
@@ -58,7 +58,7 @@ func TestChangesByPosition(t *testing.T) {
 	middle := h.license(all[20].Key).UpdatedAt
 	for _, status := range []event.Status{0, event.Inactive, event.Active, event.Deactivated} {
 		for _, since := range []time.Time{longAgo, middle} {
-			for order, direction := range map[page.Order]string{page.NewestFirst: "DESC", page.OldestFirst: "ASC"} {
+			for order, direction := range map[paging.Order]string{paging.NewestFirst: "DESC", paging.OldestFirst: "ASC"} {
 				want, err := sqldb.All(t.Context(), h.db, sqldb.Value[string], `SELECT license_key FROM licenses
 					WHERE partner_id = $1 AND (status = $2 OR $2 = 0) AND updated_at >= $3
 					ORDER BY updated_at `+direction+`, ord `+direction, p, int(status), since)
@@ -66,7 +66,7 @@ func TestChangesByPosition(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := []string{}
-				h.walk(p, license.Filter{Status: status, UpdatedSince: since}, page.Page{Number: 1, Limit: 4, Order: order},
+				h.walk(p, license.Filter{Status: status, UpdatedSince: since}, paging.Page{Number: 1, Limit: 4, Order: order},
 					func(list []license.License) { got = append(got, keys(list)...) })
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("status %v, since %v, %s (-stored +walked)\n%s", status, since, direction, diff)
@@ -112,7 +112,7 @@ func TestNoChangeIsMissed(t *testing.T) {
 		}
 	}
 	for left >= 0 {
-		h.walk(p, license.Filter{UpdatedSince: since}, page.Page{Number: 1, Limit: 3, Order: page.OldestFirst}, read)
+		h.walk(p, license.Filter{UpdatedSince: since}, paging.Page{Number: 1, Limit: 3, Order: paging.OldestFirst}, read)
 	}
 	want := map[string]event.Status{}
 	for _, l := range all {
@@ -132,8 +132,8 @@ func TestPositionsThatNobodyWasGiven(t *testing.T) {
 	last := h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 3})
 	since := h.license(last[0].Key).UpdatedAt
 	for _, after := range []license.Position{{longAgo, 1}, {since, 0}, {since.Add(-1), math.MaxInt64}, {since, 5}, {time.Unix(0, math.MaxInt64), math.MaxInt64}} {
-		for _, order := range []page.Order{page.NewestFirst, page.OldestFirst} {
-			list, err := h.licenses.List(t.Context(), p, license.Filter{UpdatedSince: since, After: after}, page.Page{Number: 1, Limit: 100, Order: order})
+		for _, order := range []paging.Order{paging.NewestFirst, paging.OldestFirst} {
+			list, err := h.licenses.List(t.Context(), p, license.Filter{UpdatedSince: since, After: after}, paging.Page{Number: 1, Limit: 100, Order: order})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ func TestPageBehindTheLastIsNotSearchedFor(t *testing.T) {
 	h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 9})
 	read := func(f license.Filter) int {
 		t.Helper()
-		list, err := h.licenses.List(t.Context(), p, f, page.Page{Number: 2, Limit: 3})
+		list, err := h.licenses.List(t.Context(), p, f, paging.Page{Number: 2, Limit: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

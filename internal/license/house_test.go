@@ -11,7 +11,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -122,7 +122,7 @@ func (h *house) license(key string) license.License {
 // history is a license's events, oldest first.
 func (h *house) history(l license.License) []event.Event {
 	h.Helper()
-	list, err := h.events.OfLicense(h.Context(), l.ID, event.Filter{}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst})
+	list, err := h.events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	if err != nil {
 		h.Fatal(err)
 	}

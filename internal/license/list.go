@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"claviger/internal/event"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -29,7 +29,7 @@ type List struct {
 
 // List lists a partner's licenses in order of creation; with UpdatedSince in the
 // order of their changes.
-func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p page.Page) (List, error) {
+func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p paging.Page) (List, error) {
 	var list List
 	var err error
 	switch {
@@ -55,10 +55,10 @@ func scanShown(r *sqldb.Row, l *License) error {
 
 // byOrdinal reads a page as a range of ordinals, in one statement and at the
 // same cost at any depth. Ordinals are dense, so the highest is the total.
-func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p page.Page) (List, error) {
+func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p paging.Page) (List, error) {
 	const total = `(SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1)`
 	within := `ord > ` + total + ` - $2 - $3 AND ord <= ` + total + ` - $2 ORDER BY ord DESC`
-	if p.Order == page.OldestFirst {
+	if p.Order == paging.OldestFirst {
 		within = `ord > $2 AND ord <= $2 + $3 ORDER BY ord ASC`
 	}
 	list := List{Licenses: make([]License, 0, p.Limit)}
@@ -74,11 +74,11 @@ func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p page.Page) 
 	return list, err
 }
 
-// byStatus finds the page by the counts of its blocks; page.Seek says how.
-func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status, p page.Page) (List, error) {
+// byStatus finds the page by the counts of its blocks; paging.Seek says how.
+func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status, p paging.Page) (List, error) {
 	var list List
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *page.Block) error { return r.Scan(&b.Index, &b.N) },
+		blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *paging.Block) error { return r.Scan(&b.Index, &b.N) },
 			`SELECT block, n FROM license_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`, partnerID, int(s))
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status
 			return nil
 		}
 		side, order := "<=", "DESC"
-		if p.Order == page.OldestFirst {
+		if p.Order == paging.OldestFirst {
 			side, order = ">=", "ASC"
 		}
 		// The inner question walks the index alone; the outer one reads rows.

@@ -10,7 +10,7 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -48,16 +48,16 @@ func TestListsAgreeWithTheTable(t *testing.T) {
 	}
 	for _, status := range []event.Status{0, event.Inactive, event.Active, event.Deactivated} {
 		for _, since := range []time.Time{{}, since, time.Unix(1, 0), now().Add(time.Hour)} {
-			for _, order := range []page.Order{page.NewestFirst, page.OldestFirst} {
+			for _, order := range []paging.Order{paging.NewestFirst, paging.OldestFirst} {
 				h.compare(p, license.Filter{Status: status, UpdatedSince: since}, order)
 			}
 		}
 	}
 }
 
-func (h *house) compare(partnerID int64, f license.Filter, order page.Order) {
+func (h *house) compare(partnerID int64, f license.Filter, order paging.Order) {
 	h.Helper()
-	direction := map[page.Order]string{page.NewestFirst: "DESC", page.OldestFirst: "ASC"}[order]
+	direction := map[paging.Order]string{paging.NewestFirst: "DESC", paging.OldestFirst: "ASC"}[order]
 	by := ` ORDER BY ord ` + direction
 	if !f.UpdatedSince.IsZero() {
 		by = ` ORDER BY updated_at ` + direction + `, ord ` + direction
@@ -69,7 +69,7 @@ func (h *house) compare(partnerID int64, f license.Filter, order page.Order) {
 	}
 	const limit = 7
 	for n := range len(want)/limit + 2 {
-		got, err := h.licenses.List(h.Context(), partnerID, f, page.Page{Number: int64(n + 1), Limit: limit, Order: order})
+		got, err := h.licenses.List(h.Context(), partnerID, f, paging.Page{Number: int64(n + 1), Limit: limit, Order: order})
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -98,11 +98,11 @@ func TestListShowsTheLicenseAsItIs(t *testing.T) {
 		Key: l.Key, RedemptionID: l.RedemptionID, Status: event.Inactive, Tier: 2, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}
 	for _, f := range []license.Filter{{}, {Status: event.Inactive}, {UpdatedSince: l.UpdatedAt}} {
-		list, err := h.licenses.List(t.Context(), p, f, page.First())
+		list, err := h.licenses.List(t.Context(), p, f, paging.First())
 		if err != nil || len(list.Licenses) != 1 || list.Licenses[0] != want {
 			t.Errorf("%+v: got %+v, %v, want %+v", f, list.Licenses, err, want)
 		}
-		list, err = h.licenses.List(t.Context(), p, f, page.Page{Number: math.MaxInt64, Limit: 100})
+		list, err = h.licenses.List(t.Context(), p, f, paging.Page{Number: math.MaxInt64, Limit: 100})
 		if err != nil || len(list.Licenses) != 0 {
 			t.Errorf("%+v, far past the end: %+v, %v", f, list, err)
 		}
@@ -152,7 +152,7 @@ func TestSearch(t *testing.T) {
 		"by owner and partner":    {license.Search{OwnerID: owner, PartnerID: p}, []string{a.Key}},
 		"by what does not concur": {license.Search{Status: event.Active, OwnerID: owner}, []string{}},
 	} {
-		got, err := h.licenses.Search(t.Context(), test.search, page.First())
+		got, err := h.licenses.Search(t.Context(), test.search, paging.First())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
-	sales, more, err := h.licenses.Purchases(t.Context(), license.SaleFilter{PartnerID: q}, page.Page{Number: 1, Limit: 2})
+	sales, more, err := h.licenses.Purchases(t.Context(), license.SaleFilter{PartnerID: q}, paging.Page{Number: 1, Limit: 2})
 	if err != nil || !more || fmt.Sprint(sales[0].Kind, sales[1].Kind) != "plan_change purchase" {
 		t.Errorf("purchases: %+v, %v, %v", sales, more, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"claviger/internal/idempotency"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -87,7 +87,7 @@ func TestRepeatedOrdersAreAnsweredAsTheFirst(t *testing.T) {
 		return string(out) + code(err)
 	}
 	first := buy(order)
-	l, err := h.licenses.Search(t.Context(), license.Search{ExternalID: "one"}, page.First())
+	l, err := h.licenses.Search(t.Context(), license.Search{ExternalID: "one"}, paging.First())
 	if err != nil || len(l.Licenses) != 2 {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -206,7 +206,7 @@ func (t *turn) sell(sale *Sale, ids []int64) {
 		s := &state{License: l, chain: []link{{seq: 1, purchaseID: sale.ID, tier: sale.Tier}}, was: License{Tier: l.Tier}}
 		t.saveChain(s)
 		t.announce(s, event.Purchased)
-		blocks[page.BlockOf(l.Ord)]++
+		blocks[paging.BlockOf(l.Ord)]++
 		keys[i] = l.Key
 		sale.Licenses = append(sale.Licenses, l)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"claviger/internal/event"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -21,7 +21,7 @@ type Search struct {
 
 // Search finds licenses of any partner, newest first unless the page says
 // otherwise, without a total.
-func (r *Registry) Search(ctx context.Context, q Search, p page.Page) (List, error) {
+func (r *Registry) Search(ctx context.Context, q Search, p paging.Page) (List, error) {
 	terms, args := []string{`1 = 1`}, []any{p.Limit + 1, p.Offset()}
 	add := func(format string, value any) {
 		args = append(args, value)
@@ -47,7 +47,7 @@ func (r *Registry) Search(ctx context.Context, q Search, p page.Page) (List, err
 		add(`status = $%d`, int(q.Status))
 	}
 	order := "DESC"
-	if p.Order == page.OldestFirst {
+	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
 	// Within one partner, ordinals rise with ids and have the index.
@@ -75,7 +75,7 @@ type SaleFilter struct {
 
 // Purchases lists purchases and plan changes, newest first unless the page says
 // otherwise, without their licenses.
-func (r *Registry) Purchases(ctx context.Context, f SaleFilter, p page.Page) (sales []Sale, more bool, err error) {
+func (r *Registry) Purchases(ctx context.Context, f SaleFilter, p paging.Page) (sales []Sale, more bool, err error) {
 	terms, args := []string{`1 = 1`}, []any{p.Limit + 1, p.Offset()}
 	if f.PartnerID != 0 {
 		args = append(args, f.PartnerID)
@@ -86,7 +86,7 @@ func (r *Registry) Purchases(ctx context.Context, f SaleFilter, p page.Page) (sa
 		terms = append(terms, fmt.Sprintf(`external_id = $%d AND external_id <> ''`, len(args)))
 	}
 	order := "DESC"
-	if p.Order == page.OldestFirst {
+	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
 	sales, err = sqldb.All(ctx, r.DB, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE `+strings.Join(terms, ` AND `)+`

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 // teller plays commands by name on one license of tier 1 that ann bought.
@@ -326,7 +326,7 @@ func TestPurchases(t *testing.T) {
 			t.Errorf("license %d: %+v", i, l)
 		}
 	}
-	list, err := h.licenses.List(t.Context(), p, license.Filter{}, page.First())
+	list, err := h.licenses.List(t.Context(), p, license.Filter{}, paging.First())
 	if err != nil || list.Total != 100 || len(list.Licenses) != 100 || list.Licenses[0].Key != all[99].Key {
 		t.Errorf("listed %d of %d: %v", len(list.Licenses), list.Total, err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/event"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
@@ -130,8 +130,8 @@ func (t *turn) save(s *state) {
 		s.ID, int(s.Status), s.Tier, s.OwnerID, s.Redeemed, s.Released, int(s.Held), s.Erased,
 		s.Epoch, s.eventAt.UnixMilli(), s.UpdatedAt)
 	if s.Status != s.was.Status {
-		t.count(s.was.Status, page.BlockOf(s.Ord), -1)
-		t.count(s.Status, page.BlockOf(s.Ord), 1)
+		t.count(s.was.Status, paging.BlockOf(s.Ord), -1)
+		t.count(s.Status, paging.BlockOf(s.Ord), 1)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -118,7 +118,7 @@ func TestAccept(t *testing.T) {
 // checkNoSecret: the audit log tells of both acceptances and of no secret.
 func checkNoSecret(t *testing.T, w *world, secrets ...string) {
 	t.Helper()
-	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{Action: "oauth.accept"}, page.Page{Number: 1, Limit: 10})
+	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{Action: "oauth.accept"}, paging.Page{Number: 1, Limit: 10})
 	if err != nil || len(entries) != 2 || entries[0].Actor.Kind != audit.ByUser {
 		t.Errorf("audit entries %+v, %v", entries, err)
 	}

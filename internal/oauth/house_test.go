@@ -16,7 +16,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
@@ -291,7 +291,7 @@ func (h *house) opens(access string) bool {
 // audited counts the audit entries of an action.
 func (h *house) audited(action string) int {
 	h.Helper()
-	list, _, err := (&audit.Log{DB: h.DB}).List(h.Context(), audit.Filter{Action: action}, page.First())
+	list, _, err := (&audit.Log{DB: h.DB}).List(h.Context(), audit.Filter{Action: action}, paging.First())
 	h.must(err)
 	return len(list)
 }

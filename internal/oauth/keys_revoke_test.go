@@ -11,7 +11,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/oauth"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 // kids is the kids of keys of ES256 in the order of their lives.
@@ -138,7 +138,7 @@ func TestRevokeIsAudited(t *testing.T) {
 	if _, err := w.Keys.Revoke(t.Context(), theOperator, active); err != nil {
 		t.Fatal(err)
 	}
-	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{}, page.First())
+	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{}, paging.First())
 	if err != nil {
 		t.Fatal(err)
 	}

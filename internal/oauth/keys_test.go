@@ -16,7 +16,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/oauth"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -143,7 +143,7 @@ func TestRotationOverTime(t *testing.T) {
 // checkAudit counts the entries that tell of keys.
 func checkAudit(t *testing.T, w *world, want map[string]int) {
 	t.Helper()
-	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{}, page.Page{Number: 1, Limit: 100})
+	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/wire"
 )
 
@@ -57,7 +57,7 @@ func (o *Operator) listAudit(w http.ResponseWriter, r *http.Request, _ account.T
 	if err != nil {
 		return err
 	}
-	p, err := page.Parse(q)
+	p, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}

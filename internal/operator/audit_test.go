@@ -9,7 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 // entry is an audit entry as this test compares it: what was done to what, and
@@ -22,7 +22,7 @@ type entry struct {
 // since lists the entries after an id, oldest first.
 func (h *house) since(id int64) []audit.Entry {
 	h.Helper()
-	list, _, err := h.door.Audit.List(h.Context(), audit.Filter{}, page.Page{Number: 1, Limit: 100})
+	list, _, err := h.door.Audit.List(h.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100})
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/event"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -44,7 +44,7 @@ func (o *Operator) feed(w http.ResponseWriter, r *http.Request, _ account.Token)
 	if err != nil {
 		return err
 	}
-	p, err := page.Parse(q)
+	p, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}

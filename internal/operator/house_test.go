@@ -22,7 +22,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/operator"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
@@ -316,7 +316,7 @@ func (h *house) listen(handler http.Handler) string {
 
 // signed reports whether a partner's secret signed a webhook.
 func (h *house) signed(header http.Header, body []byte) bool {
-	partners, _, err := h.door.Partners.List(h.Context(), page.First())
+	partners, _, err := h.door.Partners.List(h.Context(), paging.First())
 	if err != nil {
 		h.Error(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/wire"
 )
 
@@ -52,7 +52,7 @@ func (o *Operator) searchLicenses(w http.ResponseWriter, r *http.Request, _ acco
 	if err != nil {
 		return err
 	}
-	p, err := page.Parse(q)
+	p, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (o *Operator) search(ctx context.Context, q url.Values) (s license.Search, 
 	if s.Status, err = event.ParseStatus(q.Get("status")); err != nil || q.Get("email") == "" {
 		return s, false, err
 	}
-	owners, _, err := o.Accounts.List(ctx, account.Filter{Email: q.Get("email")}, page.First())
+	owners, _, err := o.Accounts.List(ctx, account.Filter{Email: q.Get("email")}, paging.First())
 	if err != nil {
 		return s, false, err
 	}

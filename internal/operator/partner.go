@@ -6,7 +6,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/wire"
@@ -165,7 +165,7 @@ func (o *Operator) listPartners(w http.ResponseWriter, r *http.Request, _ accoun
 	if err != nil {
 		return err
 	}
-	p, err := page.Parse(q)
+	p, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
 )
@@ -105,7 +105,7 @@ func (o *Operator) listPurchases(w http.ResponseWriter, r *http.Request, _ accou
 	if err != nil {
 		return err
 	}
-	p, err := page.Parse(q)
+	p, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/event"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/wire"
 )
 
@@ -35,7 +35,7 @@ type deliveriesJSON struct {
 // stats counts room by room. The numbers are of one moment each and may differ
 // by what happened in between.
 func (o *Operator) stats(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-	_, partners, err := o.Partners.List(r.Context(), page.Page{Number: 1, Limit: 1})
+	_, partners, err := o.Partners.List(r.Context(), paging.Page{Number: 1, Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/wire"
 )
 
@@ -66,7 +66,7 @@ func (o *Operator) listUsers(w http.ResponseWriter, r *http.Request, _ account.T
 	if err != nil {
 		return err
 	}
-	p, err := page.Parse(q)
+	p, err := paging.Parse(q)
 	if err != nil {
 		return err
 	}

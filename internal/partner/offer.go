@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -21,7 +21,7 @@ func scanOffer(r *sqldb.Row, o *Offer) error {
 
 // Offers returns one page of the partners that have a plan and are not paused, by name, and whether
 // more follow.
-func (r *Registry) Offers(ctx context.Context, p page.Page) (list []Offer, more bool, err error) {
+func (r *Registry) Offers(ctx context.Context, p paging.Page) (list []Offer, more bool, err error) {
 	list, err = sqldb.All(ctx, r.DB, scanOffer, `SELECT `+columns+`, plans.tier, plans.name, plans.price_cents, plans.currency,
 			plans.checkout_url, plans.external_ref, plans.created_at, plans.updated_at
 		FROM partners JOIN plans ON plans.partner_id = partners.id AND plans.tier = (

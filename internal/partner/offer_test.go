@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 )
 
@@ -23,7 +23,7 @@ func TestOffers(t *testing.T) {
 		}
 	}
 	read := func(number int64) (names []string, more bool) {
-		list, more, err := d.Offers(t.Context(), page.Page{Number: number, Limit: 2})
+		list, more, err := d.Offers(t.Context(), paging.Page{Number: number, Limit: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

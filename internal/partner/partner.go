@@ -17,7 +17,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
@@ -120,9 +120,9 @@ func (r *Registry) Get(ctx context.Context, id int64) (Partner, error) {
 
 // List returns one page of the partners, newest first unless the page says
 // otherwise, and how many there are.
-func (r *Registry) List(ctx context.Context, p page.Page) (list []Partner, total int64, err error) {
+func (r *Registry) List(ctx context.Context, p paging.Page) (list []Partner, total int64, err error) {
 	order := "DESC"
-	if p.Order == page.OldestFirst {
+	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {

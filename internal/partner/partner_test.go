@@ -10,7 +10,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -70,7 +70,7 @@ func (d *desk) amend(t *testing.T, id int64, c partner.Change) (p partner.Partne
 func (d *desk) entries(t *testing.T, subject string) []audit.Entry {
 	t.Helper()
 	l := audit.Log{DB: d.DB}
-	list, _, err := l.List(t.Context(), audit.Filter{Subject: subject}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst})
+	list, _, err := l.List(t.Context(), audit.Filter{Subject: subject}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestCreateRefuses(t *testing.T) {
 			t.Errorf("%s: Valid says nothing", name)
 		}
 	}
-	if _, total, err := d.List(t.Context(), page.First()); total != 0 || err != nil {
+	if _, total, err := d.List(t.Context(), paging.First()); total != 0 || err != nil {
 		t.Errorf("%d partners were made (%v)", total, err)
 	}
 }
@@ -194,13 +194,13 @@ func TestList(t *testing.T) {
 		d.create(t, partner.Draft{Name: name})
 	}
 	for _, c := range []struct {
-		page page.Page
+		page paging.Page
 		want []string
 	}{
-		{page.First(), []string{"three", "two", "one"}},
-		{page.Page{Number: 2, Limit: 2}, []string{"one"}},
-		{page.Page{Number: 1, Limit: 2, Order: page.OldestFirst}, []string{"one", "two"}},
-		{page.Page{Number: 9, Limit: 2}, nil},
+		{paging.First(), []string{"three", "two", "one"}},
+		{paging.Page{Number: 2, Limit: 2}, []string{"one"}},
+		{paging.Page{Number: 1, Limit: 2, Order: paging.OldestFirst}, []string{"one", "two"}},
+		{paging.Page{Number: 9, Limit: 2}, nil},
 	} {
 		list, total, err := d.List(t.Context(), c.page)
 		if err != nil {

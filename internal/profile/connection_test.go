@@ -9,7 +9,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/courier"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
@@ -122,7 +122,7 @@ func TestEnrolConnected(t *testing.T) {
 	if stored, err := d.read(t, p.ID); stored != got || err != nil {
 		t.Errorf("Read = %+v, %v; want %+v", stored, err, got)
 	}
-	entries, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "profile.connection"}, page.First())
+	entries, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "profile.connection"}, paging.First())
 	want := `{"error_member":false,"id_token_alg":"ES256","initiate_login_uri":""}`
 	if err != nil || len(entries) != 1 || entries[0].Before != "" || entries[0].After != want {
 		t.Errorf("audit: %+v, %v; want one entry with %s", entries, err, want)

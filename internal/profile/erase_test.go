@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"claviger/internal/audit"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
@@ -36,11 +36,11 @@ func TestEraseContacts(t *testing.T) {
 			t.Errorf("partner %d has the contacts %+v", id, contacts)
 		}
 	}
-	entries, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "contact.delete"}, page.First())
+	entries, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "contact.delete"}, paging.First())
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("the audit has %+v, %v", entries, err)
 	}
-	created, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "contact.create"}, page.First())
+	created, _, err := (&audit.Log{DB: d.DB}).List(t.Context(), audit.Filter{Action: "contact.create"}, paging.First())
 	for _, e := range append(entries, created...) {
 		if facts := e.Before + e.After; err != nil || len(facts) > len(`{"contact_id":99}`) {
 			t.Errorf("%s tells %s, %v", e.Action, facts, err)

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/courier"
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
@@ -95,7 +95,7 @@ func (d *desk) get(t *testing.T, id int64) (profile.Profile, []profile.Contact) 
 func (d *desk) actions(t *testing.T) []string {
 	t.Helper()
 	l := audit.Log{DB: d.DB}
-	list, _, err := l.List(t.Context(), audit.Filter{}, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst})
+	list, _, err := l.List(t.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestEnrolRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %s on %s", name, err, c.code, c.field)
 		}
 	}
-	if _, total, err := d.Partners.List(t.Context(), page.First()); total != 0 || err != nil {
+	if _, total, err := d.Partners.List(t.Context(), paging.First()); total != 0 || err != nil {
 		t.Errorf("%d partners were made, %v", total, err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 // TestActsNameSessionAndClient: what a person does is recorded with the session and
@@ -16,7 +16,7 @@ func TestActsNameSessionAndClient(t *testing.T) {
 	b := h.browser()
 	b.signIn(ann, password)
 	b.post("/account/sign-out-everywhere").leads("/account")
-	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, page.First())
+	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, paging.First())
 	if err != nil || len(list) < 2 {
 		t.Fatalf("the audit has %+v, %v", list, err)
 	}
@@ -38,7 +38,7 @@ func TestDeletedLeavesNoClient(t *testing.T) {
 	b := h.browser()
 	b.signIn(ann, password)
 	b.post("/account/delete", "confirm", ann).leads("/goodbye")
-	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser, ActorID: id}, page.First())
+	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser, ActorID: id}, paging.First())
 	if err != nil || len(list) < 2 || list[0].Action != "user.erase" {
 		t.Fatalf("the audit has %+v, %v", list, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/ui"
@@ -42,7 +42,7 @@ type shelfView struct {
 }
 
 func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visit) error {
-	p := page.Page{Number: 1, Limit: shelf}
+	p := paging.Page{Number: 1, Limit: shelf}
 	if n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 32); err == nil && n > 1 {
 		p.Number = n
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -53,7 +53,7 @@ func TestADiagnosisIsKeptWithAFailedAttempt(t *testing.T) {
 		r.step(out)
 		r.clock.step(time.Second)
 	}
-	list, err := out.Responses(t.Context(), 1, nil, page.Page{Number: 1, Limit: 100, Order: page.OldestFirst})
+	list, err := out.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	if err != nil || len(list.Responses) != len(answers) || n != len(answers) {
 		t.Fatalf("%d responses to %d posts, want %d of both; %v", len(list.Responses), n, len(answers), err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -155,7 +155,7 @@ func TestSurplusAttemptsArePruned(t *testing.T) {
 		}
 	}
 	prune(2345 - webhook.MaxAttempts + 1)
-	list, err := o.Responses(t.Context(), 1, nil, page.Page{Number: 1, Limit: 1, Order: page.OldestFirst})
+	list, err := o.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
 	if err != nil || fmt.Sprint(list.Total, list.Responses[0].ResponseStatus) != fmt.Sprint(3*webhook.MaxAttempts, 2345-webhook.MaxAttempts) {
 		t.Errorf("%d are left, the oldest %+v, %v", list.Total, list.Responses, err)
 	}

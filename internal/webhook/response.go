@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -68,9 +68,9 @@ func scanEmbedded(r *sqldb.Row, v *Response) error {
 
 // Responses lists the attempts for one license; success, when not nil, keeps
 // only those that succeeded or only those that did not.
-func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, p page.Page) (ResponseList, error) {
+func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, p paging.Page) (ResponseList, error) {
 	order := "DESC"
-	if p.Order == page.OldestFirst {
+	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
 	list := ResponseList{Total: -1}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/audit"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/webhook"
@@ -49,7 +49,7 @@ func write(t *testing.T, o *webhook.Outbox, fn func(tx *sqldb.Tx)) {
 	}
 }
 
-var pageOne = page.First()
+var pageOne = paging.First()
 
 // settle sets the states of the four deliveries: 1 pending, 2 delivered, 3
 // exhausted.
@@ -132,16 +132,16 @@ func TestResponsesOfALicense(t *testing.T) {
 	yes, no := true, false
 	for name, c := range map[string]struct {
 		success *bool
-		page    page.Page
+		page    paging.Page
 		want    []int
 		total   int64
 		more    bool
 	}{
-		"newest first": {nil, page.Page{Number: 1, Limit: 3}, []int{6, 5, 4}, 7, true},
-		"oldest first": {nil, page.Page{Number: 3, Limit: 3, Order: page.OldestFirst}, []int{6}, 7, false},
-		"past the end": {nil, page.Page{Number: 9, Limit: 3}, []int{}, 7, false},
-		"successes":    {&yes, page.Page{Number: 1, Limit: 3}, []int{6, 3, 0}, -1, false},
-		"failures":     {&no, page.Page{Number: 1, Limit: 3}, []int{5, 4, 2}, -1, true},
+		"newest first": {nil, paging.Page{Number: 1, Limit: 3}, []int{6, 5, 4}, 7, true},
+		"oldest first": {nil, paging.Page{Number: 3, Limit: 3, Order: paging.OldestFirst}, []int{6}, 7, false},
+		"past the end": {nil, paging.Page{Number: 9, Limit: 3}, []int{}, 7, false},
+		"successes":    {&yes, paging.Page{Number: 1, Limit: 3}, []int{6, 3, 0}, -1, false},
+		"failures":     {&no, paging.Page{Number: 1, Limit: 3}, []int{5, 4, 2}, -1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := o.Responses(t.Context(), 1, c.success, c.page)

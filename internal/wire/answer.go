@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 // Envelope is the list envelope of the specification. Make it with List, so
@@ -140,7 +140,7 @@ func send(w http.ResponseWriter, status int, contentType string, body []byte) er
 
 // PageHeaders sets Link and, when total is known (not negative), X-Total-Count.
 // more says whether there is a next page when total is not known.
-func PageHeaders(w http.ResponseWriter, r *http.Request, p page.Page, total int64, more bool) {
+func PageHeaders(w http.ResponseWriter, r *http.Request, p paging.Page, total int64, more bool) {
 	h := w.Header()
 	h.Set("Link", p.Links(r.URL, total, more))
 	if total >= 0 {
@@ -150,6 +150,6 @@ func PageHeaders(w http.ResponseWriter, r *http.Request, p page.Page, total int6
 
 // CursorHeaders sets Link for a list whose next page begins at a cursor; next is ""
 // on the last page.
-func CursorHeaders(w http.ResponseWriter, r *http.Request, p page.Page, next string) {
+func CursorHeaders(w http.ResponseWriter, r *http.Request, p paging.Page, next string) {
 	w.Header().Set("Link", p.CursorLinks(r.URL, next))
 }

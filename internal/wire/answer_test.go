@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/wire"
 )
 
@@ -77,7 +77,7 @@ func TestEnvelopeIsNeverNull(t *testing.T) {
 }
 
 func TestPageHeaders(t *testing.T) {
-	p := page.Page{Number: 2, Limit: 10}
+	p := paging.Page{Number: 2, Limit: 10}
 	r := httptest.NewRequest("GET", "/v2/licenses?page=2&limit=10", nil)
 	w := httptest.NewRecorder()
 	wire.PageHeaders(w, r, p, 25, false)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/wire"
 )
 
@@ -44,7 +44,7 @@ func newShop(readers, size int64) *shop {
 	handle := func(w http.ResponseWriter, r *http.Request, _ string) error {
 		<-s.read
 		n, _ := strconv.Atoi(r.URL.Query().Get("size"))
-		wire.PageHeaders(w, r, page.First(), 1, false)
+		wire.PageHeaders(w, r, paging.First(), 1, false)
 		return wire.Append(w, http.StatusOK, func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), n)...) })
 	}
 	s.Mux = wire.NewMux(door.RouteWithQuery("GET", "/list", handle), door.RouteWithQuery("POST", "/list", handle))

@@ -8,7 +8,7 @@ import (
 	"claviger/bench/internal/seed"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -38,7 +38,7 @@ func TestFill(t *testing.T) {
 // sameByOffset compares pages of the rooms with those that counting finds.
 func sameByOffset(t *testing.T, db *sqldb.DB, m seed.Market) {
 	t.Helper()
-	for _, p := range []page.Page{{Number: 1, Limit: 100}, {Number: 57, Limit: 100}, {Number: m.Active / 100, Limit: 100}} {
+	for _, p := range []paging.Page{{Number: 1, Limit: 100}, {Number: 57, Limit: 100}, {Number: m.Active / 100, Limit: 100}} {
 		list, err := (&license.Registry{DB: db}).List(t.Context(), m.Partners[0], license.Filter{Status: event.Active}, p)
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package page_test
+package paging_test
 
 import (
 	"math"
@@ -10,20 +10,20 @@ import (
 	"pgregory.net/rapid"
 
 	"claviger/internal/fault"
-	"claviger/internal/page"
+	"claviger/internal/paging"
 )
 
 func TestParse(t *testing.T) {
 	for query, want := range map[string]struct {
-		page  page.Page
+		page  paging.Page
 		fault string // the parameter at fault
 	}{
-		"":                           {page: page.Page{Number: 1, Limit: 100}},
-		"page=2&limit=10":            {page: page.Page{Number: 2, Limit: 10}},
-		"order=asc":                  {page: page.Page{Number: 1, Limit: 100, Order: page.OldestFirst}},
-		"order=desc":                 {page: page.Page{Number: 1, Limit: 100}},
-		"page=00000000000000000001":  {page: page.Page{Number: 1, Limit: 100}},
-		"page=100000000000000000000": {page: page.Page{Number: math.MaxInt64, Limit: 100}},
+		"":                           {page: paging.Page{Number: 1, Limit: 100}},
+		"page=2&limit=10":            {page: paging.Page{Number: 2, Limit: 10}},
+		"order=asc":                  {page: paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst}},
+		"order=desc":                 {page: paging.Page{Number: 1, Limit: 100}},
+		"page=00000000000000000001":  {page: paging.Page{Number: 1, Limit: 100}},
+		"page=100000000000000000000": {page: paging.Page{Number: math.MaxInt64, Limit: 100}},
 		"page=":                      {fault: "page"},
 		"page=0":                     {fault: "page"},
 		"page=-1":                    {fault: "page"},
@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := page.Parse(q)
+			got, err := paging.Parse(q)
 			if want.fault != "" {
 				if f := fault.Of(err); f == nil || f.Field != want.fault || f.Code != "invalid_parameter" {
 					t.Errorf("got %v, want a fault of %s", err, want.fault)
@@ -62,34 +62,34 @@ func FuzzParse(f *testing.F) {
 	f.Add("page=18446744073709551616")
 	f.Fuzz(func(t *testing.T, raw string) {
 		q, _ := url.ParseQuery(raw)
-		p, err := page.Parse(q)
+		p, err := paging.Parse(q)
 		if err != nil {
 			if fault.Of(err) == nil {
 				t.Errorf("%q is an internal error: %v", raw, err)
 			}
 			return
 		}
-		if p.Number < 1 || p.Limit < 1 || p.Limit > page.MaxLimit || p.Offset() < 0 || p.Offset()+p.Limit < 0 {
+		if p.Number < 1 || p.Limit < 1 || p.Limit > paging.MaxLimit || p.Offset() < 0 || p.Offset()+p.Limit < 0 {
 			t.Errorf("%q gives %+v with offset %d", raw, p, p.Offset())
 		}
 	})
 }
 
 // cut is the page, the simple way: the ordinals 1..total in order, cut.
-func cut(p page.Page, ordinals []int64) []int64 {
+func cut(p paging.Page, ordinals []int64) []int64 {
 	list := slices.Clone(ordinals)
-	if p.Order == page.NewestFirst {
+	if p.Order == paging.NewestFirst {
 		slices.Reverse(list)
 	}
 	from := min(p.Offset(), int64(len(list)))
 	return list[from:min(from+p.Limit, int64(len(list)))]
 }
 
-func aPage(t *rapid.T) page.Page {
-	return page.Page{
+func aPage(t *rapid.T) paging.Page {
+	return paging.Page{
 		Number: rapid.OneOf(rapid.Int64Range(1, 50), rapid.Int64Min(1)).Draw(t, "number"),
-		Limit:  rapid.Int64Range(1, page.MaxLimit).Draw(t, "limit"),
-		Order:  page.Order(rapid.IntRange(0, 1).Draw(t, "order")),
+		Limit:  rapid.Int64Range(1, paging.MaxLimit).Draw(t, "limit"),
+		Order:  paging.Order(rapid.IntRange(0, 1).Draw(t, "order")),
 	}
 }
 
@@ -104,7 +104,7 @@ func TestOrdinalsAreThePage(t *testing.T) {
 		for ord := low; ord <= high; ord++ {
 			got = append(got, ord)
 		}
-		if p.Order == page.NewestFirst {
+		if p.Order == paging.NewestFirst {
 			slices.Reverse(got)
 		}
 		if diff := cmp.Diff(cut(p, all), got); diff != "" {
@@ -120,17 +120,17 @@ func TestSeekFindsThePage(t *testing.T) {
 		var matching []int64
 		counts := map[int64]int64{}
 		for range rapid.IntRange(0, 400).Draw(t, "matches") {
-			ord := rapid.Int64Range(1, 5*page.BlockSize).Draw(t, "ord")
+			ord := rapid.Int64Range(1, 5*paging.BlockSize).Draw(t, "ord")
 			if !slices.Contains(matching, ord) {
 				matching = append(matching, ord)
-				counts[page.BlockOf(ord)]++
+				counts[paging.BlockOf(ord)]++
 			}
 		}
 		slices.Sort(matching)
-		blocks := []page.Block{}
+		blocks := []paging.Block{}
 		for i := range int64(6) {
 			if counts[i] > 0 {
-				blocks = append(blocks, page.Block{Index: i, N: counts[i]})
+				blocks = append(blocks, paging.Block{Index: i, N: counts[i]})
 			}
 		}
 		from, skip, total, ok := p.Seek(blocks)
@@ -140,12 +140,12 @@ func TestSeekFindsThePage(t *testing.T) {
 		got := []int64{}
 		if ok {
 			rest := slices.DeleteFunc(slices.Clone(matching), func(ord int64) bool {
-				return p.Order == page.NewestFirst && ord > from || p.Order == page.OldestFirst && ord < from
+				return p.Order == paging.NewestFirst && ord > from || p.Order == paging.OldestFirst && ord < from
 			})
-			if skip >= page.BlockSize {
+			if skip >= paging.BlockSize {
 				t.Fatalf("skips %d rows", skip)
 			}
-			got = cut(page.Page{Number: 1, Limit: p.Limit + skip, Order: p.Order}, rest)[skip:]
+			got = cut(paging.Page{Number: 1, Limit: p.Limit + skip, Order: p.Order}, rest)[skip:]
 		}
 		if diff := cmp.Diff(cut(p, matching), got, cmp.Transformer("", func(l []int64) []int64 { return append([]int64{}, l...) })); diff != "" {
 			t.Fatalf("%+v (-want +got)\n%s", p, diff)
@@ -172,7 +172,7 @@ func TestLinks(t *testing.T) {
 		"without a total": {2, -1, true, at("1") + `; rel="first", ` + at("1") + `; rel="prev", ` + at("3") + `; rel="next"`},
 		"nothing follows": {2, -1, false, at("1") + `; rel="first", ` + at("1") + `; rel="prev"`},
 	} {
-		if got := (page.Page{Number: c.number, Limit: 10}).Links(u, c.total, c.more); got != c.want {
+		if got := (paging.Page{Number: c.number, Limit: 10}).Links(u, c.total, c.more); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, c.want)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package page holds the words for a part of a long list: page and limit with
 // their bounds, the order, the range of ordinals they stand for, and the Link
 // header. It knows nothing of what is listed.
-package page
+package paging
 
 import (
 	"errors"
