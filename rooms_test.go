@@ -52,10 +52,10 @@ doors          : words tools rooms # never one another
 top                               # puts the house together
     httpd      : fault wire
     app        : words tools rooms doors httpd
-    emulator   : words tools rooms app
-    e2e        : words tools rooms doors httpd app emulator
-    cmd        : words tools rooms app emulator
-    bench      : words tools rooms doors httpd app emulator
+    devserver  : words tools rooms app
+    e2e        : words tools rooms doors httpd app devserver
+    cmd        : words tools rooms app devserver
+    bench      : words tools rooms doors httpd app devserver
     sdk        :
 `
 

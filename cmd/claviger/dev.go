@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"claviger/internal/app"
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 )
 
 func devCommand() *cobra.Command {
@@ -38,14 +38,14 @@ func devCommand() *cobra.Command {
 			return err
 		}
 		cfg.Log = cfg.Logger(os.Stderr)
-		asked := emulator.Config{App: cfg, Webhook: webhook, Redirect: redirect}
+		asked := devserver.Config{App: cfg, Webhook: webhook, Redirect: redirect}
 		if cmd.Flags().Changed("single-key") {
 			asked.SingleKey = &single
 		}
 		if err := asked.Valid(); err != nil {
 			return &failure{exitUsage, err}
 		}
-		e, err := emulator.New(cmd.Context(), asked)
+		e, err := devserver.New(cmd.Context(), asked)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func devCommand() *cobra.Command {
 
 // runDev tells what there is and serves. The card comes when the address
 // already takes connections, so that whoever reads it can go on at once.
-func runDev(cmd *cobra.Command, e *emulator.Emulator, asJSON bool) error {
+func runDev(cmd *cobra.Command, e *devserver.Emulator, asJSON bool) error {
 	if err := tell(cmd, e, asJSON); err != nil {
 		return errors.Join(err, e.Close())
 	}
@@ -64,7 +64,7 @@ func runDev(cmd *cobra.Command, e *emulator.Emulator, asJSON bool) error {
 }
 
 // tell writes the card to standard output and everything else beside it.
-func tell(cmd *cobra.Command, e *emulator.Emulator, asJSON bool) error {
+func tell(cmd *cobra.Command, e *devserver.Emulator, asJSON bool) error {
 	var err error
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), e.Card())

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 )
 
 // logShown is how much of a child's log a failed test shows.
@@ -50,7 +50,7 @@ type child struct {
 	out  io.Reader
 	log  *bytes.Buffer // its standard error; read it when the process has ended
 	line []byte        // the first line of its output
-	card emulator.Card
+	card devserver.Card
 }
 
 // launch starts `claviger dev` on a free port with further flags, and returns

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"claviger/internal/devserver"
 	"claviger/internal/e2e/browser"
-	"claviger/internal/emulator"
 )
 
 // TestJourneyWaits: the application does not answer its webhooks, so the buyer is
@@ -20,7 +20,7 @@ import (
 func TestJourneyWaits(t *testing.T) {
 	hung := newEndpoint(t, friendly)
 	hung.closeGate()
-	b := newBuyer(t, func(c *emulator.Config) { c.Webhook = hung.URL })
+	b := newBuyer(t, func(c *devserver.Config) { c.Webhook = hung.URL })
 	hung.know(b.card.Partner.WebhookSecret)
 	seen := make(chan struct{})
 	front := lingering(t, b.card.BaseURL, seen)

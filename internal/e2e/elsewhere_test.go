@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 )
 
 // elsewhere is an application at another origin than the marketplace's, as all
@@ -53,7 +53,7 @@ func (b *buyer) signsIn() {
 // origin and signs in, in whatever way, comes back to it.
 func TestJourneyFromElsewhere(t *testing.T) {
 	redirect := elsewhere(t)
-	b := newBuyer(t, func(c *emulator.Config) { c.Redirect = redirect })
+	b := newBuyer(t, func(c *devserver.Config) { c.Redirect = redirect })
 	b.sold(b.card.Buyer.Email, "o-1")
 
 	b.comes(redirect)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/devserver"
 	"claviger/internal/e2e/browser"
-	"claviger/internal/emulator"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
@@ -18,13 +18,13 @@ import (
 type buyer struct {
 	*browser.Tab
 	t    *testing.T
-	card emulator.Card
+	card devserver.Card
 	mail string // the path of the newest one that newestLink returned
 }
 
 // newBuyer starts a house and a browser; change may alter how the house is started.
 // Pages look the same on either database.
-func newBuyer(t *testing.T, change func(*emulator.Config)) *buyer {
+func newBuyer(t *testing.T, change func(*devserver.Config)) *buyer {
 	t.Helper()
 	if sqldbtest.Postgres() {
 		t.Skip("looked at on SQLite")

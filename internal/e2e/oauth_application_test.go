@@ -19,15 +19,15 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"claviger/internal/app"
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/wire/wiretest"
 )
 
 // devNode is `claviger dev` in this process; change may alter how it is started.
-func devNode(t testing.TB, change func(*emulator.Config)) emulator.Card {
+func devNode(t testing.TB, change func(*devserver.Config)) devserver.Card {
 	t.Helper()
-	cfg := emulator.Config{App: app.Defaults(app.Dev)}
+	cfg := devserver.Config{App: app.Defaults(app.Dev)}
 	cfg.App.Addr = "127.0.0.1:0"
 	cfg.App.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	if change != nil {
@@ -36,7 +36,7 @@ func devNode(t testing.TB, change func(*emulator.Config)) emulator.Card {
 	if cfg.App.DB == "" {
 		cfg.App.DB = sqldbtest.URL(t)
 	}
-	e, err := emulator.New(t.Context(), cfg)
+	e, err := devserver.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,14 @@ func devNode(t testing.TB, change func(*emulator.Config)) emulator.Card {
 // application is a partner's program that connects users, at one node.
 type application struct {
 	testing.TB
-	card     emulator.Card
+	card     devserver.Card
 	redirect string
 	client   *http.Client
 }
 
 // newApplication is the seeded partner's program. It takes any redirect for an
 // error, and holds every exchange against what the service says of itself.
-func newApplication(t testing.TB, card emulator.Card) *application {
+func newApplication(t testing.TB, card devserver.Card) *application {
 	t.Helper()
 	p := read[struct {
 		Redirect string `json:"redirect_url"`

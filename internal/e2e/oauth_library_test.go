@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/oauth2"
 
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 )
 
 // signsWith sets how the partner's identity tokens are signed, as its developers
@@ -87,7 +87,7 @@ func TestOpenIDLibraries(t *testing.T) {
 func TestJSONClient(t *testing.T) {
 	t.Parallel()
 	const saved = "http://127.0.0.1:9/back?partner=x"
-	a := newApplication(t, devNode(t, func(c *emulator.Config) { c.Redirect = saved }))
+	a := newApplication(t, devNode(t, func(c *devserver.Config) { c.Redirect = saved }))
 	key := a.sells("order-1")
 	v := a.visitor()
 	line := read[licenseLine](t, caller{base: a.card.BaseURL, token: a.card.Partner.APIKey}.must(t, 200, "GET", "/v2/licenses/"+key, nil))

@@ -11,7 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"claviger/internal/app"
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
@@ -26,7 +26,7 @@ func TestConnectionOnTwoNodes(t *testing.T) {
 	}
 	t.Parallel()
 	db := sqldbtest.URL(t)
-	first := newApplication(t, devNode(t, func(c *emulator.Config) { c.App.DB, c.App.SecretKey = db, key }))
+	first := newApplication(t, devNode(t, func(c *devserver.Config) { c.App.DB, c.App.SecretKey = db, key }))
 	node := func() *application {
 		h := start(t, func(c *app.Config) { c.DB, c.PublicURL, c.AllowPrivateTargets = db, first.card.BaseURL, true })
 		return first.at("http://" + h.Addr())

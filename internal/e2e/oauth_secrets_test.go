@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/app"
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 	"claviger/internal/mail"
 	"claviger/internal/wire"
 )
@@ -159,10 +159,10 @@ func newWatched(t *testing.T) *watched {
 	})
 	base := w.house.URL()
 	w.application = &application{TB: t, client: &http.Client{Transport: &w.witness}, redirect: e.URL + "/back"}
-	w.card = emulator.Card{BaseURL: base, AuthURL: base, OperatorToken: w.house.operator.token}
-	w.card.Buyer = emulator.PersonCard{Email: "new@example.com", Password: "correct horse battery"}
+	w.card = devserver.Card{BaseURL: base, AuthURL: base, OperatorToken: w.house.operator.token}
+	w.card.Buyer = devserver.PersonCard{Email: "new@example.com", Password: "correct horse battery"}
 	made := w.operates("POST", "/partners", object{"name": "Acme", "redirect_url": w.redirect, "webhook_url": e.URL, "external_id": "app-1"})
-	w.card.Partner = read[emulator.PartnerCard](t, made)
+	w.card.Partner = read[devserver.PartnerCard](t, made)
 	w.operates("PUT", "/partners/1/plans/2", object{"name": "Team", "price_cents": 100, "currency": "USD"})
 	e.know(w.card.Partner.WebhookSecret)
 	w.person = w.visitor()

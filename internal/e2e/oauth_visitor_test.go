@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 )
 
 // visitor is a person with a browser that knows no scripts: cookies, links and
@@ -20,7 +20,7 @@ type visitor struct {
 	testing.TB
 	client *http.Client
 	base   string // of the marketplace
-	who    emulator.PersonCard
+	who    devserver.PersonCard
 	steps  []string // what the person was asked for, in order
 }
 
@@ -31,7 +31,7 @@ const (
 )
 
 // newVisitor is somebody who has never been here.
-func newVisitor(t testing.TB, base string, who emulator.PersonCard) *visitor {
+func newVisitor(t testing.TB, base string, who devserver.PersonCard) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {

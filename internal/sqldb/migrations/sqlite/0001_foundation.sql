@@ -365,7 +365,7 @@ CREATE TABLE audit_entries (
 ) STRICT;
 CREATE INDEX audit_entries_subject ON audit_entries (subject, id);
 
--- emulator
+-- devserver
 
 CREATE TABLE dev_seeds (
 	id   INTEGER PRIMARY KEY,

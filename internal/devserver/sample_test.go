@@ -1,4 +1,4 @@
-package emulator_test
+package devserver_test
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 )
 
 const event = `{"license_key":"5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11","event":"activate","license_status":"active","event_timestamp":1,"tier":2,"reason":"redeemed","partner_plan_name":"Business"}`
@@ -167,7 +167,7 @@ func TestCallbackRefuses(t *testing.T) {
 // TestSampleAside: the sample does not pretend to be connected where the partner
 // has an application of its own.
 func TestSampleAside(t *testing.T) {
-	w := run(t, func(c *emulator.Config) { c.Redirect = "http://127.0.0.1:9/back" })
+	w := run(t, func(c *devserver.Config) { c.Redirect = "http://127.0.0.1:9/back" })
 	w.sell(t)
 	a := w.open(t, "/dev/partner/login")
 	if a.url.Path != "/openid/authorize" || a.status != 400 {

@@ -1,4 +1,4 @@
-package emulator_test
+package devserver_test
 
 import (
 	"testing"

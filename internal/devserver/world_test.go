@@ -1,4 +1,4 @@
-package emulator_test
+package devserver_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb/sqldbtest"
@@ -21,14 +21,14 @@ import (
 
 // world is an emulator that runs, and a browser before it.
 type world struct {
-	emulator.Card
+	devserver.Card
 	db      string
 	listens string // its address
 	browser *http.Client
 }
 
 // run starts an emulator, which ends with the test.
-func run(t *testing.T, flags ...func(*emulator.Config)) *world {
+func run(t *testing.T, flags ...func(*devserver.Config)) *world {
 	t.Helper()
 	w := &world{db: sqldbtest.URL(t)}
 	cfg := config(w.db)
@@ -36,7 +36,7 @@ func run(t *testing.T, flags ...func(*emulator.Config)) *world {
 	for _, f := range flags {
 		f(&cfg)
 	}
-	e, err := emulator.New(t.Context(), cfg)
+	e, err := devserver.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestTargets(t *testing.T) {
 
 // TestCardTells: the card for people leads to the pages.
 func TestCardTells(t *testing.T) {
-	card := emulator.Card{BaseURL: "http://dev", ShopURL: "http://dev/", MailURL: "http://dev/dev/mail/", Buyer: emulator.PersonCard{Email: "b@example.com"}}
+	card := devserver.Card{BaseURL: "http://dev", ShopURL: "http://dev/", MailURL: "http://dev/dev/mail/", Buyer: devserver.PersonCard{Email: "b@example.com"}}
 	var b strings.Builder
 	if err := card.Print(&b); err != nil {
 		t.Fatal(err)

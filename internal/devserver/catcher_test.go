@@ -1,4 +1,4 @@
-package emulator_test
+package devserver_test
 
 import (
 	"strconv"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 	"claviger/internal/mail"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -57,7 +57,7 @@ func runWithKey(t *testing.T) (*world, *mail.Outbox) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := run(t, func(cfg *emulator.Config) { cfg.App.SecretKey = strings.Repeat("00", secret.KeySize) })
+	w := run(t, func(cfg *devserver.Config) { cfg.App.SecretKey = strings.Repeat("00", secret.KeySize) })
 	return w, &mail.Outbox{Box: box}
 }
 

@@ -1,4 +1,4 @@
-package emulator_test
+package devserver_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/audit"
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 	"claviger/internal/fault"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
@@ -24,18 +24,18 @@ import (
 )
 
 // config is that of an emulator for one test.
-func config(db string) emulator.Config {
+func config(db string) devserver.Config {
 	cfg := app.Defaults(app.Dev)
 	cfg.Addr, cfg.DB = "127.0.0.1:0", db
 	cfg.PublicURL = "http://dev.example" // the same at every start, as the port is not
 	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	return emulator.Config{App: cfg}
+	return devserver.Config{App: cfg}
 }
 
 // once makes an emulator, closes it and returns what it told.
-func once(t *testing.T, cfg emulator.Config) (emulator.Card, []string) {
+func once(t *testing.T, cfg devserver.Config) (devserver.Card, []string) {
 	t.Helper()
-	e, err := emulator.New(t.Context(), cfg)
+	e, err := devserver.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestSeed(t *testing.T) {
 	if err != nil || len(plans) != 3 || plans[0].Tier != 1 || plans[2].Tier != 3 {
 		t.Errorf("the plans are %+v, %v", plans, err)
 	}
-	for _, who := range []emulator.PersonCard{card.Buyer, card.Member, card.Operator} {
+	for _, who := range []devserver.PersonCard{card.Buyer, card.Member, card.Operator} {
 		u, err := accounts.SignIn(t.Context(), who.Email, who.Password, account.Client{})
 		if err != nil {
 			t.Fatalf("%s cannot sign in: %v", who.Email, err)
@@ -102,7 +102,7 @@ func TestSeedsDiffer(t *testing.T) {
 	one, _ := once(t, config(sqldbtest.URL(t)))
 	two, _ := once(t, config(sqldbtest.URL(t)))
 	seen := map[string]bool{}
-	for _, c := range []emulator.Card{one, two} {
+	for _, c := range []devserver.Card{one, two} {
 		for _, s := range []string{
 			c.OperatorToken, c.Partner.ClientID, c.Partner.ClientSecret, c.Partner.APIKey, c.Partner.WebhookSecret,
 			c.Buyer.Password, c.Member.Password, c.Operator.Password,
@@ -218,7 +218,7 @@ func TestRefusals(t *testing.T) {
 	redirect := config("")
 	redirect.Redirect = "http://user:password@127.0.0.1/"
 	tests := map[string]struct {
-		cfg  emulator.Config
+		cfg  devserver.Config
 		want string
 	}{
 		"a real database":        {config(foreign), "not_a_dev_database"},
@@ -229,7 +229,7 @@ func TestRefusals(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := emulator.New(t.Context(), tt.cfg)
+			e, err := devserver.New(t.Context(), tt.cfg)
 			if err == nil {
 				t.Fatal(errors.Join(errors.New("it started"), e.Close()))
 			}

@@ -1,17 +1,17 @@
-package emulator_test
+package devserver_test
 
 import (
 	"net/http"
 	"net/url"
 	"testing"
 
-	"claviger/internal/emulator"
+	"claviger/internal/devserver"
 )
 
 // TestOwnHosts: `dev` answers to its own names alone, so that no web page that the
 // developer visits can read the mails and credentials in it.
 func TestOwnHosts(t *testing.T) {
-	w := run(t, func(c *emulator.Config) { c.App.PublicURL = "http://Dev.example:8080" })
+	w := run(t, func(c *devserver.Config) { c.App.PublicURL = "http://Dev.example:8080" })
 	where, err := url.Parse(w.MailURL)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@
 // service: the mail catcher and a sample application of the partner. Everything
 // it makes, it makes through the rooms, and the sample speaks HTTP, so that what a
 // developer sees is what production does.
-package emulator
+package devserver
 
 import (
 	"context"
