@@ -47,7 +47,7 @@ type Config struct {
 
 	SecretFiles map[string]string // the files that secret settings were read from, by the setting's name
 
-	// What only the emulator sets; no setting leads to these.
+	// What only devserver sets; no setting leads to these.
 	TestMoney bool           // the shop sells for money that is none
 	Mailbox   string         // the page where mails are shown that Catcher took
 	Catcher   mail.Transport // takes mails where Mail is not configured; nil: nobody does

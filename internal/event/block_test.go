@@ -13,7 +13,7 @@ import (
 type block struct{ Status, Index, N int64 }
 
 // TestBlocksAreThoseOfThePages changes licenses whose events lie on both sides of
-// the border between two blocks: the stored counts are those that package page
+// the border between two blocks: the stored counts are those that package paging
 // divides the ordinals into.
 func TestBlocksAreThoseOfThePages(t *testing.T) {
 	m := open(t)

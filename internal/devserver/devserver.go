@@ -1,4 +1,4 @@
-// Package emulator is `claviger dev`: the whole service on a developer's own
+// Package devserver is `claviger dev`: the whole service on a developer's own
 // machine, seeded with a partner and people to play with, and open to targets
 // that the real one refuses. It owns what is seeded, the table dev_seeds, the
 // line that tells the credentials, and what stands in for the world around the

@@ -1,5 +1,5 @@
-// Package field holds the rules for what a member of a request may be: a line of
-// text, a name, an e-mail address, a URL. A value that breaks its rule is a fault that
+// Package validate holds the rules for what a member of a request may be: a line of
+// text, a name, an email address, a URL. A value that breaks its rule is a fault that
 // names the member and says what to do. WithQuery adds to a URL that was taken. The
 // package knows no member by name and stores nothing.
 package validate

@@ -1,4 +1,4 @@
-// Package page holds the words for a part of a long list: page and limit with
+// Package paging holds the words for a part of a long list: page and limit with
 // their bounds, the order, the range of ordinals they stand for, and the Link
 // header. It knows nothing of what is listed.
 package paging

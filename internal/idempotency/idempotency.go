@@ -1,4 +1,4 @@
-// Package once keeps the answer to a request that carries an idempotency key, in
+// Package idempotency keeps the answer to a request that carries an idempotency key, in
 // the same transaction as the request's effect, so that a repeated request gets
 // the first answer and has no second effect. It owns the table of kept answers;
 // what an answer says, and which requests take a key, is not its business.
