@@ -66,9 +66,9 @@ func openClientele(ctx context.Context, store seed.Store, algs ...string) (*clie
 	if err != nil {
 		return nil, err
 	}
-	partners := &partner.Registry{DB: db, Box: box, Now: app.Now}
+	partners := &partner.Registry{DB: db, Sealer: box, Now: app.Now}
 	c := &clientele{url: at, db: db, parties: map[string][]*party{}, server: &oauth.Server{
-		DB: db, Box: box, Now: app.Now, Partners: partners,
+		DB: db, Sealer: box, Now: app.Now, Partners: partners,
 		Profiles: &profile.Book{DB: db, Partners: partners, Now: app.Now},
 		Licenses: &license.Registry{DB: db, Now: app.Now, Events: &event.Log{DB: db}},
 		Issuer:   "https://licenses.example.com", Life: oauth.Lifetimes{Code: time.Hour},

@@ -134,11 +134,11 @@ func changeKeys(cmd *cobra.Command, g *given, asJSON bool, change func(*oauth.Ke
 		return err
 	}
 	defer db.Close() //nolint:errcheck // All that was to be written is written.
-	box, err := app.Box(cmd.Context(), db, cfg)
+	box, err := app.Sealer(cmd.Context(), db, cfg)
 	if err != nil {
 		return err
 	}
-	list, err := change(&oauth.Keys{DB: db, Box: box, Now: app.Now})
+	list, err := change(&oauth.Keys{DB: db, Sealer: box, Now: app.Now})
 	if err != nil {
 		return err
 	}

@@ -32,14 +32,14 @@ type desk struct {
 
 func open(t *testing.T) *desk {
 	t.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{now: noon}
 	d.Book = &account.Book{
 		DB: sqldbtest.Open(t), Now: func() time.Time { return d.now }, PublicURL: "https://market.example",
-		Marketplace: "Bazaar", Mail: &mail.Outbox{Box: box, Wake: func() { d.woken.Add(1) }},
+		Marketplace: "Bazaar", Mail: &mail.Outbox{Sealer: box, Wake: func() { d.woken.Add(1) }},
 	}
 	return d
 }

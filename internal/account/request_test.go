@@ -141,7 +141,7 @@ func TestLinkMailer(t *testing.T) {
 	m := &account.LinkMailer{Book: d.Book, Every: time.Hour}
 	d.Asked = m.Wake
 	mailed := make(chan struct{}, 1)
-	d.Mail = &mail.Outbox{Box: d.Mail.Box, Wake: func() { mailed <- struct{}{} }}
+	d.Mail = &mail.Outbox{Sealer: d.Mail.Sealer, Wake: func() { mailed <- struct{}{} }}
 	ann := d.create(t, account.Person{Email: "ann@example.com"})
 	var wg sync.WaitGroup
 	defer wg.Wait()

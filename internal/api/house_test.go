@@ -71,14 +71,14 @@ func (c *clock) stop() {
 func build(t testing.TB) *house {
 	t.Helper()
 	db := sqldbtest.Open(t)
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &clock{at: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)}
 	client := courier.New(courier.Options{AllowPrivate: true})
 	t.Cleanup(client.Close)
-	partners := &partner.Registry{DB: db, Box: box, Now: c.now}
+	partners := &partner.Registry{DB: db, Sealer: box, Now: c.now}
 	h := &house{
 		TB: t, db: db, clock: c,
 		accounts: &account.Book{DB: db, Now: c.now},

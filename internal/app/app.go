@@ -90,7 +90,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 // at its end. On an error the database stays the caller's.
 func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 	a := &App{cfg: cfg, log: cfg.logger()}
-	box, err := a.box(ctx, db)
+	box, err := a.sealer(ctx, db)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +145,9 @@ func (c Config) logger() *slog.Logger {
 	return c.Logger(os.Stderr)
 }
 
-// box makes what seals and opens secrets, from the key that the data was sealed
+// sealer makes what seals and opens secrets, from the key that the data was sealed
 // with. A wrong key is found out here rather than at the first webhook.
-func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
+func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) {
 	partners := &partner.Registry{DB: db, Now: Now}
 	first, total, err := partners.List(ctx, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
 	if err != nil {
@@ -164,12 +164,12 @@ func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
 	if made {
 		a.log.Info("made the secret key of this install; keep a copy apart from the database's backups", "file", a.cfg.KeyFile())
 	}
-	box, err := secret.NewBox(raw)
+	box, err := secret.NewSealer(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	if total > 0 {
-		partners.Box = box
+		partners.Sealer = box
 		if _, err := partners.WebhookSecrets(ctx, first[0].ID); err != nil {
 			return nil, fmt.Errorf("%w: it does not open what is stored; is it the key of another install? %w", ErrKey, err)
 		}
@@ -178,12 +178,12 @@ func (a *App) box(ctx context.Context, db *sqldb.DB) (*secret.Box, error) {
 }
 
 // furnish makes the rooms.
-func (a *App) furnish(db *sqldb.DB, box *secret.Box) {
+func (a *App) furnish(db *sqldb.DB, box *secret.Sealer) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
-	a.sender = &mail.Sender{DB: db, Now: Now, Box: box, Transport: a.cfg.transport(), Log: a.log}
-	r := &Rooms{DB: db, Mail: &mail.Outbox{Box: box, Wake: a.sender.Wake}}
+	a.sender = &mail.Sender{DB: db, Now: Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
+	r := &Rooms{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: a.sender.Wake}}
 	r.Audit = &audit.Log{DB: db}
-	r.Partners = &partner.Registry{DB: db, Box: box, Now: Now, Brand: a.cfg.Brand}
+	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: Now, Brand: a.cfg.Brand}
 	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = a.linkMailer.Wake

@@ -18,10 +18,10 @@ import (
 )
 
 // connect makes the room that connects licenses with applications.
-func (a *App) connect(r *Rooms, box *secret.Box) *oauth.Server {
-	keys := &oauth.Keys{DB: r.DB, Box: box, Now: Now}
+func (a *App) connect(r *Rooms, box *secret.Sealer) *oauth.Server {
+	keys := &oauth.Keys{DB: r.DB, Sealer: box, Now: Now}
 	return &oauth.Server{
-		DB: r.DB, Box: box, Now: Now, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Keys: keys,
+		DB: r.DB, Sealer: box, Now: Now, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Keys: keys,
 		Issuer: a.url,
 		Life:   oauth.Lifetimes{Code: a.cfg.CodeLife, Access: a.cfg.AccessLife, Refresh: a.cfg.RefreshLife},
 	}
@@ -46,7 +46,7 @@ func (a *App) shop() (*shop.Shop, error) {
 	sessions.Fail = pages.Fail
 	s := &shop.Shop{
 		Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners,
-		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Box: r.OAuth.Box, Now: Now,
+		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Box: r.OAuth.Sealer, Now: Now,
 		Glance: 200 * time.Millisecond, Patience: time.Second, TestMoney: a.cfg.TestMoney, Mailbox: a.cfg.Mailbox,
 	}
 	// The rate limit is about programs: without one, nobody may guess passwords all

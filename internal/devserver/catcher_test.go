@@ -53,12 +53,12 @@ func TestMails(t *testing.T) {
 // runWithKey starts an emulator and returns an outbox with its secret key.
 func runWithKey(t *testing.T) (*world, *mail.Outbox) {
 	t.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := run(t, func(cfg *devserver.Config) { cfg.App.SecretKey = strings.Repeat("00", secret.KeySize) })
-	return w, &mail.Outbox{Box: box}
+	return w, &mail.Outbox{Sealer: box}
 }
 
 // TestMailsAreCaught: a mail that was asked for is there at once, and counts as

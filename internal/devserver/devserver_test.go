@@ -52,11 +52,11 @@ func once(t *testing.T, cfg devserver.Config) (devserver.Card, []string) {
 func rooms(t *testing.T, db string) (*sqldb.DB, *partner.Registry, *account.Book) {
 	t.Helper()
 	opened := sqldbtest.OpenWith(t, db, sqldb.Options{})
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return opened, &partner.Registry{DB: opened, Box: box, Now: app.Now}, &account.Book{DB: opened, Now: app.Now}
+	return opened, &partner.Registry{DB: opened, Sealer: box, Now: app.Now}, &account.Book{DB: opened, Now: app.Now}
 }
 
 // TestSeed signs in with what the card says.

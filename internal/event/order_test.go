@@ -39,11 +39,11 @@ func open(t *testing.T) *market {
 
 func (m *market) partner() int64 {
 	m.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		m.Fatal(err)
 	}
-	partners := &partner.Registry{DB: m.db, Box: box, Now: now}
+	partners := &partner.Registry{DB: m.db, Sealer: box, Now: now}
 	var p partner.Partner
 	err = m.db.Write(m.Context(), func(tx *sqldb.Tx) error {
 		p, _, err = partners.Create(m.Context(), tx, tester, partner.Draft{Name: "Partner"}, partner.Credentials{})

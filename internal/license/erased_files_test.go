@@ -21,11 +21,11 @@ func TestErasedIsInNoFile(t *testing.T) {
 	}
 	path := sqldbtest.URL(t)
 	h := buildOn(t, sqldbtest.OpenWith(t, path, sqldb.Options{}))
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.accounts.Mail = &mail.Outbox{Box: box}
+	h.accounts.Mail = &mail.Outbox{Sealer: box}
 	who := account.Person{Email: "gertrude.quillfeather@example.com", Name: "Gertrude Quillfeather", ExternalID: "customer-quillfeather"}
 	user, _, err := h.accounts.Create(t.Context(), tester, who)
 	if err != nil {

@@ -39,14 +39,14 @@ func build(t testing.TB) *house {
 
 func buildOn(t testing.TB, db *sqldb.DB) *house {
 	t.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &house{
 		TB: t, db: db,
 		licenses: &license.Registry{DB: db, Now: now},
-		partners: &partner.Registry{DB: db, Box: box, Now: now},
+		partners: &partner.Registry{DB: db, Sealer: box, Now: now},
 		events:   &event.Log{DB: db},
 		accounts: &account.Book{DB: db, Now: now},
 	}

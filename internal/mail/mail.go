@@ -56,15 +56,15 @@ func (s State) String() string {
 
 // Outbox is where mails wait to be sent.
 type Outbox struct {
-	Box  *secret.Box // seals what mails say
-	Wake func()      // called when a mail was put in: Sender.Wake; nil leaves it to the Sender's next poll
+	Sealer *secret.Sealer // seals what mails say
+	Wake   func()         // called when a mail was put in: Sender.Wake; nil leaves it to the Sender's next poll
 }
 
 // Put queues a message in the caller's transaction, due at once. A cause that
 // was put in before is left as it is.
 func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
 	m.Cause, m.Text, m.HTML = clean(m.Cause), clean(m.Text), clean(m.HTML)
-	text, html := m.seal(o.Box)
+	text, html := m.seal(o.Sealer)
 	tx.Queue(`INSERT INTO mails (cause, thread, recipient, recipient_key, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, 0, '', $10, 0) ON CONFLICT (cause) DO NOTHING`,
 		m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at)
@@ -79,12 +79,12 @@ func (m *Message) textLabel() string { return "mail text " + m.Cause }
 func (m *Message) htmlLabel() string { return "mail html " + m.Cause }
 
 // seal is what the message says, as it is stored.
-func (m *Message) seal(box *secret.Box) (text, html string) {
+func (m *Message) seal(box *secret.Sealer) (text, html string) {
 	return box.Seal(m.textLabel(), m.Text), box.Seal(m.htmlLabel(), m.HTML)
 }
 
 // open turns what is stored sealed into what the message says.
-func (m *Message) open(box *secret.Box) error {
+func (m *Message) open(box *secret.Sealer) error {
 	text, err := box.Open(m.textLabel(), m.Text)
 	if err != nil {
 		return fmt.Errorf("open the text of a mail: %w", err)
@@ -138,7 +138,7 @@ func (o *Outbox) Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, e
 	}
 	for i := range list {
 		if list[i].sealed {
-			err = errors.Join(err, list[i].open(o.Box))
+			err = errors.Join(err, list[i].open(o.Sealer))
 			list[i].sealed = false
 		}
 	}

@@ -21,15 +21,15 @@ import (
 var (
 	noon   = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	box    = newBox(0)
-	outbox = &mail.Outbox{Box: box}
+	outbox = &mail.Outbox{Sealer: box}
 
 	// visible compares what the package shows of mails.
 	visible = cmpopts.IgnoreUnexported(mail.Record{}, mail.Outgoing{})
 )
 
 // newBox is what seals with a key of one byte repeated.
-func newBox(b byte) *secret.Box {
-	box, err := secret.NewBox(bytes.Repeat([]byte{b}, secret.KeySize))
+func newBox(b byte) *secret.Sealer {
+	box, err := secret.NewSealer(bytes.Repeat([]byte{b}, secret.KeySize))
 	if err != nil {
 		panic(err)
 	}
@@ -158,12 +158,12 @@ func TestForget(t *testing.T) {
 	db, c := sqldbtest.Open(t), &clock{now: noon}
 	put(t, db, noon, message(1), message(2))
 	folder := mail.Folder{Dir: t.TempDir(), From: from}
-	s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: folder, Log: quiet}
+	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: folder, Log: quiet}
 	once(t, s, 2)
 	put(t, db, noon, message(3)) // never sent
 	c.now = noon.Add(mail.Kept)
 	put(t, db, c.now, message(4))
-	once(t, &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: mail.Nowhere{}, Log: quiet, Batch: 1}, 1)
+	once(t, &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: mail.Nowhere{}, Log: quiet, Batch: 1}, 1)
 	k := &mail.Keeper{DB: db, Now: c.Now}
 	if n, err := k.Forget(t.Context()); n != 0 || err != nil {
 		t.Fatalf("forgot %d, %v; none is old enough", n, err)

@@ -18,7 +18,7 @@ func (s *Sender) sealOld(ctx context.Context) error {
 				return err
 			}
 			for _, o := range list {
-				text, html := o.seal(s.Box)
+				text, html := o.seal(s.Sealer)
 				tx.Queue(`UPDATE mails SET sealed = $2, body = $3, html = $4 WHERE id = $1 AND state = 1 AND sealed = FALSE`, o.ID, true, text, html)
 			}
 			n = len(list)

@@ -43,7 +43,7 @@ func TestWaitingIsSealed(t *testing.T) {
 				t.Errorf("a mail that waits is stored as %q, want it sealed", sealed)
 			}
 			away := &post{send: func(context.Context, mail.Outgoing) (bool, error) { return true, errors.New("away") }}
-			s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: away, Log: quiet}
+			s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: away, Log: quiet}
 			once(t, s, 1)
 			if got := stored(t, db); got != sealed {
 				t.Errorf("after a failed attempt the mail is stored as %q, want it as before", got)
@@ -83,7 +83,7 @@ func inTheClear(t *testing.T, db *sqldb.DB, m mail.Message) {
 // sender starts, and are sent as they were, sealed or not.
 func TestOldMails(t *testing.T) {
 	db, c, p := sqldbtest.Open(t), &clock{now: noon}, &post{}
-	s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: p, Log: quiet, Batch: 2}
+	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: p, Log: quiet, Batch: 2}
 	inTheClear(t, db, secretive)
 	once(t, s, 1)
 	var want []string
@@ -113,12 +113,12 @@ func TestOldMails(t *testing.T) {
 func TestAnotherKey(t *testing.T) {
 	db, c, p := sqldbtest.Open(t), &clock{now: noon}, &post{}
 	put(t, db, noon, secretive)
-	s := &mail.Sender{DB: db, Box: newBox(1), Now: c.Now, Transport: p, Log: quiet}
+	s := &mail.Sender{DB: db, Sealer: newBox(1), Now: c.Now, Transport: p, Log: quiet}
 	once(t, s, 1)
 	if got := record(t, db); got.State != mail.Waiting || !strings.Contains(got.Error, "secret key") || len(p.got) != 0 {
 		t.Errorf("the record is %+v, and %d mails were sent; want it to wait", got, len(p.got))
 	}
-	s.Box, c.now = box, noon.Add(time.Hour)
+	s.Sealer, c.now = box, noon.Add(time.Hour)
 	once(t, s, 1)
 	if len(p.got) != 1 || p.got[0].Text != secretive.Text {
 		t.Errorf("sent %+v", p.got)

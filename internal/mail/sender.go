@@ -21,9 +21,9 @@ import (
 type Sender struct {
 	DB        *sqldb.DB
 	Now       func() time.Time
-	Box       *secret.Box  // opens what mails say
-	Transport Transport    // nil: Nowhere
-	Log       *slog.Logger // nil: slog.Default()
+	Sealer    *secret.Sealer // opens what mails say
+	Transport Transport      // nil: Nowhere
+	Log       *slog.Logger   // nil: slog.Default()
 
 	Every   time.Duration   // between looks into the outbox when nobody wakes us; 0: 15 s
 	Batch   int             // mails taken at a time; 0: 20
@@ -152,7 +152,7 @@ func (s *Sender) send(ctx context.Context, o Outgoing, until time.Time) error {
 	defer cancel()
 	began := time.Now()
 	if o.sealed {
-		if err := o.open(s.Box); err != nil {
+		if err := o.open(s.Sealer); err != nil {
 			// A node with the right key, or this one once it has it, may open it.
 			return s.record(ctx, s.outcome(o, true, err, 0), until)
 		}

@@ -48,7 +48,7 @@ func (p *post) causes() []string {
 
 func TestSend(t *testing.T) {
 	db, c, p := sqldbtest.Open(t), &clock{now: noon}, &post{}
-	s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: p, Log: quiet}
+	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: p, Log: quiet}
 	once(t, s, 0)
 	put(t, db, noon, message(1))
 	put(t, db, noon.Add(time.Hour), message(2))
@@ -75,7 +75,7 @@ func TestRetry(t *testing.T) {
 	away := errors.New("the server is away")
 	db, c := sqldbtest.Open(t), &clock{now: noon}
 	p := &post{send: func(context.Context, mail.Outgoing) (bool, error) { return true, away }}
-	s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: p, Log: slog.New(slog.NewTextHandler(&logged, nil))}
+	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: p, Log: slog.New(slog.NewTextHandler(&logged, nil))}
 	put(t, db, noon, message(1))
 	for attempt := 1; ; attempt++ {
 		once(t, s, 1)
@@ -110,7 +110,7 @@ func TestGiveUp(t *testing.T) {
 	p := &post{send: func(context.Context, mail.Outgoing) (bool, error) {
 		return false, errors.New("no such user\x00" + strings.Repeat("ü", 1000))
 	}}
-	s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: p, Log: quiet}
+	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: p, Log: quiet}
 	put(t, db, noon, message(1))
 	once(t, s, 1)
 	once(t, s, 0)
@@ -124,7 +124,7 @@ func TestNotConfigured(t *testing.T) {
 	db := sqldbtest.Open(t)
 	put(t, db, noon, message(1), message(2))
 	var logged bytes.Buffer
-	once(t, &mail.Sender{DB: db, Box: box, Now: (&clock{now: noon}).Now, Log: slog.New(slog.NewTextHandler(&logged, nil))}, 2)
+	once(t, &mail.Sender{DB: db, Sealer: box, Now: (&clock{now: noon}).Now, Log: slog.New(slog.NewTextHandler(&logged, nil))}, 2)
 	for _, r := range records(t, db) {
 		if r.State != mail.GivenUp || !strings.Contains(r.Error, "mail is not configured") {
 			t.Errorf("the record is %+v", r)
@@ -149,7 +149,7 @@ func TestTwoNodes(t *testing.T) {
 	var wait sync.WaitGroup
 	for _, db := range dbs {
 		wait.Go(func() {
-			s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: p, Log: quiet, Batch: 3}
+			s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: p, Log: quiet, Batch: 3}
 			for idle := 0; idle < 3; idle++ {
 				n, err := s.Once(t.Context())
 				if err != nil {
@@ -181,7 +181,7 @@ func TestDeadNode(t *testing.T) {
 	db, c := sqldbtest.Open(t), &clock{now: noon}
 	put(t, db, noon, message(1))
 	other := &post{}
-	healthy := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: other, Log: quiet}
+	healthy := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: other, Log: quiet}
 	stuck := &post{send: func(context.Context, mail.Outgoing) (bool, error) {
 		once(t, healthy, 0)
 		c.now = c.now.Add(10*time.Minute - time.Microsecond)
@@ -190,7 +190,7 @@ func TestDeadNode(t *testing.T) {
 		once(t, healthy, 1)
 		return true, errors.New("too late")
 	}}
-	once(t, &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: stuck, Log: quiet}, 1)
+	once(t, &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: stuck, Log: quiet}, 1)
 	if got := record(t, db); got.State != mail.Sent || got.Attempts != 1 || got.Error != "" || len(other.got) != 1 {
 		t.Errorf("the record is %+v; the other node sent %d", got, len(other.got))
 	}
@@ -204,7 +204,7 @@ func TestSlowBatch(t *testing.T) {
 		return false, nil
 	}}
 	put(t, db, noon, message(1), message(2), message(3), message(4), message(5))
-	s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: p, Log: quiet}
+	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: p, Log: quiet}
 	once(t, s, 5)
 	if got := p.causes(); !slices.Equal(got, []string{"test:1", "test:2", "test:3"}) {
 		t.Errorf("sent within one lease of 10 minutes: %v", got)
@@ -237,7 +237,7 @@ func TestStop(t *testing.T) {
 				stop()
 				return c.end(ctx)
 			}}
-			s := &mail.Sender{DB: db, Box: box, Now: (&clock{now: noon}).Now, Transport: p, Log: quiet, Grace: time.Millisecond}
+			s := &mail.Sender{DB: db, Sealer: box, Now: (&clock{now: noon}).Now, Transport: p, Log: quiet, Grace: time.Millisecond}
 			s.Run(ctx)
 			list := records(t, db)
 			if list[0].State != c.want || (list[0].Attempts == 0) != (c.want == mail.Waiting) {
@@ -252,7 +252,7 @@ func TestStop(t *testing.T) {
 			if c.want == mail.Waiting {
 				left = 2
 			}
-			once(t, &mail.Sender{DB: db, Box: box, Now: (&clock{now: noon}).Now, Transport: next, Log: quiet}, left)
+			once(t, &mail.Sender{DB: db, Sealer: box, Now: (&clock{now: noon}).Now, Transport: next, Log: quiet}, left)
 		})
 	}
 }
@@ -268,7 +268,7 @@ func TestRun(t *testing.T) {
 				sent <- o.Cause
 				return false, nil
 			}}
-			s := &mail.Sender{DB: db, Box: box, Now: (&clock{now: noon}).Now, Transport: p, Log: quiet, Every: c.every}
+			s := &mail.Sender{DB: db, Sealer: box, Now: (&clock{now: noon}).Now, Transport: p, Log: quiet, Every: c.every}
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
@@ -306,7 +306,7 @@ func TestRunOutlastsTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := make(chan string)
-	s := &mail.Sender{DB: db, Box: box, Now: (&clock{now: noon}).Now, Log: slog.New(slog.NewTextHandler(feed(lines), nil)), Every: time.Millisecond}
+	s := &mail.Sender{DB: db, Sealer: box, Now: (&clock{now: noon}).Now, Log: slog.New(slog.NewTextHandler(feed(lines), nil)), Every: time.Millisecond}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

@@ -184,7 +184,7 @@ func TestSMTPGreylisting(t *testing.T) {
 		return nil
 	}})
 	db, c := sqldbtest.Open(t), &clock{now: noon}
-	s := &mail.Sender{DB: db, Box: box, Now: c.Now, Transport: server.SMTP(), Log: quiet}
+	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: server.SMTP(), Log: quiet}
 	put(t, db, noon, message(1))
 	for range 2 {
 		once(t, s, 1)

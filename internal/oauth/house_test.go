@@ -69,12 +69,12 @@ func (h *house) node(db *sqldb.DB) *oauth.Server {
 	box := testBox(h.TB)
 	client := courier.New(courier.Options{AllowPrivate: true})
 	h.Cleanup(client.Close)
-	partners := &partner.Registry{DB: db, Box: box, Now: h.clock.Now}
+	partners := &partner.Registry{DB: db, Sealer: box, Now: h.clock.Now}
 	return &oauth.Server{
-		DB: db, Box: box, Now: h.clock.Now, Partners: partners,
+		DB: db, Sealer: box, Now: h.clock.Now, Partners: partners,
 		Profiles: &profile.Book{DB: db, Partners: partners, Now: h.clock.Now, Check: profile.Checker{Client: client}},
 		Licenses: &license.Registry{DB: db, Now: h.clock.Now, Events: &event.Log{DB: db}},
-		Keys:     &oauth.Keys{DB: db, Box: box, Now: h.clock.Now},
+		Keys:     &oauth.Keys{DB: db, Sealer: box, Now: h.clock.Now},
 		Issuer:   issuer,
 		Life:     oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
 	}

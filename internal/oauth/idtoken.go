@@ -64,7 +64,7 @@ func (s *Server) sign(ctx context.Context, c claims) (string, error) {
 // subject is who a user is to a partner: always the same, another for each
 // partner, and nothing that our ids could be read from.
 func (s *Server) subject(partnerID, userID int64) string {
-	return s.Box.Pepper(fmt.Sprintf("subject of user %d for partner %d", userID, partnerID))
+	return s.Sealer.Pepper(fmt.Sprintf("subject of user %d for partner %d", userID, partnerID))
 }
 
 // accessHash ties an identity token to the access token given with it: the left

@@ -60,10 +60,10 @@ const (
 // memory. Of each algorithm there is one that is next and one that is active, and
 // while they are served those that were active before.
 type Keys struct {
-	DB    *sqldb.DB
-	Box   *secret.Box // not needed by List and Forget
-	Now   func() time.Time
-	Grace time.Duration // how long a replaced key is served; 0: until what it signed is dead
+	DB     *sqldb.DB
+	Sealer *secret.Sealer // not needed by List and Forget
+	Now    func() time.Time
+	Grace  time.Duration // how long a replaced key is served; 0: until what it signed is dead
 
 	ring    atomic.Pointer[ring]
 	loading sync.Mutex // held by whoever reloads the ring; nobody signs under it

@@ -39,7 +39,7 @@ func threeKeys(t testing.TB, k *oauth.Keys) (previous, active, next string) {
 // key that nobody has seen signs, and the other node knows within a second.
 func TestRevokeActiveKey(t *testing.T) {
 	w := newWorld(t)
-	other := &oauth.Keys{DB: w.DB, Box: w.Box, Now: w.Now}
+	other := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now}
 	previous, active, next := threeKeys(t, w.Keys)
 	others := published(t, w.Keys, oauth.RS256)
 	signer(t, other, oauth.ES256)

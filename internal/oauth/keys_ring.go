@@ -112,7 +112,7 @@ func label(kid string) string { return "signing key " + kid }
 
 // open unseals a key. Reading an RSA key computes beforehand what signing needs.
 func (k *Keys) open(r row) (opened, error) {
-	text, err := k.Box.Open(label(r.kid), r.sealed)
+	text, err := k.Sealer.Open(label(r.kid), r.sealed)
 	if err != nil {
 		return opened{}, err
 	}
@@ -185,7 +185,7 @@ func (k *Keys) makeKeys(which []Alg) ([]row, error) {
 			return nil, fmt.Errorf("name a signing key: %w", err)
 		}
 		kid := base64.RawURLEncoding.EncodeToString(sum)
-		made[i] = row{kid: kid, alg: alg, sealed: k.Box.Seal(label(kid), string(raw))}
+		made[i] = row{kid: kid, alg: alg, sealed: k.Sealer.Seal(label(kid), string(raw))}
 	}
 	return made, nil
 }

@@ -232,7 +232,7 @@ func TestFirstKeysAtOnce(t *testing.T) {
 	c := &clock{now: noon}
 	var nodes [2]*oauth.Keys
 	for i := range nodes {
-		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Box: testBox(t), Now: c.Now}
+		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Sealer: testBox(t), Now: c.Now}
 	}
 	var done sync.WaitGroup
 	for i := range 8 {
@@ -260,7 +260,7 @@ func TestRotateAtOnce(t *testing.T) {
 	c := &clock{now: noon}
 	var nodes [2]*oauth.Keys
 	for i := range nodes {
-		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Box: testBox(t), Now: c.Now}
+		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Sealer: testBox(t), Now: c.Now}
 		signer(t, nodes[i], oauth.ES256)
 	}
 	var done sync.WaitGroup
@@ -284,7 +284,7 @@ func TestRotateAtOnce(t *testing.T) {
 // and until then that one does not ask the database at all.
 func TestOtherNodeNotices(t *testing.T) {
 	w := newWorld(t)
-	other := &oauth.Keys{DB: w.DB, Box: w.Box, Now: w.Now}
+	other := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now}
 	a := signer(t, other, oauth.ES256)
 	if err := other.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -316,17 +316,17 @@ func TestKeysAreSealed(t *testing.T) {
 			t.Errorf("a stored key names its curve, or is not sealed: %v", err)
 		}
 	}
-	wrong, err := secret.NewBox([]byte(strings.Repeat("x", secret.KeySize)))
+	wrong, err := secret.NewSealer([]byte(strings.Repeat("x", secret.KeySize)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &oauth.Keys{DB: w.DB, Box: wrong, Now: w.Now}
+	other := &oauth.Keys{DB: w.DB, Sealer: wrong, Now: w.Now}
 	if _, err := other.Sign(t.Context(), oauth.ES256, "x"); err == nil || fault.Of(err) != nil {
 		t.Errorf("with another secret key: %v", err)
 	}
 	// A sealed key does not open in another's row.
 	w.exec(`UPDATE oauth_keys SET sealed = $1`, sealed[0])
-	moved := &oauth.Keys{DB: w.DB, Box: w.Box, Now: w.Now}
+	moved := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now}
 	if _, err := moved.Sign(t.Context(), oauth.ES256, "x"); err == nil {
 		t.Error("a key opened in the row of another")
 	}

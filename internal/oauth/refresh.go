@@ -91,7 +91,7 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 // rotate uses a refresh token up, keeps the answer to its use sealed, and stores
 // the new tokens; or does nothing when another use came first.
 func (s *Server) rotate(ctx context.Context, t token, tokens pair, answer []byte, now time.Time) (won bool, err error) {
-	sealed := s.Box.Seal(sealLabel(t), string(answer))
+	sealed := s.Sealer.Seal(sealLabel(t), string(answer))
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE oauth_tokens SET used_at = $2 WHERE hash = $1 AND used_at = 0`, t.hash, now)
 		if won = n > 0; won {
@@ -128,7 +128,7 @@ func (s *Server) answered(ctx context.Context, t token) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up a kept answer: %w", err)
 	}
-	answer, err := s.Box.Open(sealLabel(t), sealed)
+	answer, err := s.Sealer.Open(sealLabel(t), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open a kept answer: %w", err)
 	}

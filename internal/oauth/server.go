@@ -29,7 +29,7 @@ import (
 // Server is the authorization server. All but Guard must be set.
 type Server struct {
 	DB       *sqldb.DB
-	Box      *secret.Box
+	Sealer   *secret.Sealer
 	Now      func() time.Time
 	Partners *partner.Registry
 	Profiles *profile.Book

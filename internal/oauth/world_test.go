@@ -47,9 +47,9 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-func testBox(t testing.TB) *secret.Box {
+func testBox(t testing.TB) *secret.Sealer {
 	t.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,15 +59,15 @@ func testBox(t testing.TB) *secret.Box {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	db, box, c := sqldbtest.Open(t), testBox(t), &clock{now: noon}
-	partners := &partner.Registry{DB: db, Box: box, Now: c.Now}
+	partners := &partner.Registry{DB: db, Sealer: box, Now: c.Now}
 	return &world{
 		TB: t, clock: c,
 		accounts: &account.Book{DB: db, Now: c.Now},
 		Server: &oauth.Server{
-			DB: db, Box: box, Now: c.Now, Partners: partners,
+			DB: db, Sealer: box, Now: c.Now, Partners: partners,
 			Profiles: &profile.Book{DB: db, Partners: partners, Now: c.Now},
 			Licenses: &license.Registry{DB: db, Now: c.Now},
-			Keys:     &oauth.Keys{DB: db, Box: box, Now: c.Now},
+			Keys:     &oauth.Keys{DB: db, Sealer: box, Now: c.Now},
 			Issuer:   "https://licenses.example",
 			Life:     oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
 		},

@@ -88,13 +88,13 @@ func loadContract(t testing.TB) *wiretest.Contract {
 func buildWith(t testing.TB, c *wiretest.Contract) *house {
 	t.Helper()
 	h := &house{TB: t, db: sqldbtest.Open(t), contract: c, tokens: map[account.Scope]string{}}
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := courier.New(courier.Options{AllowPrivate: true})
 	t.Cleanup(client.Close)
-	partners := &partner.Registry{DB: h.db, Box: box, Now: h.now}
+	partners := &partner.Registry{DB: h.db, Sealer: box, Now: h.now}
 	h.door = &operator.Operator{
 		Accounts:  &account.Book{DB: h.db, Now: h.now, PublicURL: publicURL},
 		Partners:  partners,

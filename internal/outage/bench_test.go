@@ -40,11 +40,11 @@ func BenchmarkNote(b *testing.B) {
 
 func enrol(b *testing.B, db *sqldb.DB) (id int64) {
 	b.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		b.Fatal(err)
 	}
-	partners := &partner.Registry{DB: db, Box: box, Now: noon.UTC}
+	partners := &partner.Registry{DB: db, Sealer: box, Now: noon.UTC}
 	err = db.Write(b.Context(), func(tx *sqldb.Tx) error {
 		p, _, err := partners.Create(b.Context(), tx, audit.System("bench"), partner.Draft{Name: "Acme"}, partner.Credentials{})
 		id = p.ID

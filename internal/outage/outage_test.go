@@ -46,7 +46,7 @@ type house struct {
 
 func open(t *testing.T) *house {
 	t.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,14 @@ func open(t *testing.T) *house {
 	h.db = sqldbtest.OpenWith(t, at, sqldb.Options{})
 	log := slog.New(slog.NewTextHandler(&h.log, nil)) // it locks by itself
 	for _, db := range []*sqldb.DB{h.db, sqldbtest.OpenWith(t, at, sqldb.Options{})} {
-		partners := &partner.Registry{DB: db, Box: box, Now: h.Now}
+		partners := &partner.Registry{DB: db, Sealer: box, Now: h.Now}
 		book := &profile.Book{DB: db, Partners: partners, Now: h.Now}
 		if h.book == nil {
 			h.book = book
 		}
 		h.nodes = append(h.nodes, &outage.Watch{
 			DB: db, Now: h.Now, Partners: partners, Profiles: book, Service: "licenses.example.com",
-			Count: h.count, Links: links, Lasts: 76 * time.Hour, Mail: &mail.Outbox{Box: box, Wake: h.wake}, Log: log,
+			Count: h.count, Links: links, Lasts: 76 * time.Hour, Mail: &mail.Outbox{Sealer: box, Wake: h.wake}, Log: log,
 		})
 	}
 	return h

@@ -27,7 +27,7 @@ func TestMails(t *testing.T) {
 	h := open(t)
 	server := mailtest.Start(t, mailtest.Options{Security: mail.STARTTLS, User: "acme", Password: "s3cret"})
 	later := func() time.Time { return noon.Add(1000 * time.Hour) } // all is due
-	sender := &mail.Sender{DB: h.db, Box: h.nodes[0].Mail.Box, Now: later, Transport: server.SMTP(), Every: time.Hour, Log: slog.New(slog.DiscardHandler)}
+	sender := &mail.Sender{DB: h.db, Sealer: h.nodes[0].Mail.Sealer, Now: later, Transport: server.SMTP(), Every: time.Hour, Log: slog.New(slog.DiscardHandler)}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { sender.Run(ctx) })

@@ -75,10 +75,10 @@ type Change struct {
 
 // Registry is the register of partners.
 type Registry struct {
-	DB    *sqldb.DB
-	Box   *secret.Box
-	Now   func() time.Time
-	Brand string // of partners that name none; "": DefaultBrand
+	DB     *sqldb.DB
+	Sealer *secret.Sealer
+	Now    func() time.Time
+	Brand  string // of partners that name none; "": DefaultBrand
 }
 
 // columns are qualified, since some statements join other tables.

@@ -30,12 +30,12 @@ type desk struct {
 
 func open(t *testing.T) *desk {
 	t.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{now: noon}
-	d.Registry = &partner.Registry{DB: sqldbtest.Open(t), Box: box, Now: func() time.Time { return d.now }}
+	d.Registry = &partner.Registry{DB: sqldbtest.Open(t), Sealer: box, Now: func() time.Time { return d.now }}
 	return d
 }
 

@@ -75,13 +75,13 @@ func (r *Registry) keep(tx *sqldb.Tx, p Partner, what Secret, value string, at t
 	var hash, sealed string
 	switch what {
 	case ClientSecret:
-		hash = r.Box.Pepper(value)
+		hash = r.Sealer.Pepper(value)
 	case APIKey:
 		hash = secret.Hash(value)
 	case WebhookSecret:
 	}
 	if what == WebhookSecret || what == APIKey && p.SingleKey {
-		sealed = r.Box.Seal(label(p.ID), value)
+		sealed = r.Sealer.Seal(label(p.ID), value)
 	}
 	tx.Queue(`INSERT INTO partner_secrets (partner_id, kind, hash, sealed, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 0)`,
 		p.ID, what, hash, sealed, at)
@@ -119,7 +119,7 @@ func (r *Registry) ByClient(ctx context.Context, db sqldb.Reader, clientID, clie
 	if err != nil {
 		return Partner{}, fmt.Errorf("look up a client: %w", err)
 	}
-	hash := r.Box.Pepper(clientSecret)
+	hash := r.Sealer.Pepper(clientSecret)
 	for _, c := range list {
 		if secret.Equal(c.hash, hash) {
 			return c.Partner, nil
@@ -148,7 +148,7 @@ func (r *Registry) WebhookSecrets(ctx context.Context, id int64) ([]string, erro
 		return nil, fmt.Errorf("read webhook secrets: %w", err)
 	}
 	for i, sealed := range list {
-		if list[i], err = r.Box.Open(label(id), sealed); err != nil {
+		if list[i], err = r.Sealer.Open(label(id), sealed); err != nil {
 			return nil, fmt.Errorf("open a webhook secret: %w", err)
 		}
 	}

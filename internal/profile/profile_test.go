@@ -38,7 +38,7 @@ type desk struct {
 
 func open(t *testing.T, o courier.Options) *desk {
 	t.Helper()
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func open(t *testing.T, o courier.Options) *desk {
 	db, now := sqldbtest.Open(t), func() time.Time { return d.now }
 	d.Book = &profile.Book{
 		DB: db, Now: now, Check: profile.Checker{Client: client},
-		Partners: &partner.Registry{DB: db, Box: box, Now: now},
+		Partners: &partner.Registry{DB: db, Sealer: box, Now: now},
 	}
 	return d
 }

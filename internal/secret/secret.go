@@ -82,15 +82,15 @@ func Equal(a, b string) bool {
 	return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
 }
 
-// Box seals what we must be able to read again and peppers what we need not.
+// Sealer seals what we must be able to read again and peppers what we need not.
 // Its two keys are derived from the one secret key of the installation.
-type Box struct {
+type Sealer struct {
 	aead   cipher.AEAD
 	pepper []byte
 }
 
-// NewBox makes a Box from the installation's secret key of KeySize bytes.
-func NewBox(key []byte) (*Box, error) {
+// NewSealer makes a Box from the installation's secret key of KeySize bytes.
+func NewSealer(key []byte) (*Sealer, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("the secret key has %d bytes, not %d", len(key), KeySize)
 	}
@@ -110,12 +110,12 @@ func NewBox(key []byte) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cipher mode: %w", err)
 	}
-	return &Box{aead: aead, pepper: pepper}, nil
+	return &Sealer{aead: aead, pepper: pepper}, nil
 }
 
 // Seal encrypts text for storage. label says what it is for; the same label
 // opens it, so that a sealed value moved to another column does not open there.
-func (b *Box) Seal(label, text string) string {
+func (b *Sealer) Seal(label, text string) string {
 	nonce := random(b.aead.NonceSize())
 	sealed := b.aead.Seal(nonce, nonce, []byte(text), []byte(label))
 	return base64.StdEncoding.EncodeToString(sealed)
@@ -125,7 +125,7 @@ func (b *Box) Seal(label, text string) string {
 var errSealed = errors.New("a sealed value does not open: was it sealed with another secret key?")
 
 // Open decrypts what Seal made with the same label.
-func (b *Box) Open(label, sealed string) (string, error) {
+func (b *Sealer) Open(label, sealed string) (string, error) {
 	raw, err := base64.StdEncoding.DecodeString(sealed)
 	if err != nil || len(raw) < b.aead.NonceSize() {
 		return "", errSealed
@@ -140,7 +140,7 @@ func (b *Box) Open(label, sealed string) (string, error) {
 
 // Pepper hashes s with a key that is not in the database, so that a stolen
 // database alone proves nothing.
-func (b *Box) Pepper(s string) string {
+func (b *Sealer) Pepper(s string) string {
 	mac := hmac.New(sha256.New, b.pepper)
 	mac.Write([]byte(s))
 	return hex.EncodeToString(mac.Sum(nil))

@@ -11,9 +11,9 @@ import (
 	"claviger/internal/secret"
 )
 
-func box(t *testing.T, key byte) *secret.Box {
+func box(t *testing.T, key byte) *secret.Sealer {
 	t.Helper()
-	b, err := secret.NewBox(bytes.Repeat([]byte{key}, secret.KeySize))
+	b, err := secret.NewSealer(bytes.Repeat([]byte{key}, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestPepperDependsOnTheKey(t *testing.T) {
 }
 
 func TestBoxNeedsAWholeKey(t *testing.T) {
-	if _, err := secret.NewBox(make([]byte, 31)); err == nil {
+	if _, err := secret.NewSealer(make([]byte, 31)); err == nil {
 		t.Error("31 bytes were taken for a key")
 	}
 }

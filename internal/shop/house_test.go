@@ -114,24 +114,24 @@ func buildSecure(t testing.TB) *house {
 func furnish(t testing.TB, secure bool) *house {
 	t.Helper()
 	h := &house{TB: t, db: sqldbtest.Open(t), start: time.Now().UTC().Truncate(time.Second), redirect: "https://tide.example/in"}
-	box, err := secret.NewBox(make([]byte, secret.KeySize))
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := courier.New(courier.Options{AllowPrivate: true})
 	t.Cleanup(client.Close)
-	partners := &partner.Registry{DB: h.db, Box: box, Now: h.now}
+	partners := &partner.Registry{DB: h.db, Sealer: box, Now: h.now}
 	profiles := &profile.Book{DB: h.db, Partners: partners, Now: h.now, Check: profile.Checker{Client: client}}
 	outbox := &webhook.Outbox{DB: h.db, Now: h.now}
 	profiles.Moved = outbox.Revive
 	licenses := &license.Registry{DB: h.db, Now: h.now, Events: &event.Log{DB: h.db}}
 	h.shop = &shop.Shop{
 		Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: h.now}, secure),
-		Accounts: &account.Book{DB: h.db, Now: h.now, Mail: &mail.Outbox{Box: box}},
+		Accounts: &account.Book{DB: h.db, Now: h.now, Mail: &mail.Outbox{Sealer: box}},
 		Partners: partners, Licenses: licenses, Webhooks: outbox,
 		OAuth: &oauth.Server{
-			DB: h.db, Box: box, Now: h.now, Partners: partners, Profiles: profiles, Licenses: licenses,
-			Keys: &oauth.Keys{DB: h.db, Box: box, Now: h.now, Grace: 2 * time.Hour},
+			DB: h.db, Sealer: box, Now: h.now, Partners: partners, Profiles: profiles, Licenses: licenses,
+			Keys: &oauth.Keys{DB: h.db, Sealer: box, Now: h.now, Grace: 2 * time.Hour},
 			Life: oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
 		},
 		Box: box, Now: h.now, TestMoney: true, Throttle: shop.NewThrottle(h.now),

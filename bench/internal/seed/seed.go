@@ -51,13 +51,13 @@ func IsPostgres(url string) bool {
 
 var actor = audit.System("bench")
 
-// Box seals as the servers on seeded databases do.
-func Box() (*secret.Box, error) {
+// Sealer seals as the servers on seeded databases do.
+func Box() (*secret.Sealer, error) {
 	raw := make([]byte, secret.KeySize)
 	if _, err := fmt.Sscanf(SecretKey, "%x", &raw); err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
-	return secret.NewBox(raw)
+	return secret.NewSealer(raw)
 }
 
 // Partners makes partners with a plan each, and the operator token, in a
@@ -67,7 +67,7 @@ func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry := &partner.Registry{DB: db, Box: box, Now: app.Now}
+	registry := &partner.Registry{DB: db, Sealer: box, Now: app.Now}
 	book := &profile.Book{DB: db, Partners: registry, Now: app.Now}
 	var ids []int64
 	for i := range n {
