@@ -190,7 +190,7 @@ func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oau
 	}
 	return s.show(w, r, v, "connecting", ui.View{
 		Title: "Connecting you to " + req.Partner.Name, Data: req.Partner,
-		Onward: &ui.Onward{To: to, Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.Patience-glance) }},
+		DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.Patience-glance) }},
 	})
 }
 

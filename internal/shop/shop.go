@@ -192,7 +192,7 @@ func seeOther(w http.ResponseWriter, r *http.Request, to string) {
 
 // show renders a page of the door.
 func (s *Shop) show(w http.ResponseWriter, r *http.Request, v *visit, name string, view ui.View) error {
-	if view.Notice == "" && view.Onward == nil { // which nobody has the time to read
+	if view.Notice == "" && view.DelayedRedirect == nil { // which nobody has the time to read
 		view.Notice = s.Sessions.TakeFlash(r.Context())
 	}
 	if v.in() {

@@ -19,7 +19,7 @@
 //	return pages.Render(w, r, "sign-in", ui.View{Title: "Sign in", Data: data})
 //
 // A page can also be shown while something is waited for, and lead on by itself:
-// see Onward.
+// see DelayedRedirect.
 //
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
 // receipt. The functions beside them: money, time, day, label, asset, and button,
@@ -49,17 +49,17 @@ var shell embed.FS
 
 // View is a page to be shown.
 type View struct {
-	Title   string   // of the window; the brand is added
-	Person  string   // who is signed in, "" when nobody is
-	Menu    []Item   // ways to other pages
-	Notice  string   // what was just done, shown once above the page
-	Problem string   // what could not be done, shown once above the page
-	FormTo  []string // origins besides our own where a form of this page may end, such as the partner's
-	Status  int      // 0 is 200
-	NoIndex bool     // search engines should leave the page alone
-	Wide    bool     // for lists and tables: the page takes more than a column of text
-	Onward  *Onward  // where the browser goes on to by itself; nil: nowhere
-	Data    any      // the page's own
+	Title           string           // of the window; the brand is added
+	Person          string           // who is signed in, "" when nobody is
+	Menu            []Item           // ways to other pages
+	Notice          string           // what was just done, shown once above the page
+	Problem         string           // what could not be done, shown once above the page
+	FormTo          []string         // origins besides our own where a form of this page may end, such as the partner's
+	Status          int              // 0 is 200
+	NoIndex         bool             // search engines should leave the page alone
+	Wide            bool             // for lists and tables: the page takes more than a column of text
+	DelayedRedirect *DelayedRedirect // where the browser goes on to by itself; nil: nowhere
+	Data            any              // the page's own
 }
 
 // Item is one entry of the menu.
@@ -187,18 +187,18 @@ func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	if err := t.ExecuteTemplate(&b, "layout", page); err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
-	end, err := v.Onward.split(b.Bytes())
+	end, err := v.DelayedRedirect.split(b.Bytes())
 	if err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
 	p.guard(w.Header(), policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
-	if v.Onward != nil {
+	if v.DelayedRedirect != nil {
 		w.Header().Set("X-Accel-Buffering", "no") // a proxy such as nginx would keep it until it is whole
 	}
 	w.WriteHeader(max(v.Status, http.StatusOK))
-	if err := v.Onward.send(w, r, b.Bytes(), end); err != nil {
+	if err := v.DelayedRedirect.send(w, r, b.Bytes(), end); err != nil {
 		wire.NoteOf(r.Context()).Gone = true // its reader has left
 		return fmt.Errorf("send page %s: %w", name, err)
 	}

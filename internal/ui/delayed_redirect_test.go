@@ -21,7 +21,7 @@ const partnerURL = "https://app.example/in?code=1"
 
 // onward is a page that goes on after wait.
 func onward(to string, wait func()) ui.View {
-	return ui.View{Title: "Moving on", Data: "Moving on", Onward: &ui.Onward{To: to, Wait: wait}}
+	return ui.View{Title: "Moving on", Data: "Moving on", DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: wait}}
 }
 
 // refreshes are where a page says that the browser goes on to by itself.
@@ -44,9 +44,9 @@ func refreshes(t *testing.T, page string) []string {
 	return list
 }
 
-// TestOnward: all that is to be seen is out before the wait, and what sends the
+// TestDelayedRedirect: all that is to be seen is out before the wait, and what sends the
 // browser on comes after it.
-func TestOnward(t *testing.T) {
+func TestDelayedRedirect(t *testing.T) {
 	w := httptest.NewRecorder()
 	before := ""
 	view := onward(partnerURL, func() {
@@ -77,9 +77,9 @@ func TestOnward(t *testing.T) {
 	}
 }
 
-// TestOnwardAddress: the address reaches the browser as it is, whatever stands in
+// TestDelayedRedirectAddress: the address reaches the browser as it is, whatever stands in
 // it, and nothing but http and https does.
-func TestOnwardAddress(t *testing.T) {
+func TestDelayedRedirectAddress(t *testing.T) {
 	for name, to := range map[string]string{
 		"query":        "https://app.example/in?a=1&b=2&code=3",
 		"entities":     "https://app.example/in?a=1&amp=2&copy;=3&lt;x",
@@ -107,8 +107,8 @@ func TestOnwardAddress(t *testing.T) {
 	}
 }
 
-// TestOnwardIsRare: a page that goes nowhere by itself does not say so.
-func TestOnwardIsRare(t *testing.T) {
+// TestDelayedRedirectIsRare: a page that goes nowhere by itself does not say so.
+func TestDelayedRedirectIsRare(t *testing.T) {
 	got, body := shown(t, sample(t), "text", ui.View{Data: "Hello"})
 	if list := refreshes(t, body); len(list) > 0 || got.Header.Get("X-Accel-Buffering") != "" {
 		t.Errorf("the browser is sent to %q, headers %v", list, got.Header)
@@ -124,9 +124,9 @@ type plainWriter struct {
 func (w plainWriter) Header() http.Header { return w.header }
 func (w plainWriter) WriteHeader(int)     {}
 
-// TestOnwardWithoutItsTag: a page that has no place to say where the browser goes
+// TestDelayedRedirectWithoutItsTag: a page that has no place to say where the browser goes
 // on to is an error before anything is sent or waited for.
-func TestOnwardWithoutItsTag(t *testing.T) {
+func TestDelayedRedirectWithoutItsTag(t *testing.T) {
 	p, err := ui.New(fstest.MapFS{"bare.html": {Data: []byte(`{{define "layout"}}<p>bare</p>{{end}}`)}}, nil, "*.html")
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +139,8 @@ func TestOnwardWithoutItsTag(t *testing.T) {
 	}
 }
 
-// TestOnwardWithoutFlush: where nothing can be flushed, the page comes whole.
-func TestOnwardWithoutFlush(t *testing.T) {
+// TestDelayedRedirectWithoutFlush: where nothing can be flushed, the page comes whole.
+func TestDelayedRedirectWithoutFlush(t *testing.T) {
 	var b strings.Builder
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	waited := false
@@ -152,8 +152,8 @@ func TestOnwardWithoutFlush(t *testing.T) {
 	}
 }
 
-// TestOnwardOfWhoLeft: somebody who left meanwhile is noted, and sent nothing more.
-func TestOnwardOfWhoLeft(t *testing.T) {
+// TestDelayedRedirectOfWhoLeft: somebody who left meanwhile is noted, and sent nothing more.
+func TestDelayedRedirectOfWhoLeft(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_7", "")
 	ctx, leave := context.WithCancel(ctx)
 	w := httptest.NewRecorder()

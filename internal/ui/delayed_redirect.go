@@ -7,12 +7,12 @@ import (
 	"net/http"
 )
 
-// Onward makes a page that is looked at while something is waited for, and from
+// DelayedRedirect makes a page that is looked at while something is waited for, and from
 // which the browser then goes on by itself. The page is sent but for its end;
 // Wait is called; the end says where to go. Browsers show what they have of a
 // page and obey its refresh when they read it, so this needs no script, and no
 // second request.
-type Onward struct {
+type DelayedRedirect struct {
 	To   string // an http or https URL; html/template lets no other through
 	Wait func() // ends with the request's context at the latest
 }
@@ -22,11 +22,11 @@ type Onward struct {
 const refresh = `<meta http-equiv="refresh"`
 
 // errNoRefresh is the error of a page that waits and then has no way on.
-var errNoRefresh = errors.New("it has an Onward, and no " + refresh + " in its template")
+var errNoRefresh = errors.New("it has an DelayedRedirect, and no " + refresh + " in its template")
 
 // split returns how much of the page is shown during the wait: all of a page that
 // leads nowhere.
-func (o *Onward) split(page []byte) (int, error) {
+func (o *DelayedRedirect) split(page []byte) (int, error) {
 	if o == nil {
 		return len(page), nil
 	}
@@ -38,7 +38,7 @@ func (o *Onward) split(page []byte) (int, error) {
 }
 
 // send writes a page: up to end, then, after the wait, the rest.
-func (o *Onward) send(w http.ResponseWriter, r *http.Request, page []byte, end int) error {
+func (o *DelayedRedirect) send(w http.ResponseWriter, r *http.Request, page []byte, end int) error {
 	if o != nil {
 		if _, err := w.Write(page[:end]); err != nil {
 			return err
