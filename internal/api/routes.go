@@ -11,7 +11,7 @@ import (
 // those of openapi.yaml, which a test compares.
 func (a *API) Routes() []wire.Route {
 	a.text, a.kept = newLicenseText(a.PublicURL), &pages{}
-	door := &wire.Door[partner.Partner]{
+	door := &wire.AuthRoutes[partner.Partner]{
 		Authenticate: a.authenticate,
 		Name:         func(p partner.Partner) string { return "partner:" + strconv.FormatInt(p.ID, 10) },
 		Bucket:       a.bucket,

@@ -74,6 +74,6 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 			status = http.StatusServiceUnavailable
 		}
 	}
-	wire.NoteOf(r.Context()).Err = errors.Join(failed...)
+	wire.RequestLogOf(r.Context()).Err = errors.Join(failed...)
 	return wire.JSON(w, status, answer)
 }

@@ -86,7 +86,7 @@ const (
 // shownPath is the path as the request line shows it. Only a route can say whether
 // its path tells a secret. A path without a route may be a link that was copied with
 // a full stop behind it, so what is as long as a secret is left out.
-func shownPath(path string, note *wire.Note) string {
+func shownPath(path string, note *wire.RequestLog) string {
 	switch {
 	case note.Secret:
 		path = note.Route
@@ -107,7 +107,7 @@ func shownPath(path string, note *wire.Note) string {
 
 // line writes the one line of a request. It shows the path and never the query:
 // codes, tokens and client secrets travel there.
-func (s *Server) line(r *http.Request, rec *recorder, note *wire.Note, took time.Duration, p *panicked) {
+func (s *Server) line(r *http.Request, rec *recorder, note *wire.RequestLog, took time.Duration, p *panicked) {
 	level := slog.LevelInfo
 	switch {
 	case isHealth(r.URL.Path) && note.Err == nil:

@@ -16,7 +16,7 @@ import (
 )
 
 func TestRequestLine(t *testing.T) {
-	door := &wire.Door[string]{
+	door := &wire.AuthRoutes[string]{
 		Authenticate: func(r *http.Request) (string, error) { return wire.Credential(r, func(string) bool { return false }) },
 		Name:         func(string) string { return "partner:3" },
 	}
@@ -187,7 +187,7 @@ func TestClientGone(t *testing.T) {
 
 func TestLongPathIsCut(t *testing.T) {
 	h := start(t, &httpd.Server{Handler: wire.NewMux(wire.Public("GET", "/{name}", func(w http.ResponseWriter, _ *http.Request) error {
-		return wire.None(w)
+		return wire.NoContent(w)
 	}))})
 	h.get("/" + strings.Repeat("x", 5000))
 	h.get("/" + strings.Repeat("/x", 5000))
@@ -202,7 +202,7 @@ func TestLongPathIsCut(t *testing.T) {
 // copied well leads nowhere, and is not in the log either.
 func TestPathWithoutRouteTellsNoSecret(t *testing.T) {
 	const id = "b3631290-bc02-499a-a052-9a963fc3c991"
-	route := wire.Public("GET", "/licensing/{id}/redeem", func(w http.ResponseWriter, _ *http.Request) error { return wire.None(w) })
+	route := wire.Public("GET", "/licensing/{id}/redeem", func(w http.ResponseWriter, _ *http.Request) error { return wire.NoContent(w) })
 	route.SecretPath = true
 	h := start(t, &httpd.Server{Handler: wire.NewMux(route)})
 	for _, path := range []string{"/licensing/" + id + "/redeem", "/licensing/" + id + "/redeem.", "/licensing/" + id, "//licensing/" + id + "/redeem", "/" + id + ")"} {

@@ -38,7 +38,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *cr
 	if err != nil {
 		return partner.Partner{}, err
 	}
-	wire.NoteOf(r.Context()).Who = nameOf(who)
+	wire.RequestLogOf(r.Context()).Who = nameOf(who)
 	return who, nil
 }
 

@@ -39,7 +39,7 @@ func shaped(h func(http.ResponseWriter, *http.Request) error) func(http.Response
 		if f == nil {
 			return err
 		}
-		wire.NoteOf(r.Context()).Err = err
+		wire.RequestLogOf(r.Context()).Err = err
 		if f.Kind == fault.Throttled {
 			wait := max(f.After, time.Second)
 			w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))

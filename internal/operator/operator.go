@@ -54,7 +54,7 @@ func (o *Operator) Handler() http.Handler { return wire.NewMux(o.Routes()...) }
 // Routes is the table of the door: what there is, who serves it, and the scope
 // that the caller's token must have.
 func (o *Operator) Routes() []wire.Route {
-	door := &wire.Door[account.Token]{Authenticate: o.authenticate, Name: name, Limit: o.Limit, Guard: o.Guard}
+	door := &wire.AuthRoutes[account.Token]{Authenticate: o.authenticate, Name: name, Limit: o.Limit, Guard: o.Guard}
 	on := func(scope account.Scope, method, path string, h wire.Handler[account.Token]) wire.Route {
 		return door.Route(method, "/operator/v1"+path, h, may(scope))
 	}

@@ -157,7 +157,7 @@ func (o *Operator) deletePartner(w http.ResponseWriter, r *http.Request, t accou
 	if err := o.Profiles.Remove(r.Context(), actor(t), pathID(r)); err != nil {
 		return err
 	}
-	return wire.None(w)
+	return wire.NoContent(w)
 }
 
 func (o *Operator) listPartners(w http.ResponseWriter, r *http.Request, _ account.Token) error {
@@ -309,5 +309,5 @@ func (o *Operator) switchSecret(w http.ResponseWriter, r *http.Request, t accoun
 		return err
 	}
 	o.Webhooks.Dispatcher.Forget(pathID(r))
-	return wire.None(w)
+	return wire.NoContent(w)
 }

@@ -95,7 +95,7 @@ func (o *Operator) deletePlan(w http.ResponseWriter, r *http.Request, t account.
 	if err := o.Partners.DeletePlan(r.Context(), actor(t), pathID(r), tier); err != nil {
 		return err
 	}
-	return wire.None(w)
+	return wire.NoContent(w)
 }
 
 // createdOr is the status for something that was created, or else was there.

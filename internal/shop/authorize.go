@@ -196,11 +196,11 @@ var unconnected = map[string]string{
 func (s *Shop) answer(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
 	err := s.connect(w, r, v, req, redemptionID)
 	if fault.Is(err, "partner_paused") {
-		wire.NoteOf(r.Context()).Err = err
+		wire.RequestLogOf(r.Context()).Err = err
 		err = oauth.Unavailable()
 	}
 	if f := fault.Of(err); f != nil && unconnected[f.Code] != "" {
-		wire.NoteOf(r.Context()).Err = err
+		wire.RequestLogOf(r.Context()).Err = err
 		err = &oauth.Denial{Code: "access_denied", Text: unconnected[f.Code]}
 	}
 	if err != nil {

@@ -122,6 +122,6 @@ func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visit, next s
 	default:
 		return err
 	}
-	wire.NoteOf(r.Context()).Err = err
+	wire.RequestLogOf(r.Context()).Err = err
 	return s.show(w, r, v, "dead-link", ui.View{Title: view.Title, Status: status, NoIndex: true, Data: view})
 }

@@ -115,7 +115,7 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 		v, err := s.visitor(r)
 		if err == nil {
 			if v.in() {
-				wire.NoteOf(r.Context()).Who = "user:" + strconv.FormatInt(v.user.ID, 10)
+				wire.RequestLogOf(r.Context()).Who = "user:" + strconv.FormatInt(v.user.ID, 10)
 			}
 			err = h(w, r, v)
 		}

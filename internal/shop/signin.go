@@ -63,7 +63,7 @@ func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
 	}
 	u, err := s.Accounts.SignIn(r.Context(), email, password, account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)})
 	if text := refusedSignIn(w, err); text != "" {
-		wire.NoteOf(r.Context()).Err = err
+		wire.RequestLogOf(r.Context()).Err = err
 		return s.showSignIn(w, r, v, wire.Status(fault.Of(err).Kind), f.problem(text))
 	}
 	if err != nil {

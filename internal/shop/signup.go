@@ -61,7 +61,7 @@ func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return s.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if busy := fault.Of(err); busy != nil && busy.Code == "sign_in_busy" {
-		wire.NoteOf(r.Context()).Err = err
+		wire.RequestLogOf(r.Context()).Err = err
 		return s.showSignUp(w, r, v, wire.Status(busy.Kind), f.problem("Too many people are signing in or up just now. Try again in "+retryAfter(w.Header(), busy.After)+"."))
 	}
 	if err != nil {

@@ -121,7 +121,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if _, err := w.Write(body); err != nil {
-		wire.NoteOf(r.Context()).Gone = true
+		wire.RequestLogOf(r.Context()).Gone = true
 		return fmt.Errorf("send the asset: %w", err)
 	}
 	return nil

@@ -24,7 +24,7 @@ type failure struct {
 // does for programs. A fault is shown in its own words; of any other error only
 // the request id is.
 func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	note := wire.NoteOf(r.Context())
+	note := wire.RequestLogOf(r.Context())
 	note.Err = err
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		note.Gone = true

@@ -199,7 +199,7 @@ func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	}
 	w.WriteHeader(max(v.Status, http.StatusOK))
 	if err := v.DelayedRedirect.send(w, r, b.Bytes(), end); err != nil {
-		wire.NoteOf(r.Context()).Gone = true // its reader has left
+		wire.RequestLogOf(r.Context()).Gone = true // its reader has left
 		return fmt.Errorf("send page %s: %w", name, err)
 	}
 	return nil

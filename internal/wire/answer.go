@@ -102,8 +102,8 @@ func Text(w http.ResponseWriter, status int, text string) error {
 	return send(w, status, "text/plain; charset=utf-8", []byte(text))
 }
 
-// None answers a status without a body.
-func None(w http.ResponseWriter) error {
+// NoContent answers a status without a body.
+func NoContent(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil

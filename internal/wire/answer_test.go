@@ -57,7 +57,7 @@ func TestAppendRawText(t *testing.T) {
 		t.Errorf("got %q, %v, %v", w.Body, w.Header(), err)
 	}
 	w = httptest.NewRecorder()
-	if err := wire.None(w); err != nil || w.Code != http.StatusNoContent || w.Body.Len() > 0 {
+	if err := wire.NoContent(w); err != nil || w.Code != http.StatusNoContent || w.Body.Len() > 0 {
 		t.Errorf("got %d, %q, %v", w.Code, w.Body, err)
 	}
 }
@@ -100,7 +100,7 @@ type body struct {
 	Checks    json.RawMessage `json:"checks"`
 }
 
-func fail(ctx context.Context, t *testing.T, err error) (*httptest.ResponseRecorder, body, *wire.Note) {
+func fail(ctx context.Context, t *testing.T, err error) (*httptest.ResponseRecorder, body, *wire.RequestLog) {
 	t.Helper()
 	ctx, note := wire.Begin(ctx, "req_1", "")
 	w := httptest.NewRecorder()

@@ -54,7 +54,7 @@ type answering struct {
 
 // admit waits until the caller may read. The bytes come first, so that a caller
 // whose clients do not read their answers does not hold a reader while it waits.
-func (d *Door[P]) admit(ctx context.Context, w http.ResponseWriter, key string, s *sizes) (*answering, error) {
+func (d *AuthRoutes[P]) admit(ctx context.Context, w http.ResponseWriter, key string, s *sizes) (*answering, error) {
 	expected := s.expected(key)
 	if err := d.Bytes.Acquire(ctx, key, expected); err != nil {
 		return nil, err

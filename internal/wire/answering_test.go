@@ -36,7 +36,7 @@ type shop struct {
 
 func newShop(readers, size int64) *shop {
 	s := &shop{readers: &wire.Share{Total: readers}, bytes: &wire.Share{Total: size}, read: make(chan struct{})}
-	door := &wire.Door[string]{
+	door := &wire.AuthRoutes[string]{
 		Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("Caller"), nil },
 		Name:         func(who string) string { return who },
 		Readers:      s.readers, Bytes: s.bytes,

@@ -80,7 +80,7 @@ func Checks(steps []fault.Check) []Check {
 // other error is shown as an internal one, with the request id and nothing
 // else. What ran out of time, or was cut off by a stop, is 503: try again.
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
-	note := NoteOf(r.Context())
+	note := RequestLogOf(r.Context())
 	note.Err = err
 	if _, broken := errors.AsType[*sendError](err); broken || errors.Is(r.Context().Err(), context.Canceled) {
 		note.Gone = true

@@ -51,7 +51,7 @@ func Client(r *http.Request) string { return networks(r)[0] }
 // Address is the address of the client: that of the note, or of the connection
 // where there is none. It is the zero one when it is not known.
 func Address(r *http.Request) netip.Addr {
-	host := NoteOf(r.Context()).Client
+	host := RequestLogOf(r.Context()).Client
 	if host == "" {
 		host, _, _ = net.SplitHostPort(r.RemoteAddr)
 	}

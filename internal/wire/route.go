@@ -42,7 +42,7 @@ func (rt Route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // note has the request's line name the route.
 func (rt Route) note(r *http.Request) {
-	note := NoteOf(r.Context())
+	note := RequestLogOf(r.Context())
 	note.Route, note.Secret = rt.Path, rt.SecretPath
 }
 
@@ -86,7 +86,7 @@ func (m *Mux) Routes() []Route { return slices.Clone(m.routes) }
 
 // ServeHTTP serves one request.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if NoteOf(r.Context()).ID == "" {
+	if RequestLogOf(r.Context()).ID == "" {
 		ctx, note := Begin(r.Context(), NewRequestID(), "")
 		w.Header().Set("X-Request-Id", note.ID)
 		r = r.WithContext(ctx)
@@ -130,7 +130,7 @@ func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 // wrongMethod answers 405. It is the one refusal that is no fault of a room's
 // making: only the table knows of methods.
 func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow string) {
-	note := NoteOf(r.Context())
+	note := RequestLogOf(r.Context())
 	note.Err = fault.New(fault.Invalid, "method_not_allowed", "This path answers %s only.", allow)
 	w.Header().Set("Allow", allow)
 	for _, rt := range routes {

@@ -186,8 +186,8 @@ func TestMuxNotesSecretPaths(t *testing.T) {
 // caller is who calls in these tests; its key is its name.
 type caller string
 
-func door(limit *wire.Limiter, guard *wire.Guard) *wire.Door[caller] {
-	return &wire.Door[caller]{
+func door(limit *wire.Limiter, guard *wire.Guard) *wire.AuthRoutes[caller] {
+	return &wire.AuthRoutes[caller]{
 		Authenticate: func(r *http.Request) (caller, error) {
 			key, err := wire.Credential(r, func(v string) bool { return strings.HasPrefix(v, "k") }, "X-Licensing-Key")
 			if err != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Note is what is learnt of a request while it runs and written out once at its
+// RequestLog is what is learnt of a request while it runs and written out once at its
 // end, as one line. It belongs to the goroutine that serves the request.
-type Note struct {
+type RequestLog struct {
 	ID     string // the request id, answered as X-Request-Id and in error bodies
 	Client string // the address of the client, behind declared proxies
 	Route  string // the path pattern that matched, "" when none did
@@ -22,22 +22,22 @@ type noteKey struct{}
 
 // Begin puts a new note into the context. httpd calls it once per request; a
 // mux that is served without httpd, as in tests, does so itself.
-func Begin(ctx context.Context, id, client string) (context.Context, *Note) {
-	n := &Note{ID: id, Client: client}
+func Begin(ctx context.Context, id, client string) (context.Context, *RequestLog) {
+	n := &RequestLog{ID: id, Client: client}
 	return context.WithValue(ctx, noteKey{}, n), n
 }
 
-// NoteOf returns the note of the request that ctx belongs to. Outside a request
+// RequestLogOf returns the note of the request that ctx belongs to. Outside a request
 // it returns an empty one that nobody reads, never nil.
-func NoteOf(ctx context.Context) *Note {
-	if n, ok := ctx.Value(noteKey{}).(*Note); ok {
+func RequestLogOf(ctx context.Context) *RequestLog {
+	if n, ok := ctx.Value(noteKey{}).(*RequestLog); ok {
 		return n
 	}
-	return &Note{}
+	return &RequestLog{}
 }
 
 // RequestID returns the id of the request that ctx belongs to, "" outside one.
-func RequestID(ctx context.Context) string { return NoteOf(ctx).ID }
+func RequestID(ctx context.Context) string { return RequestLogOf(ctx).ID }
 
 // NewRequestID makes a request id: req_ and 26 random lower-case letters and digits.
 func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()) }

@@ -11,9 +11,9 @@ import (
 // answered by Fail; nil means that it has answered.
 type Handler[P any] func(w http.ResponseWriter, r *http.Request, who P) error
 
-// Door makes routes that know who calls. P is whom the door's callers are, such
+// AuthRoutes makes routes that know who calls. P is whom the door's callers are, such
 // as a partner or an operator's token.
-type Door[P any] struct {
+type AuthRoutes[P any] struct {
 	// Authenticate finds out who calls. It returns a fault of kind Unknown when
 	// the credentials are missing (code NoCredentials) or wrong.
 	Authenticate func(r *http.Request) (P, error)
@@ -41,7 +41,7 @@ type Door[P any] struct {
 // Route makes a route for authenticated callers that reads nothing of the query:
 // one that comes with any is refused. Each of may is asked in turn whether this
 // caller may at all; the first error is the answer.
-func (d *Door[P]) Route(method, path string, h Handler[P], may ...func(P) error) Route {
+func (d *AuthRoutes[P]) Route(method, path string, h Handler[P], may ...func(P) error) Route {
 	return d.RouteWithQuery(method, path, func(w http.ResponseWriter, r *http.Request, who P) error {
 		if r.URL.RawQuery != "" {
 			if _, err := Query(r); err != nil {
@@ -53,7 +53,7 @@ func (d *Door[P]) Route(method, path string, h Handler[P], may ...func(P) error)
 }
 
 // RouteWithQuery is Route for a handler that reads the query, by Query.
-func (d *Door[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(P) error) Route {
+func (d *AuthRoutes[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(P) error) Route {
 	var answers sizes
 	return Route{Method: method, Path: path, handle: func(w http.ResponseWriter, r *http.Request) error {
 		who, err := d.enter(w, r)
@@ -78,7 +78,7 @@ func (d *Door[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(
 }
 
 // enter authenticates the caller and counts the call.
-func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
+func (d *AuthRoutes[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
 	var nobody P
 	var who P
 	err := d.Guard.Lookup(r, func() (err error) {
@@ -89,7 +89,7 @@ func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
 		return nobody, d.failed(r, err)
 	}
 	name := d.Name(who)
-	NoteOf(r.Context()).Who = name
+	RequestLogOf(r.Context()).Who = name
 	if d.Bucket != nil {
 		name = d.Bucket(r, who)
 	}
@@ -105,7 +105,7 @@ func (d *Door[P]) enter(w http.ResponseWriter, r *http.Request) (P, error) {
 
 // failed counts an authentication that failed, and returns the error to answer.
 // None at all is no guess.
-func (d *Door[P]) failed(r *http.Request, err error) error {
+func (d *AuthRoutes[P]) failed(r *http.Request, err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Kind != fault.Unknown || f.Code == NoCredentials {
 		return err
