@@ -98,7 +98,7 @@ func (c *clientele) enrol(ctx context.Context, name, alg string) (*party, error)
 		return nil, err
 	}
 	made := &party{id: p.ID, keys: keys}
-	if made.request, err = c.server.Market(ctx, p.ID); err != nil {
+	if made.request, err = c.server.MarketplaceRequest(ctx, p.ID); err != nil {
 		return nil, err
 	}
 	accounts := &account.Book{DB: c.db, Now: app.Now}
@@ -128,7 +128,7 @@ func (c *clientele) exchanges(ctx context.Context, alg string, n int) ([][]byte,
 	_, err := load.Each(ctx, inFlight, n, func(ctx context.Context, _, i int) error {
 		p := c.parties[alg][i%applications]
 		b := p.buyers[i/applications%buyersEach]
-		to, _, err := c.server.Accept(ctx, audit.Actor{Kind: audit.ByUser, ID: b.id}, p.request, oauth.Sign{UserID: b.id, At: app.Now()}, b.redemption)
+		to, _, err := c.server.Accept(ctx, audit.Actor{Kind: audit.ByUser, ID: b.id}, p.request, oauth.Authentication{UserID: b.id, At: app.Now()}, b.redemption)
 		if err != nil {
 			return err
 		}

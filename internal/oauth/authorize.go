@@ -68,11 +68,11 @@ var parameters = []string{
 	"id_token_hint", "login_hint",
 }
 
-// Begin reads an authorization request that a partner sent a buyer with. An
+// ParseAuthorize reads an authorization request that a partner sent a buyer with. An
 // error is a fault when the client or its redirect URI is not right: it is shown
 // here and nobody is redirected. It is a *Denial when anything else is wrong; the
 // Request then serves for Refused.
-func (s *Server) Begin(ctx context.Context, q url.Values) (Request, error) {
+func (s *Server) ParseAuthorize(ctx context.Context, q url.Values) (Request, error) {
 	r, err := s.client(ctx, q)
 	if err != nil {
 		return Request{}, err
@@ -91,8 +91,8 @@ func (s *Server) Begin(ctx context.Context, q url.Values) (Request, error) {
 	return r, err
 }
 
-// Market is the request of a flow that the buyer starts at the marketplace.
-func (s *Server) Market(ctx context.Context, partnerID int64) (Request, error) {
+// MarketplaceRequest is the request of a flow that the buyer starts at the marketplace.
+func (s *Server) MarketplaceRequest(ctx context.Context, partnerID int64) (Request, error) {
 	p, err := s.Partners.Get(ctx, partnerID)
 	if err != nil {
 		return Request{}, err

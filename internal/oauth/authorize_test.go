@@ -51,7 +51,7 @@ func TestBegin(t *testing.T) {
 			want := plain
 			want.Prompt = []string{}
 			tt.want(&want)
-			got, err := w.Begin(t.Context(), query(t, "response_type=code&client_id="+p.ClientID+tt.query))
+			got, err := w.ParseAuthorize(t.Context(), query(t, "response_type=code&client_id="+p.ClientID+tt.query))
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("Begin: %v (-want +got)\n%s", err, diff)
 			}
@@ -110,7 +110,7 @@ func TestBeginShows(t *testing.T) {
 		"and other mistakes":  {"response_type=token&prompt=x&request=y&client_id=nobody", "unknown_client", "client_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := w.Begin(t.Context(), query(t, tt.query))
+			r, err := w.ParseAuthorize(t.Context(), query(t, tt.query))
 			f := fault.Of(err)
 			if f == nil || f.Code != tt.code || !strings.Contains(f.Text, tt.says) || len(f.Text) > 1500 {
 				t.Errorf("Begin = %v; want %s with %q", err, tt.code, tt.says)
@@ -163,7 +163,7 @@ func TestBeginDenies(t *testing.T) {
 		"state twice":            {"response_type=code&state=s&state=s", "invalid_request"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := w.Begin(t.Context(), query(t, "client_id="+p.ClientID+"&"+tt.query))
+			r, err := w.ParseAuthorize(t.Context(), query(t, "client_id="+p.ClientID+"&"+tt.query))
 			d, ok := errors.AsType[*oauth.Denial](err)
 			if !ok || d.Code != tt.code || d.Text == "" || fault.Of(err) != nil {
 				t.Fatalf("Begin = %v; want %s", err, tt.code)
@@ -193,7 +193,7 @@ func TestBeginNamesTheCause(t *testing.T) {
 		"%c2%85":                  "has a control character",
 	} {
 		for _, name := range []string{"state", "nonce"} {
-			_, err := w.Begin(t.Context(), query(t, "client_id="+p.ClientID+"&response_type=code&"+name+"="+value))
+			_, err := w.ParseAuthorize(t.Context(), query(t, "client_id="+p.ClientID+"&response_type=code&"+name+"="+value))
 			d, ok := errors.AsType[*oauth.Denial](err)
 			if !ok || !strings.HasPrefix(d.Text, name+" "+says) {
 				t.Errorf("%s=%.9s: %v, want that it %s", name, value, err, says)
@@ -205,17 +205,17 @@ func TestBeginNamesTheCause(t *testing.T) {
 func TestMarket(t *testing.T) {
 	w := newWorld(t)
 	p, silent := w.enrol(home), w.enrol("")
-	r, err := w.Market(t.Context(), p.ID)
+	r, err := w.MarketplaceRequest(t.Context(), p.ID)
 	if err != nil || r.RedirectURL != home || r.Scope != "read_license" || r.MaxAge != -1 || r.ByPartner || r.Partner != p {
 		t.Errorf("Market = %+v, %v", r, err)
 	}
 	if got, want := r.Refused(w.Issuer, oauth.Denial{Code: "access_denied", Text: "no"}), home+"&error=access_denied&error_description=no&iss=https%3A%2F%2Flicenses.example"; got != want {
 		t.Errorf("refused at %s, want %s", got, want)
 	}
-	if _, err := w.Market(t.Context(), silent.ID); !fault.Is(err, "not_connected") {
+	if _, err := w.MarketplaceRequest(t.Context(), silent.ID); !fault.Is(err, "not_connected") {
 		t.Errorf("without a redirect URL: %v", err)
 	}
-	if _, err := w.Market(t.Context(), 99); !fault.Is(err, "unknown_partner") {
+	if _, err := w.MarketplaceRequest(t.Context(), 99); !fault.Is(err, "unknown_partner") {
 		t.Errorf("of nobody: %v", err)
 	}
 }
@@ -248,7 +248,7 @@ func TestOrigin(t *testing.T) {
 func TestInitiation(t *testing.T) {
 	w := newWorld(t)
 	p := w.enrol(home)
-	r, err := w.Market(t.Context(), p.ID)
+	r, err := w.MarketplaceRequest(t.Context(), p.ID)
 	if err != nil || w.Initiation(r) != "" {
 		t.Errorf("a partner that begins nothing: %q, %v", w.Initiation(r), err)
 	}
@@ -256,7 +256,7 @@ func TestInitiation(t *testing.T) {
 	if _, _, err := w.Profiles.Connect(t.Context(), theOperator, p.ID, profile.Connection{InitiateLoginURI: &login}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = w.Market(t.Context(), p.ID); err != nil {
+	if r, err = w.MarketplaceRequest(t.Context(), p.ID); err != nil {
 		t.Fatal(err)
 	}
 	want := login + "&iss=https%3A%2F%2Flicenses.example&target_link_uri=https%3A%2F%2Facme.example%2F"

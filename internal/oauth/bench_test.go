@@ -30,7 +30,7 @@ func BenchmarkRefresh(b *testing.B) {
 	l, first := h.connect()
 	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		access := secret.Make("")
-		id, err := h.IDToken(r.Context(), h.ours, oauth.ES256, oauth.Sign{UserID: h.ann.ID, At: noon}, l, "", noon, access)
+		id, err := h.IDToken(r.Context(), h.ours, oauth.ES256, oauth.Authentication{UserID: h.ann.ID, At: noon}, l, "", noon, access)
 		if err != nil {
 			b.Error(err)
 		}

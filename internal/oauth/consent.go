@@ -12,8 +12,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Sign is who is signed in, and since when.
-type Sign struct {
+// Authentication is who is signed in, and since when.
+type Authentication struct {
 	UserID int64
 	At     time.Time
 }
@@ -50,7 +50,7 @@ func (s *Server) Consented(ctx context.Context, userID int64, list []license.Lic
 // consent remembered and a code made. to is where the buyer is sent with it. A
 // request that was made under another redirect URL than the one saved by now is
 // refused.
-func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Sign, redemptionID string) (to string, l license.License, err error) {
+func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Authentication, redemptionID string) (to string, l license.License, err error) {
 	// The partner of a license never changes, so this need not be asked in the
 	// transaction.
 	if l, err = s.Licenses.ByRedemption(ctx, redemptionID); err != nil {
@@ -81,7 +81,7 @@ func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Sign
 }
 
 // accept queues what a yes writes. A consent that stands keeps its age.
-func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Sign, l license.License, code string) {
+func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Authentication, l license.License, code string) {
 	now := s.Now()
 	tx.Queue(`INSERT INTO oauth_consents (license_id, user_id, epoch, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (license_id) DO UPDATE SET user_id = excluded.user_id, epoch = excluded.epoch, created_at = excluded.created_at

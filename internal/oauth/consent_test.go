@@ -23,7 +23,7 @@ import (
 // market is the request of a flow that the buyer started.
 func (w *world) market(p partner.Partner) oauth.Request {
 	w.Helper()
-	r, err := w.Market(w.Context(), p.ID)
+	r, err := w.MarketplaceRequest(w.Context(), p.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func (w *world) market(p partner.Partner) oauth.Request {
 // begin is a request that a partner sent, with these parameters behind the usual.
 func (w *world) begin(p partner.Partner, more string) oauth.Request {
 	w.Helper()
-	r, err := w.Begin(w.Context(), query(w.TB, "response_type=code&client_id="+p.ClientID+more))
+	r, err := w.ParseAuthorize(w.Context(), query(w.TB, "response_type=code&client_id="+p.ClientID+more))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -41,8 +41,8 @@ func (w *world) begin(p partner.Partner, more string) oauth.Request {
 }
 
 // buyer is the actor of a user, who signed in half an hour ago.
-func buyer(id int64) (audit.Actor, oauth.Sign) {
-	return audit.Actor{Kind: audit.ByUser, ID: id, Name: "buyer"}, oauth.Sign{UserID: id, At: noon.Add(-30 * time.Minute)}
+func buyer(id int64) (audit.Actor, oauth.Authentication) {
+	return audit.Actor{Kind: audit.ByUser, ID: id, Name: "buyer"}, oauth.Authentication{UserID: id, At: noon.Add(-30 * time.Minute)}
 }
 
 // accepted says yes and returns where to, in parts: the saved URL and the answer.

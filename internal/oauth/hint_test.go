@@ -19,7 +19,7 @@ import (
 // hint is an identity token of a user for a partner.
 func (w *world) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
 	w.Helper()
-	token, err := w.IDToken(w.Context(), p, alg, oauth.Sign{UserID: userID, At: w.clock.Now()}, w.buy(p), "n", w.clock.Now(), "x")
+	token, err := w.IDToken(w.Context(), p, alg, oauth.Authentication{UserID: userID, At: w.clock.Now()}, w.buy(p), "n", w.clock.Now(), "x")
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func (w *world) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
 // hinted begins a request with a hint.
 func (w *world) hinted(p partner.Partner, hint string) (oauth.Request, error) {
 	w.Helper()
-	return w.Begin(w.Context(), url.Values{"response_type": {"code"}, "client_id": {p.ClientID}, "id_token_hint": {hint}})
+	return w.ParseAuthorize(w.Context(), url.Values{"response_type": {"code"}, "client_id": {p.ClientID}, "id_token_hint": {hint}})
 }
 
 // TestHint: whom an identity token names is expected, also long after it expired.

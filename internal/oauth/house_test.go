@@ -135,7 +135,7 @@ func (h *house) buy(p partner.Partner) license.License {
 func (h *house) accept(r oauth.Request, l license.License) string {
 	h.Helper()
 	by := audit.Actor{Kind: audit.ByUser, ID: h.ann.ID}
-	to, _, err := h.Accept(h.Context(), by, r, oauth.Sign{UserID: h.ann.ID, At: h.clock.Now()}, l.RedemptionID)
+	to, _, err := h.Accept(h.Context(), by, r, oauth.Authentication{UserID: h.ann.ID, At: h.clock.Now()}, l.RedemptionID)
 	h.must(err)
 	u, err := url.Parse(to)
 	h.must(err)
@@ -145,7 +145,7 @@ func (h *house) accept(r oauth.Request, l license.License) string {
 // code connects a license at the marketplace.
 func (h *house) code(l license.License) string {
 	h.Helper()
-	r, err := h.Market(h.Context(), l.PartnerID)
+	r, err := h.MarketplaceRequest(h.Context(), l.PartnerID)
 	h.must(err)
 	return h.accept(r, l)
 }
@@ -155,7 +155,7 @@ func (h *house) asked(l license.License, params url.Values) string {
 	h.Helper()
 	params.Set("client_id", h.ours.ClientID)
 	params.Set("response_type", "code")
-	r, err := h.Begin(h.Context(), params)
+	r, err := h.ParseAuthorize(h.Context(), params)
 	h.must(err)
 	return h.accept(r, l)
 }

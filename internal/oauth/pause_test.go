@@ -17,7 +17,7 @@ func TestWhatGoesOnWhilePaused(t *testing.T) {
 	_, live := h.connect()
 	l := h.buy(h.ours)
 	code := h.code(l)
-	request, err := h.Market(t.Context(), h.ours.ID)
+	request, err := h.MarketplaceRequest(t.Context(), h.ours.ID)
 	h.must(err)
 	_, _, err = h.Profiles.Pause(t.Context(), theOperator, h.ours.ID, "unpaid invoice")
 	h.must(err)
@@ -31,11 +31,11 @@ func TestWhatGoesOnWhilePaused(t *testing.T) {
 	}
 
 	// A consent that was asked for before the pause, and is given now.
-	if _, _, err := h.Accept(t.Context(), theOperator, request, oauth.Sign{UserID: l.OwnerID, At: h.clock.Now()}, l.RedemptionID); !fault.Is(err, "partner_paused") {
+	if _, _, err := h.Accept(t.Context(), theOperator, request, oauth.Authentication{UserID: l.OwnerID, At: h.clock.Now()}, l.RedemptionID); !fault.Is(err, "partner_paused") {
 		t.Errorf("accepted: %v", err)
 	}
 	var denied *oauth.Denial
-	if _, err := h.Begin(t.Context(), form("client_id", h.ours.ClientID, "response_type", "code", "state", "s")); !errors.As(err, &denied) || denied.Code != "temporarily_unavailable" {
+	if _, err := h.ParseAuthorize(t.Context(), form("client_id", h.ours.ClientID, "response_type", "code", "state", "s")); !errors.As(err, &denied) || denied.Code != "temporarily_unavailable" {
 		t.Errorf("begun: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func (s *Shop) begin(r *http.Request, sent url.Values) (asking, error) {
 		}
 	}
 	var err error
-	a.Request, err = s.OAuth.Begin(r.Context(), sent)
+	a.Request, err = s.OAuth.ParseAuthorize(r.Context(), sent)
 	if err == nil && account.LocalPath(a.address()) == "" {
 		// It would be lost on the way through the sign-in.
 		err = &oauth.Denial{Code: "invalid_request", Text: "the request is too long; shorten scope or id_token_hint"}
@@ -119,7 +119,7 @@ func (s *Shop) asked(r *http.Request, next string) (oauth.Request, error) {
 	if err != nil {
 		return oauth.Request{}, nil //nolint:nilerr // likewise
 	}
-	req, err := s.OAuth.Begin(r.Context(), q)
+	req, err := s.OAuth.ParseAuthorize(r.Context(), q)
 	if _, denied := errors.AsType[*oauth.Denial](err); denied || fault.Of(err) != nil {
 		return oauth.Request{}, nil
 	}

@@ -72,7 +72,7 @@ func (s *Shop) redeemable(r *http.Request, v *visit) (redeemView, oauth.Request,
 		return redeemView{}, oauth.Request{}, err
 	}
 	view := redeemView{ownedView: views[0], Stage: stageOf(l, standing)}
-	req, err := s.OAuth.Market(r.Context(), l.PartnerID)
+	req, err := s.OAuth.MarketplaceRequest(r.Context(), l.PartnerID)
 	switch {
 	case fault.Is(err, "not_connected"):
 		if view.Stage.can() {
@@ -174,7 +174,7 @@ func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error 
 // application, once it has heard of the license or Patience is over. Who has to
 // wait for that longer than Glance is shown a page meanwhile.
 func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
-	to, l, err := s.OAuth.Accept(r.Context(), v.actor(), req, oauth.Sign{UserID: v.user.ID, At: v.signed.At}, redemptionID)
+	to, l, err := s.OAuth.Accept(r.Context(), v.actor(), req, oauth.Authentication{UserID: v.user.ID, At: v.signed.At}, redemptionID)
 	if err != nil {
 		return err
 	}
