@@ -241,9 +241,9 @@ func invalidLink() error {
 	return fault.New(fault.Unknown, "invalid_link", "This link is not valid; check that it was copied whole, or ask for a new one.")
 }
 
-// Forget removes the links that have been dead for a day, and then whoever is known
+// Prune removes the links that have been dead for a day, and then whoever is known
 // by nothing but a sign-up of a week ago. It returns how many there were.
-func (b *Book) Forget(ctx context.Context) (int64, error) {
+func (b *Book) Prune(ctx context.Context) (int64, error) {
 	now := b.Now()
 	links, err := b.DB.Sweep(ctx, now.Add(-linkKept), `DELETE FROM login_links WHERE id IN (
 		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)

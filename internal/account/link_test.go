@@ -154,13 +154,13 @@ func TestForgetLinks(t *testing.T) {
 	d.now = noon.Add(24 * time.Hour)
 	// The link that ended at noon is exactly as old as it may get.
 	for _, want := range []int64{old - 1, 0} {
-		if n, err := d.Forget(t.Context()); n != want || err != nil {
+		if n, err := d.Prune(t.Context()); n != want || err != nil {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
 		}
 	}
 	d.dead(t, map[string]string{value: "link_expired"})
 	d.now = noon.Add(24*time.Hour + 16*time.Minute)
-	if n, err := d.Forget(t.Context()); n != 2 || err != nil {
+	if n, err := d.Prune(t.Context()); n != 2 || err != nil {
 		t.Errorf("Forget = %d, %v; want 2", n, err)
 	}
 	d.dead(t, map[string]string{value: "invalid_link"})

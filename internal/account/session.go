@@ -89,8 +89,8 @@ func (s *Sessions) Commit(token string, data []byte, expiry time.Time) error {
 // Delete is DeleteCtx without a deadline.
 func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
 
-// Forget removes the sessions that have ended, and returns how many there were.
-func (s *Sessions) Forget(ctx context.Context) (int64, error) {
+// Prune removes the sessions that have ended, and returns how many there were.
+func (s *Sessions) Prune(ctx context.Context) (int64, error) {
 	n, err := s.DB.Sweep(ctx, s.Now(), `DELETE FROM sessions WHERE hash IN (
 		SELECT hash FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {

@@ -51,7 +51,7 @@ type Rooms struct {
 	Events   *event.Log
 	Licenses *license.Registry
 	OAuth    *oauth.Server
-	Answers  *idempotency.Keeper
+	Answers  *idempotency.Pruner
 	Mail     *mail.Outbox
 }
 
@@ -194,7 +194,7 @@ func (a *App) furnish(db *sqldb.DB, box *secret.Sealer) {
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events, EraseAddress: profile.EraseContacts}
 	r.OAuth = a.connect(r, box)
-	r.Answers = &idempotency.Keeper{DB: db, Now: Now}
+	r.Answers = &idempotency.Pruner{DB: db, Now: Now}
 	a.rooms = r
 }
 

@@ -61,8 +61,8 @@ func (a *App) work() []func(context.Context) {
 		a.sender.Run,
 		a.linkMailer.Run,
 		a.prepareKeys,
-		(&Housekeeping{Forget: a.forget(), Log: a.log}).Run,
-		(&Housekeeping{Forget: a.forgetSoon(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
+		(&Housekeeping{Prune: a.forget(), Log: a.log}).Run,
+		(&Housekeeping{Prune: a.forgetSoon(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 // Housekeeping is the duty of removing what has had its time. It can run on
 // every node at once.
 type Housekeeping struct {
-	Forget map[string]func(context.Context) (int64, error) // by what is forgotten
-	Every  time.Duration                                   // 0 is an hour
-	Quiet  bool                                            // what was forgotten is not worth a line
-	Log    *slog.Logger
+	Prune map[string]func(context.Context) (int64, error) // by what is forgotten
+	Every time.Duration                                   // 0 is an hour
+	Quiet bool                                            // what was forgotten is not worth a line
+	Log   *slog.Logger
 }
 
 // forget is what has its time: answers kept for an Idempotency-Key, the record
@@ -28,21 +28,21 @@ type Housekeeping struct {
 func (a *App) forget() map[string]func(context.Context) (int64, error) {
 	db := a.rooms.DB
 	return map[string]func(context.Context) (int64, error){
-		"stored answers":    a.rooms.Answers.Forget,
-		"webhook responses": (&webhook.Keeper{DB: db, Now: Now, Keep: a.cfg.KeepResponses}).Forget,
-		"mails":             (&mail.Keeper{DB: db, Now: Now}).Forget,
-		"sessions":          (&account.Sessions{DB: db, Now: Now}).Forget,
-		"sign-in links":     a.rooms.Accounts.Forget, // and sign-ups
+		"stored answers":    a.rooms.Answers.Prune,
+		"webhook responses": (&webhook.Pruner{DB: db, Now: Now, Keep: a.cfg.KeepResponses}).Prune,
+		"mails":             (&mail.Pruner{DB: db, Now: Now}).Prune,
+		"sessions":          (&account.Sessions{DB: db, Now: Now}).Prune,
+		"sign-in links":     a.rooms.Accounts.Prune, // and sign-ups
 		"password tries":    a.rooms.Accounts.PruneTries,
-		"tokens":            a.rooms.OAuth.Forget,
-		"signing keys":      a.rooms.OAuth.Keys.Forget,
+		"tokens":            a.rooms.OAuth.Prune,
+		"signing keys":      a.rooms.OAuth.Keys.Prune,
 		"client addresses":  (&audit.Pruner{DB: db, Now: Now}).Prune,
 	}
 }
 
 // forgetSoon is what must not stay: answers with tokens in them.
 func (a *App) forgetSoon() map[string]func(context.Context) (int64, error) {
-	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.rooms.OAuth.ForgetAnswers}
+	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.rooms.OAuth.PruneAnswers}
 }
 
 // Run does a round now and then until ctx ends. A round that fails is logged
@@ -76,7 +76,7 @@ func (h *Housekeeping) Run(ctx context.Context) {
 func (h *Housekeeping) once(ctx context.Context) (int64, error) {
 	var sum int64
 	var errs []error
-	for what, forget := range h.Forget {
+	for what, forget := range h.Prune {
 		n, err := forget(ctx)
 		sum += n
 		if err != nil {

@@ -132,7 +132,7 @@ func TestHousekeepingRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Housekeeping{Forget: map[string]func(context.Context) (int64, error){"answers": (&idempotency.Keeper{DB: db, Now: Now}).Forget}}
+	h := &Housekeeping{Prune: map[string]func(context.Context) (int64, error){"answers": (&idempotency.Pruner{DB: db, Now: Now}).Prune}}
 	for _, want := range []int64{1, 0} {
 		if n, err := h.once(t.Context()); err != nil || n != want {
 			t.Errorf("forgot %d, error %v; want %d", n, err, want)

@@ -100,14 +100,14 @@ func Replace(tx *sqldb.Tx, about, text, by string) {
 	tx.Queue(`UPDATE idempotency_keys SET answer = replace(answer, $2, $3) WHERE about = $1 AND about <> ''`, about, text, by)
 }
 
-// Keeper removes answers whose time is over.
-type Keeper struct {
+// Pruner removes answers whose time is over.
+type Pruner struct {
 	DB  *sqldb.DB
 	Now func() time.Time
 }
 
-// Forget removes the answers older than Kept and returns how many there were.
-func (k *Keeper) Forget(ctx context.Context) (int64, error) {
+// Prune removes the answers older than Kept and returns how many there were.
+func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := k.DB.Sweep(ctx, k.Now().Add(-Kept), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
 		SELECT scope, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2)`)
 	if err != nil {

@@ -173,10 +173,10 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := noon.Add(idempotency.Kept)
-	k := idempotency.Keeper{DB: db, Now: func() time.Time { return now }}
+	k := idempotency.Pruner{DB: db, Now: func() time.Time { return now }}
 	// The answer of noon is exactly as old as it may get.
 	for _, want := range []int64{old - 1, 0} {
-		if n, err := k.Forget(t.Context()); n != want || err != nil {
+		if n, err := k.Prune(t.Context()); n != want || err != nil {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
 		}
 	}

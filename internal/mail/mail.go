@@ -149,15 +149,15 @@ func (o *Outbox) Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, e
 // that comes again after that time is mailed again.
 const Kept = 90 * 24 * time.Hour
 
-// Keeper removes mails whose time is over: they name people.
-type Keeper struct {
+// Pruner removes mails whose time is over: they name people.
+type Pruner struct {
 	DB  *sqldb.DB
 	Now func() time.Time
 }
 
-// Forget removes the mails that came to their end and are older than Kept, and
+// Prune removes the mails that came to their end and are older than Kept, and
 // returns how many there were.
-func (k *Keeper) Forget(ctx context.Context) (int64, error) {
+func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := k.DB.Sweep(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
 		SELECT id FROM mails WHERE state <> 1 AND created_at < $1 ORDER BY id LIMIT $2)`)
 	if err != nil {

@@ -164,13 +164,13 @@ func TestForget(t *testing.T) {
 	c.now = noon.Add(mail.Kept)
 	put(t, db, c.now, message(4))
 	once(t, &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: mail.Nowhere{}, Log: quiet, Batch: 1}, 1)
-	k := &mail.Keeper{DB: db, Now: c.Now}
-	if n, err := k.Forget(t.Context()); n != 0 || err != nil {
+	k := &mail.Pruner{DB: db, Now: c.Now}
+	if n, err := k.Prune(t.Context()); n != 0 || err != nil {
 		t.Fatalf("forgot %d, %v; none is old enough", n, err)
 	}
 	c.now = c.now.Add(time.Second)
 	put(t, db, noon, message(5)) // old, and still waiting
-	if n, err := k.Forget(t.Context()); n != 3 || err != nil {
+	if n, err := k.Prune(t.Context()); n != 3 || err != nil {
 		t.Fatalf("forgot %d, %v; want the three that were sent or given up", n, err)
 	}
 	var left []string

@@ -320,8 +320,8 @@ func add(ctx context.Context, tx *sqldb.Tx, by audit.Actor, made row) error {
 	return nil
 }
 
-// Forget removes the keys that are no longer served.
-func (k *Keys) Forget(ctx context.Context) (int64, error) {
+// Prune removes the keys that are no longer served.
+func (k *Keys) Prune(ctx context.Context) (int64, error) {
 	var gone int64
 	err := k.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		gone = 0

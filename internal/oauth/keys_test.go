@@ -118,11 +118,11 @@ func TestRotationOverTime(t *testing.T) {
 	expect(24*time.Hour-1, a, a, b, c)
 	expect(24*time.Hour, b, b, a, c)
 	expect(26*time.Hour, b, b, a, c)
-	if n, err := k.Forget(t.Context()); n != 0 || err != nil {
+	if n, err := k.Prune(t.Context()); n != 0 || err != nil {
 		t.Errorf("Forget of a key that is served: %d, %v", n, err)
 	}
 	expect(26*time.Hour+5*time.Minute, b, b, c)
-	if n, err := k.Forget(t.Context()); n != 1 || err != nil {
+	if n, err := k.Prune(t.Context()); n != 1 || err != nil {
 		t.Errorf("Forget of a key that is no longer served: %d, %v", n, err)
 	}
 	expect(27*time.Hour, b, b, c)

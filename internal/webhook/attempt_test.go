@@ -248,7 +248,7 @@ func TestADeliveryProvesItsURL(t *testing.T) {
 			c := g.next()
 			if moved {
 				r.point(1, g.ServeHTTP)
-				out.Dispatcher.Forget(1)
+				out.Dispatcher.InvalidateEndpoint(1)
 				r.round(out)
 			}
 			r.write(func(tx *sqldb.Tx) {

@@ -238,10 +238,10 @@ func (d *Dispatcher) nudge() {
 	signal(d.wake)
 }
 
-// Forget makes the dispatcher look at the partner's endpoint anew before it
+// InvalidateEndpoint makes the dispatcher look at the partner's endpoint anew before it
 // sends anything more there. Called after a change of URL, secrets, brand or
 // strictness; other nodes notice within seconds by themselves.
-func (d *Dispatcher) Forget(partnerID int64) {
+func (d *Dispatcher) InvalidateEndpoint(partnerID int64) {
 	if d == nil || d.wake == nil {
 		return
 	}

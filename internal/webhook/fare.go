@@ -158,7 +158,7 @@ func (o *Outbox) Revive(tx *sqldb.Tx, partnerID int64) {
 	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE partner_id = $1 AND state = 1 AND due_at > $2`, partnerID, now)
 	revive(tx, partnerID, now)
 	forgetRefusals(tx, partnerID)
-	tx.AfterCommit(func() { o.Dispatcher.Forget(partnerID) })
+	tx.AfterCommit(func() { o.Dispatcher.InvalidateEndpoint(partnerID) })
 }
 
 // suffer counts failures and parks the endpoint when it is time; it answers

@@ -193,7 +193,7 @@ func TestAloneAProbeLeavesWhatIsInFlight(t *testing.T) {
 	answer(410, second) // parks the endpoint while event 1 is in flight
 	r.until("it is parked", func() bool { return out.Dispatcher.Record() > 0 })
 	r.write(func(tx *sqldb.Tx) { tx.Queue(`UPDATE endpoints SET probe_at = 0, probed = 0`) })
-	out.Dispatcher.Forget(1)
+	out.Dispatcher.InvalidateEndpoint(1)
 	r.round(out)
 	g.nobody("while it is in flight")
 	r.finish(out, 200, first)

@@ -121,7 +121,7 @@ func TestManyThatHangLeaveRoom(t *testing.T) {
 	r.begin(out)
 	g.callers(8) // half of all, which the first lanes may fill
 	r.event(r.out, 900)
-	out.Dispatcher.Forget(9)
+	out.Dispatcher.InvalidateEndpoint(9)
 	r.round(out)
 	r.until("the healthy partner has its event", func() bool { return len(e.list()) == 1 })
 }
@@ -158,9 +158,9 @@ func TestWhenNewDeliveriesAreNotBornLeased(t *testing.T) {
 			out.Dispatcher.Refresh(r.Context())
 		}, true},
 		"it was not looked at":     {func(r *rig, _ *webhook.Outbox) { r.clock.step(2 * webhook.FreshFor) }, true},
-		"it was forgotten":         {func(_ *rig, out *webhook.Outbox) { out.Dispatcher.Forget(1) }, true},
+		"it was forgotten":         {func(_ *rig, out *webhook.Outbox) { out.Dispatcher.InvalidateEndpoint(1) }, true},
 		"the endpoint is parked":   {func(r *rig, out *webhook.Outbox) { r.gone(out) }, false},
-		"the URL was taken away":   {func(r *rig, out *webhook.Outbox) { r.point(1, nil); out.Dispatcher.Forget(1); r.step(out) }, false},
+		"the URL was taken away":   {func(r *rig, out *webhook.Outbox) { r.point(1, nil); out.Dispatcher.InvalidateEndpoint(1); r.step(out) }, false},
 		"the dispatcher stops":     {func(_ *rig, out *webhook.Outbox) { out.Dispatcher.Stop() }, false},
 		"an earlier event is open": {func(r *rig, _ *webhook.Outbox) { r.event(r.out, 1) }, true},
 	} {
@@ -193,7 +193,7 @@ func TestWhenNewDeliveriesAreNotBornLeased(t *testing.T) {
 func (r *rig) gone(out *webhook.Outbox) {
 	r.Helper()
 	r.point(1, (&endpoint{TB: r.TB, all: 410}).ServeHTTP)
-	out.Dispatcher.Forget(1)
+	out.Dispatcher.InvalidateEndpoint(1)
 	r.event(out, 99)
 	r.step(out)
 }

@@ -135,7 +135,7 @@ func TestNoURLMeansNoAttempt(t *testing.T) {
 	r.point(1, e.ServeHTTP)
 	r.step(out)
 	same(t, "what an endpoint gets that nobody told of", e.taken(), []int64{})
-	out.Dispatcher.Forget(1)
+	out.Dispatcher.InvalidateEndpoint(1)
 	r.step(out)
 	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1"})
 }
@@ -153,7 +153,7 @@ func TestAURLTakenAwayLosesNothing(t *testing.T) {
 	r.begin(out)
 	callers := g.callers(webhook.LaneStart)
 	r.point(1, nil)
-	out.Dispatcher.Forget(1)
+	out.Dispatcher.InvalidateEndpoint(1)
 	r.round(out)
 	for _, c := range callers {
 		c.answer <- 200
@@ -163,7 +163,7 @@ func TestAURLTakenAwayLosesNothing(t *testing.T) {
 	g.nobody("to a URL that was taken away")
 	e := &endpoint{TB: t}
 	r.point(1, e.ServeHTTP)
-	out.Dispatcher.Forget(1)
+	out.Dispatcher.InvalidateEndpoint(1)
 	r.step(out)
 	if n := r.open(); n != 0 {
 		t.Errorf("%d deliveries are stuck", n)

@@ -121,7 +121,7 @@ func TestASuccessOpensAParkedEndpoint(t *testing.T) {
 	r, _, out := park(t, n, settings{schedule: webhook.Schedule{100 * time.Hour}, probeEvery: time.Minute})
 	g := newGate(t)
 	r.point(1, g.ServeHTTP)
-	out.Dispatcher.Forget(1)
+	out.Dispatcher.InvalidateEndpoint(1)
 	r.clock.step(time.Minute)
 	r.round(out)
 	g.next().answer <- 200

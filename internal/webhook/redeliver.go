@@ -57,7 +57,7 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = $2 AND state = 1 AND due_at > $1 AND lease_until <= $1`, now, of.licenseID)
 	tx.Queue(`UPDATE endpoints SET probe_at = $2, probed = $3 WHERE partner_id = $1 AND parked_at <> 0`, of.partnerID, now, of.licenseID-1)
 	tx.Queue(markRedelivered, []int64{of.licenseID})
-	tx.AfterCommit(func() { o.Dispatcher.Forget(of.partnerID) })
+	tx.AfterCommit(func() { o.Dispatcher.InvalidateEndpoint(of.partnerID) })
 	audit.Record(tx, now, by, "event.redeliver", fmt.Sprintf("event:%d", eventID), nil, nil)
 	return nil
 }

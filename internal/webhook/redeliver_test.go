@@ -150,7 +150,7 @@ func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
 			g := newGate(t)
 			r.point(1, g.ServeHTTP)
 			r.clock.step(time.Hour)
-			out.Dispatcher.Forget(1)
+			out.Dispatcher.InvalidateEndpoint(1)
 			r.round(out)
 			newest := g.next()
 			if c.alone {
@@ -160,7 +160,7 @@ func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
 				r.redeliver(other, 1)
 				r.begin(other)
 			}
-			out.Dispatcher.Forget(1)
+			out.Dispatcher.InvalidateEndpoint(1)
 			r.round(out)
 			g.nobody("while another of its license is in flight")
 			r.finish(out, c.status, newest)
@@ -208,7 +208,7 @@ func TestARecordMeetsARedelivery(t *testing.T) {
 	e.taken()
 	g := newGate(t)
 	r.point(1, g.ServeHTTP)
-	out.Dispatcher.Forget(1)
+	out.Dispatcher.InvalidateEndpoint(1)
 	r.event(r.out, 1)
 	r.event(r.out, 1) // 4 and 5
 	r.begin(out)

@@ -11,5 +11,5 @@ func (o *Outbox) Remove(tx *sqldb.Tx, partnerID int64) {
 	tx.Queue(`DELETE FROM endpoints WHERE partner_id = $1`, partnerID)
 	tx.Queue(`DELETE FROM leases WHERE partner_id = $1`, partnerID)
 	outage.Remove(tx, partnerID)
-	tx.AfterCommit(func() { o.Dispatcher.Forget(partnerID) })
+	tx.AfterCommit(func() { o.Dispatcher.InvalidateEndpoint(partnerID) })
 }

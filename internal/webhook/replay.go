@@ -126,7 +126,7 @@ func (o *Outbox) replay(ctx context.Context, tx *sqldb.Tx, now time.Time, r *Rep
 	}
 	tx.Queue(`UPDATE replays SET at = $2, event_id = $3, count = $4, updated_at = $5, finished_at = $6 WHERE id = $1`,
 		r.ID, r.at, r.eventID, r.Count, now, r.FinishedAt)
-	tx.AfterCommit(func() { o.Dispatcher.Forget(r.PartnerID) })
+	tx.AfterCommit(func() { o.Dispatcher.InvalidateEndpoint(r.PartnerID) })
 	return nil
 }
 

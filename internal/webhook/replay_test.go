@@ -141,10 +141,10 @@ func TestSurplusAttemptsArePruned(t *testing.T) {
 	respond(t, o, 2, webhook.MaxAttempts)
 	respond(t, o, 3, webhook.MaxAttempts+1)
 	respond(t, o, 4, webhook.MaxAttempts+1) // was never redelivered, and is not looked at
-	k := &webhook.Keeper{DB: o.DB, Now: o.Now, Keep: 100 * 365 * 24 * time.Hour}
+	k := &webhook.Pruner{DB: o.DB, Now: o.Now, Keep: 100 * 365 * 24 * time.Hour}
 	prune := func(want int64) {
 		t.Helper()
-		if n, err := k.Forget(t.Context()); n != want || err != nil {
+		if n, err := k.Prune(t.Context()); n != want || err != nil {
 			t.Errorf("pruned %d, %v; want %d", n, err, want)
 		}
 	}

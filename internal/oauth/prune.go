@@ -15,9 +15,9 @@ const grantsKept = 31 * 24 * time.Hour
 // forgetBatch is how many rows are removed in one transaction: others write too.
 const forgetBatch = 1000
 
-// ForgetAnswers removes the answers kept for a repeated refresh whose time is
+// PruneAnswers removes the answers kept for a repeated refresh whose time is
 // over. They hold tokens, sealed as they are, so this is done every minute.
-func (s *Server) ForgetAnswers(ctx context.Context) (int64, error) {
+func (s *Server) PruneAnswers(ctx context.Context) (int64, error) {
 	n, err := s.DB.Sweep(ctx, s.Now().Add(-repeatTime), `DELETE FROM oauth_answers WHERE used_at <= (
 		SELECT max(used_at) FROM (SELECT used_at FROM oauth_answers WHERE used_at < $1 ORDER BY used_at LIMIT $2) AS old)`)
 	if err != nil {
@@ -26,9 +26,9 @@ func (s *Server) ForgetAnswers(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// Forget removes what serves nobody any more: tokens that have expired, and old
+// Prune removes what serves nobody any more: tokens that have expired, and old
 // grants without tokens. It returns how many.
-func (s *Server) Forget(ctx context.Context) (int64, error) {
+func (s *Server) Prune(ctx context.Context) (int64, error) {
 	now := s.Now()
 	tokens, err := s.DB.Sweep(ctx, now, `DELETE FROM oauth_tokens WHERE hash IN (
 		SELECT hash FROM oauth_tokens WHERE expires_at < $1 LIMIT $2)`)

@@ -35,7 +35,7 @@ func (d *desk) known(t *testing.T, email string) []account.User {
 func (d *desk) forget(t *testing.T, after time.Duration) {
 	t.Helper()
 	d.now = noon.Add(after)
-	if _, err := d.Forget(t.Context()); err != nil {
+	if _, err := d.Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -170,7 +170,7 @@ func TestForgetBesideFind(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			if _, err := d.Forget(t.Context()); err != nil {
+			if _, err := d.Prune(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -11,9 +11,9 @@ func TestForget(t *testing.T) {
 	h := build(t)
 	forget := func(want int64) {
 		t.Helper()
-		answers, err := h.ForgetAnswers(t.Context())
+		answers, err := h.PruneAnswers(t.Context())
 		h.must(err)
-		n, err := h.Forget(t.Context())
+		n, err := h.Prune(t.Context())
 		h.must(err)
 		if n += answers; n != want {
 			t.Errorf("forgot %d rows, want %d", n, want)
@@ -59,7 +59,7 @@ func TestForgetManyGrants(t *testing.T) {
 			challenge, nonce, scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
 		SELECT 'c' || i, 1, 1, 1, 0, '', 0, '', '', '', 0, $1, 0, 0, '', 0 FROM n`, noon.Add(-32*24*time.Hour))
-	n, err := h.Forget(t.Context())
+	n, err := h.Prune(t.Context())
 	h.must(err)
 	if n != 2500 || h.count(`SELECT count(*) FROM oauth_grants`) != 1 {
 		t.Errorf("forgot %d grants, want all but the live one", n)

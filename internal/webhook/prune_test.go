@@ -18,9 +18,9 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status >= $2`, start, old)
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status > $2`, start.Add(time.Hour), old)
 	})
-	k := &webhook.Keeper{DB: o.DB, Keep: keep, Now: func() time.Time { return start.Add(keep) }}
+	k := &webhook.Pruner{DB: o.DB, Keep: keep, Now: func() time.Time { return start.Add(keep) }}
 	for _, want := range []int64{old, 0} {
-		if n, err := k.Forget(t.Context()); n != want || err != nil {
+		if n, err := k.Prune(t.Context()); n != want || err != nil {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
 		}
 	}

@@ -12,19 +12,19 @@ import (
 // makes more.
 const MaxAttempts = 100
 
-// Keeper removes the records of attempts whose time is over.
-type Keeper struct {
+// Pruner removes the records of attempts whose time is over.
+type Pruner struct {
 	DB   *sqldb.DB
 	Now  func() time.Time
 	Keep time.Duration // how long the record of an attempt is kept
 }
 
-// Forget removes the records older than Keep, those beyond the newest MaxAttempts of
+// Prune removes the records older than Keep, those beyond the newest MaxAttempts of
 // an event, and finished redeliveries as old; it returns how many attempts it
 // removed. They are written nearly in the order of their ids, so it begins with the
 // lowest and needs no index by age; the odd one that an answer of the next batch
 // overtook goes with a later round. Deliveries and events stay.
-func (k *Keeper) Forget(ctx context.Context) (int64, error) {
+func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	before := k.Now().Add(-k.Keep)
 	n, err := k.DB.Sweep(ctx, before, `DELETE FROM webhook_responses WHERE created_at < $1 AND id IN (
 		SELECT id FROM webhook_responses ORDER BY id LIMIT $2)`)
@@ -48,7 +48,7 @@ const (
 // pruneSurplus removes attempts beyond the newest MaxAttempts of each event that was
 // redelivered since they were last looked at. One that is still open is looked at
 // again.
-func (k *Keeper) pruneSurplus(ctx context.Context) (n int64, err error) {
+func (k *Pruner) pruneSurplus(ctx context.Context) (n int64, err error) {
 	for after := int64(0); ; {
 		ids, err := sqldb.All(ctx, k.DB, sqldb.Value[int64],
 			`SELECT event_id FROM redelivered WHERE event_id > $1 ORDER BY event_id LIMIT $2`, after, surplusEvents)
@@ -69,7 +69,7 @@ func (k *Keeper) pruneSurplus(ctx context.Context) (n int64, err error) {
 
 // pruneEvents removes some surplus attempts of the events. When none is left, those
 // that are settled need not be looked at any more.
-func (k *Keeper) pruneEvents(ctx context.Context, ids []int64) (gone int64, err error) {
+func (k *Pruner) pruneEvents(ctx context.Context, ids []int64) (gone int64, err error) {
 	err = k.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		gone, err = tx.Exec(ctx, `DELETE FROM webhook_responses WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY event_id ORDER BY id DESC) AS newest
