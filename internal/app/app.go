@@ -104,8 +104,8 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 	if cfg.OwnHosts {
 		a.server.Hosts = []string{hostOf(a.url), cfg.Addr}
 	}
-	a.furnish(db, box)
-	if a.server.Handler, err = a.doors(); err != nil {
+	a.buildServices(db, box)
+	if a.server.Handler, err = a.buildRoutes(); err != nil {
 		return nil, errors.Join(err, a.server.Stop(ctx))
 	}
 	return a, nil
@@ -177,8 +177,8 @@ func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) 
 	return box, nil
 }
 
-// furnish makes the rooms.
-func (a *App) furnish(db *sqldb.DB, box *secret.Sealer) {
+// buildServices makes the rooms.
+func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
 	a.sender = &mail.Sender{DB: db, Now: Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
 	r := &Rooms{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: a.sender.Wake}}
@@ -212,8 +212,8 @@ const unsent = 32 << 20 // bytes of answers that their clients have not taken ye
 
 func readersForPartners(db *sqldb.DB) int64 { return int64(max(db.Readers()*3/4, 1)) }
 
-// doors makes the doors and puts their routes into one table.
-func (a *App) doors() (*wire.Mux, error) {
+// buildRoutes makes the doors and puts their routes into one table.
+func (a *App) buildRoutes() (*wire.Mux, error) {
 	r := a.rooms
 	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: Now} }
 	var guard *wire.Guard
