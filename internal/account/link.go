@@ -245,7 +245,7 @@ func invalidLink() error {
 // by nothing but a sign-up of a week ago. It returns how many there were.
 func (b *Book) Prune(ctx context.Context) (int64, error) {
 	now := b.Now()
-	links, err := b.DB.Sweep(ctx, now.Add(-linkKept), `DELETE FROM login_links WHERE id IN (
+	links, err := b.DB.DeleteInBatches(ctx, now.Add(-linkKept), `DELETE FROM login_links WHERE id IN (
 		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
 		return links, fmt.Errorf("forget links: %w", err)
@@ -253,7 +253,7 @@ func (b *Book) Prune(ctx context.Context) (int64, error) {
 	// A week after the last mail all links to it are gone. The condition stands twice
 	// because it is looked at again after a wait for the row: whoever held it may have
 	// sold something to the user.
-	users, err := b.DB.Sweep(ctx, now.Add(-signUpKept), `DELETE FROM users WHERE pending_since <> 0 AND pending_since < $1 AND id IN (
+	users, err := b.DB.DeleteInBatches(ctx, now.Add(-signUpKept), `DELETE FROM users WHERE pending_since <> 0 AND pending_since < $1 AND id IN (
 		SELECT id FROM users WHERE pending_since <> 0 AND pending_since < $1 ORDER BY pending_since LIMIT $2)`)
 	if err != nil {
 		return links + users, fmt.Errorf("forget sign-ups: %w", err)

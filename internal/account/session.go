@@ -91,7 +91,7 @@ func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Backg
 
 // Prune removes the sessions that have ended, and returns how many there were.
 func (s *Sessions) Prune(ctx context.Context) (int64, error) {
-	n, err := s.DB.Sweep(ctx, s.Now(), `DELETE FROM sessions WHERE hash IN (
+	n, err := s.DB.DeleteInBatches(ctx, s.Now(), `DELETE FROM sessions WHERE hash IN (
 		SELECT hash FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("forget sessions: %w", err)

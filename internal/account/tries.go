@@ -76,7 +76,7 @@ func giveBack(tx *sqldb.Tx, key string) {
 
 // PruneTries removes the counts whose time is over, and returns how many there were.
 func (b *Book) PruneTries(ctx context.Context) (int64, error) {
-	n, err := b.DB.Sweep(ctx, b.Now().Add(-triesSpan), `DELETE FROM password_tries WHERE key_hash IN (
+	n, err := b.DB.DeleteInBatches(ctx, b.Now().Add(-triesSpan), `DELETE FROM password_tries WHERE key_hash IN (
 		SELECT key_hash FROM password_tries WHERE since < $1 ORDER BY since LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("remove tries: %w", err)

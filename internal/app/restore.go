@@ -95,7 +95,7 @@ func finishAlone(ctx context.Context, db *sqldb.DB, cfg Config, f Finishing) (Fi
 	}
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if _, err := db.Sole(waiting, func() { stop(sqldb.ErrInUse) }); err != nil {
+	if _, err := db.AcquireExclusive(waiting, func() { stop(sqldb.ErrInUse) }); err != nil {
 		return Finished{}, err
 	}
 	if _, err := db.Migrate(ctx); err != nil {

@@ -57,7 +57,7 @@ func (s *Sending) Run(ctx context.Context) {
 // one of the two failed to begin.
 func (s *Sending) once(ctx context.Context) error {
 	if !s.locked {
-		alone, err := s.DB.Sole(ctx, func() {
+		alone, err := s.DB.AcquireExclusive(ctx, func() {
 			s.note(nil)
 			s.Log.Warn("another process serves this database; webhooks are left to it until it ends")
 		})

@@ -164,7 +164,7 @@ func TestSecondProcessIsReady(t *testing.T) {
 	}
 	cfg := config(t)
 	first := sqldbtest.OpenWith(t, cfg.DB, sqldb.Options{})
-	if alone, err := first.Sole(t.Context(), func() {}); !alone || err != nil {
+	if alone, err := first.AcquireExclusive(t.Context(), func() {}); !alone || err != nil {
 		t.Fatal(errors.Join(errors.New("no lock"), err))
 	}
 	log := newLines()

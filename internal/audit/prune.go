@@ -20,7 +20,7 @@ type Pruner struct {
 // Prune blanks the addresses of clients that are older than ClientKept, and returns
 // how many there were. The entries stay.
 func (p *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := p.DB.Sweep(ctx, p.Now().Add(-ClientKept), `UPDATE audit_entries SET client = '' WHERE id IN (
+	n, err := p.DB.DeleteInBatches(ctx, p.Now().Add(-ClientKept), `UPDATE audit_entries SET client = '' WHERE id IN (
 		SELECT id FROM audit_entries WHERE client <> '' AND at < $1 ORDER BY at LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("blank the addresses of clients: %w", err)

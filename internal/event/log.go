@@ -62,7 +62,7 @@ func (l *Log) List(ctx context.Context, partnerID int64, f Filter, p paging.Page
 func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging.Page) (List, error) {
 	return l.list(ctx, func(tx *sqldb.Tx) (List, error) {
 		const where = `license_id = $1 AND id > $2 AND (kind = $3 OR $3 = 0)`
-		total := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM events WHERE `+where,
+		total := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM events WHERE `+where,
 			licenseID, max(f.After, 0), int(f.Kind))
 		events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events WHERE `+where+`
 			ORDER BY id `+direction(p)+` LIMIT $4 OFFSET $5`, licenseID, max(f.After, 0), int(f.Kind), p.Limit, p.Offset())
@@ -196,7 +196,7 @@ func ordinalAfter(ctx context.Context, tx *sqldb.Tx, partnerID, after int64) (in
 // flight may come to precede, so a reader that goes on from the last id it saw
 // misses nothing: ids of different partners may be committed out of order.
 func (l *Log) Feed(ctx context.Context, after int64, limit int) (events []Event, more bool, err error) {
-	settled, err := l.DB.Settled(ctx, "event_ids")
+	settled, err := l.DB.StableUpTo(ctx, "event_ids")
 	if err != nil {
 		return nil, false, fmt.Errorf("see which events are settled: %w", err)
 	}

@@ -108,7 +108,7 @@ type Pruner struct {
 
 // Prune removes the answers older than Kept and returns how many there were.
 func (k *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := k.DB.Sweep(ctx, k.Now().Add(-Kept), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
+	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
 		SELECT scope, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("forget kept answers: %w", err)

@@ -52,12 +52,12 @@ func (r *Registry) change(ctx context.Context, by audit.Actor, found License, ac
 }
 
 // askState asks for a license and its chain; take reads the answers.
-func askState(tx *sqldb.Tx, id int64) (*sqldb.Answer[License], *sqldb.Answer[link]) {
-	return sqldb.Ask(tx, scan, `SELECT `+columns+` FROM licenses WHERE id = $1`, id),
-		sqldb.Ask(tx, scanLink, chainOf, id)
+func askState(tx *sqldb.Tx, id int64) (*sqldb.Result[License], *sqldb.Result[link]) {
+	return sqldb.QueueQuery(tx, scan, `SELECT `+columns+` FROM licenses WHERE id = $1`, id),
+		sqldb.QueueQuery(tx, scanLink, chainOf, id)
 }
 
-func take(ctx context.Context, now *sqldb.Answer[License], chain *sqldb.Answer[link]) (*state, error) {
+func take(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Result[link]) (*state, error) {
 	l, err := now.One(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read a license: %w", err)

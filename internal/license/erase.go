@@ -136,8 +136,8 @@ func (t *turn) eraseOwner(ctx context.Context, owned []License) error {
 
 // takeAll reads licenses and their chains under the turn asked for before.
 func takeAll(ctx context.Context, tx *sqldb.Tx, found []License) ([]*state, error) {
-	licenses := make([]*sqldb.Answer[License], len(found))
-	chains := make([]*sqldb.Answer[link], len(found))
+	licenses := make([]*sqldb.Result[License], len(found))
+	chains := make([]*sqldb.Result[link], len(found))
 	for i, l := range found {
 		licenses[i], chains[i] = askState(tx, l.ID)
 	}

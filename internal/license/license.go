@@ -192,7 +192,7 @@ func (r *Registry) OfPartner(ctx context.Context, partnerID int64, key string) (
 }
 
 // ledger waits for the partner's turn.
-func ledger(ctx context.Context, a *sqldb.Answer[partner.Ledger], partnerID int64) (partner.Ledger, error) {
+func ledger(ctx context.Context, a *sqldb.Result[partner.Ledger], partnerID int64) (partner.Ledger, error) {
 	l, err := a.One(ctx)
 	if errors.Is(err, sqldb.ErrNone) {
 		return l, errUnknownPartner(partnerID)

@@ -51,7 +51,7 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	now, chain := askState(tx, found.ID)
 	earlier := askSale(tx, found.PartnerID, PlanUpgrade, c.ExternalID)
 	plan := partner.AskPlan(tx, found.PartnerID, c.Tier)
-	saleID := sqldb.Draw(tx, "purchase_ids", 1)
+	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)
 	t, err := r.turn(ctx, tx, by, turn)
 	if err != nil {
 		return nil, err

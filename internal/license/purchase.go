@@ -76,8 +76,8 @@ func scanSale(r *sqldb.Row, s *Sale) error {
 }
 
 // askSale asks whether an external id was used before.
-func askSale(tx *sqldb.Tx, partnerID int64, kind PurchaseKind, externalID string) *sqldb.Answer[Sale] {
-	return sqldb.Ask(tx, scanSale, `SELECT `+saleColumns+` FROM purchases
+func askSale(tx *sqldb.Tx, partnerID int64, kind PurchaseKind, externalID string) *sqldb.Result[Sale] {
+	return sqldb.QueueQuery(tx, scanSale, `SELECT `+saleColumns+` FROM purchases
 		WHERE partner_id = $1 AND kind = $2 AND external_id = $3 AND external_id <> ''`, partnerID, int(kind), externalID)
 }
 
@@ -134,8 +134,8 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	turn := askForSale(tx, p.PartnerID, p.Quantity)
 	earlier := askSale(tx, p.PartnerID, NewLicense, p.ExternalID)
 	plan := partner.AskPlan(tx, p.PartnerID, p.Tier)
-	saleID := sqldb.Draw(tx, "purchase_ids", 1)
-	licenseIDs := sqldb.Draw(tx, "license_ids", p.Quantity)
+	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)
+	licenseIDs := sqldb.NextIDs(tx, "license_ids", p.Quantity)
 	t, err := r.turn(ctx, tx, by, turn)
 	if err != nil {
 		return Sale{}, err
@@ -178,7 +178,7 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 }
 
 // sells refuses a tier that has no plan, and names the plan in the events.
-func (t *turn) sells(ctx context.Context, tier int, plan *sqldb.Answer[partner.Plan]) error {
+func (t *turn) sells(ctx context.Context, tier int, plan *sqldb.Result[partner.Plan]) error {
 	p, err := plan.One(ctx)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):

@@ -80,7 +80,7 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, an
 
 func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder, answer func(Refund) []byte) (id int64, out []byte, err error) {
 	turn := ask(tx, o.PartnerID, 0)
-	earlier := sqldb.Ask(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
+	earlier := sqldb.QueueQuery(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
 		WHERE partner_id = $1 AND external_id = $2 AND external_id <> ''`, o.PartnerID, o.ExternalID)
 	t, err := r.turn(ctx, tx, by, turn)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) 
 		if err != nil {
 			return err
 		}
-		now := sqldb.Ask(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
+		now := sqldb.QueueQuery(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
 		list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
 			WHERE id IN (SELECT license_id FROM refund_items WHERE refund_id = $1) ORDER BY ord`, id)
 		if err != nil {

@@ -28,9 +28,9 @@ type turn struct {
 // after it, and all of it goes to the database together.
 type asked struct {
 	partnerID int64
-	ledger    *sqldb.Answer[partner.Ledger]
-	ids       *sqldb.Answer[int64]
-	plans     *sqldb.Answer[partner.Plan] // nil: the command reads the one plan that it needs
+	ledger    *sqldb.Result[partner.Ledger]
+	ids       *sqldb.Result[int64]
+	plans     *sqldb.Result[partner.Plan] // nil: the command reads the one plan that it needs
 }
 
 // ask asks for the turn, for a command that makes at most so many events.

@@ -158,7 +158,7 @@ type Pruner struct {
 // Prune removes the mails that came to their end and are older than Kept, and
 // returns how many there were.
 func (k *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := k.DB.Sweep(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
+	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
 		SELECT id FROM mails WHERE state <> 1 AND created_at < $1 ORDER BY id LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("forget mails: %w", err)

@@ -18,7 +18,7 @@ const forgetBatch = 1000
 // PruneAnswers removes the answers kept for a repeated refresh whose time is
 // over. They hold tokens, sealed as they are, so this is done every minute.
 func (s *Server) PruneAnswers(ctx context.Context) (int64, error) {
-	n, err := s.DB.Sweep(ctx, s.Now().Add(-repeatTime), `DELETE FROM oauth_answers WHERE used_at <= (
+	n, err := s.DB.DeleteInBatches(ctx, s.Now().Add(-repeatTime), `DELETE FROM oauth_answers WHERE used_at <= (
 		SELECT max(used_at) FROM (SELECT used_at FROM oauth_answers WHERE used_at < $1 ORDER BY used_at LIMIT $2) AS old)`)
 	if err != nil {
 		return n, fmt.Errorf("forget kept answers: %w", err)
@@ -30,7 +30,7 @@ func (s *Server) PruneAnswers(ctx context.Context) (int64, error) {
 // grants without tokens. It returns how many.
 func (s *Server) Prune(ctx context.Context) (int64, error) {
 	now := s.Now()
-	tokens, err := s.DB.Sweep(ctx, now, `DELETE FROM oauth_tokens WHERE hash IN (
+	tokens, err := s.DB.DeleteInBatches(ctx, now, `DELETE FROM oauth_tokens WHERE hash IN (
 		SELECT hash FROM oauth_tokens WHERE expires_at < $1 LIMIT $2)`)
 	if err != nil {
 		return tokens, fmt.Errorf("forget tokens: %w", err)

@@ -21,8 +21,8 @@ type Ledger struct {
 // Lock waits for the partner's turn. Every writer of licenses asks for it before
 // anything else in its transaction, so that none can deadlock with another.
 // There is no answer (sqldb.ErrNone) when there is no such partner.
-func Lock(tx *sqldb.Tx, partnerID int64) *sqldb.Answer[Ledger] {
-	return sqldb.Ask(tx, func(r *sqldb.Row, l *Ledger) error {
+func Lock(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Ledger] {
+	return sqldb.QueueQuery(tx, func(r *sqldb.Row, l *Ledger) error {
 		return r.Scan(&l.PartnerID, &l.Licenses, &l.Events, &l.clock, &l.Paused)
 	}, `SELECT partner_id, licenses, events, clock, paused FROM partner_counters WHERE partner_id = $1`+tx.ForUpdate(), partnerID)
 }

@@ -126,7 +126,7 @@ func (r *Registry) List(ctx context.Context, p paging.Page) (list []Partner, tot
 		order = "ASC"
 	}
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		count := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM partners`)
+		count := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM partners`)
 		list, err = sqldb.All(ctx, tx, scan,
 			`SELECT `+columns+` FROM partners ORDER BY id `+order+` LIMIT $1 OFFSET $2`, p.Limit, p.Offset())
 		if err != nil {

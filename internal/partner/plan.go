@@ -42,14 +42,14 @@ func scanPlan(r *sqldb.Row, p *Plan) error {
 
 // AskPlan asks, together with what else the transaction asks, for the plan that a
 // tier is sold by. sqldb.ErrNone means that the tier is not sold.
-func AskPlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Answer[Plan] {
-	return sqldb.Ask(tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`, partnerID, tier)
+func AskPlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Result[Plan] {
+	return sqldb.QueueQuery(tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`, partnerID, tier)
 }
 
 // AskPlanNames asks, together with what else the transaction asks, for the tiers
 // and names of all plans that a partner sells.
-func AskPlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Answer[Plan] {
-	return sqldb.Ask(tx, func(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) },
+func AskPlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Plan] {
+	return sqldb.QueueQuery(tx, func(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) },
 		`SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
 }
 
@@ -83,12 +83,12 @@ func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 	return list, nil
 }
 
-func askPartner(tx *sqldb.Tx, id int64) *sqldb.Answer[int64] {
-	return sqldb.Ask(tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`, id)
+func askPartner(tx *sqldb.Tx, id int64) *sqldb.Result[int64] {
+	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`, id)
 }
 
 // whose tells a partner that does not exist from a plan that it does not have.
-func whose(ctx context.Context, known *sqldb.Answer[int64], err error) error {
+func whose(ctx context.Context, known *sqldb.Result[int64], err error) error {
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return err
 	}

@@ -27,7 +27,7 @@ func (db *DB) Advance(ctx context.Context, gap int64) error {
 }
 
 // advance begins with the tables that never had a row: they have no number yet.
-func (l *lite) advance() []string {
+func (l *sqlite) advance() []string {
 	return []string{
 		`INSERT INTO sqlite_sequence (name, seq) SELECT s.name, 0 FROM sqlite_schema AS s
 			WHERE s.type = 'table' AND s.sql LIKE '%AUTOINCREMENT%' AND $1 > 0 AND NOT EXISTS (SELECT 1 FROM sqlite_sequence AS q WHERE q.name = s.name)`,
@@ -59,7 +59,7 @@ func sequences(ctx context.Context, path string) (list []sequence, err error) {
 		}
 		return nil, err
 	}
-	c, err := openLiteConn(ctx, privateFSName, path, "PRAGMA query_only = ON;")
+	c, err := openSQLiteConn(ctx, privateFSName, path, "PRAGMA query_only = ON;")
 	if err != nil {
 		return nil, err
 	}

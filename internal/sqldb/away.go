@@ -28,9 +28,9 @@ func tellAway(err error) error {
 	return &awayError{err}
 }
 
-// IsAway reports whether err means that the database cannot be reached, or takes
+// IsUnavailable reports whether err means that the database cannot be reached, or takes
 // no work now: it says nothing about what was asked of it.
-func IsAway(err error) bool {
+func IsUnavailable(err error) bool {
 	_, ok := errors.AsType[*awayError](err)
 	return ok
 }

@@ -22,7 +22,7 @@ func (db *DB) Backup(ctx context.Context, to string) error { return db.engine.ba
 
 func (p *postgres) backup(context.Context, string) error { return ErrNotOurs }
 
-func (l *lite) backup(ctx context.Context, to string) error {
+func (l *sqlite) backup(ctx context.Context, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return fmt.Errorf("there is a %s already, and a backup overwrites nothing; name another file: %w", to, fs.ErrExist)
 	}
@@ -47,8 +47,8 @@ func (l *lite) backup(ctx context.Context, to string) error {
 }
 
 // copyInto writes a copy into an empty file, on a connection of its own.
-func (l *lite) copyInto(ctx context.Context, path string) error {
-	c, err := openLiteConn(ctx, privateFSName, l.path, litePragmas)
+func (l *sqlite) copyInto(ctx context.Context, path string) error {
+	c, err := openSQLiteConn(ctx, privateFSName, l.path, sqlitePragmas)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (e *NotWholeError) Error() string { return e.Path + " " + e.Problem }
 // program knows.
 func checkFile(ctx context.Context, path string) error {
 	bad := func(format string, args ...any) error { return &NotWholeError{path, fmt.Sprintf(format, args...)} }
-	c, err := openLiteConn(ctx, privateFSName, path, "PRAGMA query_only = ON;")
+	c, err := openSQLiteConn(ctx, privateFSName, path, "PRAGMA query_only = ON;")
 	if err != nil {
 		return bad("cannot be opened: %v", err)
 	}
@@ -136,7 +136,7 @@ func checkFile(ctx context.Context, path string) error {
 	return checkSchema(c, bad)
 }
 
-func checkSchema(c *liteConn, bad func(string, ...any) error) error {
+func checkSchema(c *sqliteConn, bad func(string, ...any) error) error {
 	all, err := load("sqlite")
 	if err != nil {
 		return err

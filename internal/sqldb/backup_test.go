@@ -85,7 +85,7 @@ func TestAdvance(t *testing.T) {
 	db := sqldbtest.Open(t)
 	ids := func() (drawn, row int64) {
 		write(t, db, func(tx *sqldb.Tx) error {
-			got, err := sqldb.Draw(tx, "event_ids", 1).One(t.Context())
+			got, err := sqldb.NextIDs(tx, "event_ids", 1).One(t.Context())
 			if err != nil {
 				return err
 			}

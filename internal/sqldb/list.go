@@ -19,9 +19,9 @@ var liteToken = regexp.MustCompile(`(?s)'[^']*(?:'|$)|"[^"]*(?:"|$)|\x60[^\x60]*
 	`|--[^\n]*|/\*.*?(?:\*/|$)|[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_$\x{80}-\x{10FFFF}]*` +
 	`|= ANY\(\$(\d+)\)|\$(\d+)`)
 
-// liteText is a text as SQLite understands it: a list is JSON there. SQLite knows
+// sqliteText is a text as SQLite understands it: a list is JSON there. SQLite knows
 // $1 as a name, numbered by first appearance; ?1 is what everybody else means by $1.
-func liteText(sql string) string {
+func sqliteText(sql string) string {
 	var b strings.Builder
 	done := 0
 	for _, m := range liteToken.FindAllStringSubmatchIndex(sql, -1) {
@@ -38,7 +38,7 @@ func liteText(sql string) string {
 	return b.String() + sql[done:]
 }
 
-func liteList(list []int64) string {
+func sqliteList(list []int64) string {
 	b := append(make([]byte, 0, 2+12*len(list)), '[')
 	for i, n := range list {
 		if i > 0 {
@@ -49,13 +49,13 @@ func liteList(list []int64) string {
 	return string(append(b, ']'))
 }
 
-// Elements is a table of one column, value, to select from: the numbers of a list that is
+// Unnest is a table of one column, value, to select from: the numbers of a list that is
 // stored in a column.
-func (tx *Tx) Elements(column string) string { return tx.engine.elements(column) }
+func (tx *Tx) Unnest(column string) string { return tx.engine.elements(column) }
 
 func (p *postgres) elements(column string) string { return "unnest(" + column + ") AS elements(value)" }
 
-func (l *lite) elements(column string) string { return "json_each(" + column + ") AS elements" }
+func (l *sqlite) elements(column string) string { return "json_each(" + column + ") AS elements" }
 
 // Insert queues new rows of a table. Each has a value for each column, and those of a
 // column are of one type: int, int64, string, bool or time.Time.
@@ -81,7 +81,7 @@ func (b *batch) into() string {
 
 // insert is a statement for each row: it is prepared once, and a call of SQLite is
 // no trip.
-func (l *lite) insert(b *batch) []*statement {
+func (l *sqlite) insert(b *batch) []*statement {
 	marks := make([]string, len(b.columns))
 	for i := range marks {
 		marks[i] = "$" + strconv.Itoa(i+1)

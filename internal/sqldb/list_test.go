@@ -95,7 +95,7 @@ func TestInsertKeepsItsPlace(t *testing.T) {
 			write(t, db, func(tx *sqldb.Tx) error {
 				tx.Queue(`DELETE FROM places`)
 				tx.Insert("places", []string{"id"}, rows)
-				there := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM places`)
+				there := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM places`)
 				tx.Insert("places", []string{"id"}, rows)
 				got, err := there.One(t.Context())
 				if got != n {
@@ -124,7 +124,7 @@ func TestStoredLists(t *testing.T) {
 			tx.Queue(`INSERT INTO stored (id, list) VALUES ($1, $2)`, id, list)
 		}
 		got, err := sqldb.All(t.Context(), tx, sqldb.Value[int64],
-			`SELECT DISTINCT elements.value FROM stored AS s, `+tx.Elements("s.list")+` WHERE s.id > $1 ORDER BY 1`, 0)
+			`SELECT DISTINCT elements.value FROM stored AS s, `+tx.Unnest("s.list")+` WHERE s.id > $1 ORDER BY 1`, 0)
 		if diff := cmp.Diff([]int64{-3, 7, 1<<63 - 1}, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}

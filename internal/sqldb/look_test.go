@@ -103,7 +103,7 @@ func TestLookDoesNotWrite(t *testing.T) {
 	}
 	if !sqldbtest.Postgres() { // whose sequences are no part of a transaction
 		err = db.Look(t.Context(), func(tx *sqldb.Tx) error {
-			_, err := sqldb.Draw(tx, "event_ids", 1).One(t.Context())
+			_, err := sqldb.NextIDs(tx, "event_ids", 1).One(t.Context())
 			return err
 		})
 		if err == nil {

@@ -111,7 +111,7 @@ func missing(all []migration, made map[string]bool) []migration {
 	return slices.DeleteFunc(slices.Clone(all), func(m migration) bool { return made[m.name] })
 }
 
-func (l *lite) migrate(ctx context.Context, all []migration) ([]string, error) {
+func (l *sqlite) migrate(ctx context.Context, all []migration) ([]string, error) {
 	var names []string
 	err := l.write(ctx, func(tx *Tx) error {
 		names = []string{}
@@ -135,7 +135,7 @@ func (l *lite) migrate(ctx context.Context, all []migration) ([]string, error) {
 	return names, err
 }
 
-func (l *lite) applied(ctx context.Context) (map[string]bool, error) {
+func (l *sqlite) applied(ctx context.Context) (map[string]bool, error) {
 	n, err := One(ctx, &DB{engine: l}, Value[int64], `SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'`)
 	if err != nil || n == 0 {
 		return nil, err

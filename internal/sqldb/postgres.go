@@ -320,5 +320,5 @@ func IsDuplicate(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23505"
 	}
-	return isLiteDuplicate(err)
+	return isSQLiteDuplicate(err)
 }

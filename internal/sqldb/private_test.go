@@ -32,7 +32,7 @@ func use(t *testing.T, db *sqldb.DB) {
 	}
 	write(t, db, func(tx *sqldb.Tx) error { note(tx, t.Name(), "secret"); return nil })
 	notes(t, db)
-	if _, err := db.Sole(t.Context(), func() {}); err != nil {
+	if _, err := db.AcquireExclusive(t.Context(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,7 +19,7 @@ func (tx *Tx) Purge() { tx.AfterCommit(tx.engine.purge) }
 func (p *postgres) purge() {}
 
 // purge empties the log now, or else lets purger do it.
-func (l *lite) purge() {
+func (l *sqlite) purge() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	if emptied, err := l.writer.emptyLog(ctx); emptied && err == nil {
@@ -41,7 +41,7 @@ const (
 
 // purger empties the log when readers were in the way of that, until the database
 // is closed, which empties it too.
-func (l *lite) purger(log *slog.Logger) {
+func (l *sqlite) purger(log *slog.Logger) {
 	defer close(l.purged)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -85,7 +85,7 @@ func (l *lite) purger(log *slog.Logger) {
 // them, since everybody's writes would wait with it.
 func (w *writer) emptyLog(ctx context.Context) (bool, error) {
 	emptied := false
-	err := w.ask(ctx, &request{ctx: ctx, log: func(c *liteConn) error {
+	err := w.ask(ctx, &request{ctx: ctx, log: func(c *sqliteConn) error {
 		if err := c.BusyTimeout(0); err != nil {
 			return err
 		}

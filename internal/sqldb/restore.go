@@ -153,7 +153,7 @@ func (r Restoring) passOld(ctx context.Context, db *DB) error {
 // oldDatabase is the database that is replaced: locked, as one file, or as the files
 // that are there if it cannot be read any more.
 type oldDatabase struct {
-	conn    *liteConn // nil: there is none, or it is damaged
+	conn    *sqliteConn // nil: there is none, or it is damaged
 	damaged bool
 }
 
@@ -175,7 +175,7 @@ func settle(ctx context.Context, path string) (*oldDatabase, error) {
 		return nil, fmt.Errorf("open the old database: %w", err)
 	}
 	conn.SetInterrupt(context.Background())
-	c := &liteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}
+	c := &sqliteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}
 	err = conn.Exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
 	switch {
 	case errors.Is(err, sqlite3.BUSY):

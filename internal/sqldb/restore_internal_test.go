@@ -130,7 +130,7 @@ func TestRestoreStepByStep(t *testing.T) {
 // process that has the database open loses it under its feet.
 func TestRestoreRefusesWhileOpen(t *testing.T) {
 	for name, use := range map[string]func(*DB) error{
-		"sole": func(db *DB) error { _, err := db.Sole(t.Context(), func() {}); return err },
+		"sole": func(db *DB) error { _, err := db.AcquireExclusive(t.Context(), func() {}); return err },
 		"open": func(db *DB) error { return db.Ping(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestRestoreTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = db.Write(t.Context(), func(tx *Tx) error {
-			drawn, err := Draw(tx, "event_ids", 1).One(t.Context())
+			drawn, err := NextIDs(tx, "event_ids", 1).One(t.Context())
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ type Row struct {
 // dest on the caller's stack: lists are long.
 func (r *Row) Scan(dest ...any) error {
 	if r.lite != nil {
-		return scanLite(r.lite, dest)
+		return scanSQLite(r.lite, dest)
 	}
 	r.dest = r.dest[:0]
 	for _, d := range dest {
@@ -34,7 +34,7 @@ func (r *Row) Scan(dest ...any) error {
 	return r.pg.Scan(r.dest...)
 }
 
-func scanLite(r *sqlite3.Stmt, dest []any) error {
+func scanSQLite(r *sqlite3.Stmt, dest []any) error {
 	if n := r.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("%d columns for %d places", n, len(dest))
 	}

@@ -92,7 +92,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	open := openLite
+	open := openSQLite
 	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
 		open = openPostgres
 	}
@@ -180,7 +180,7 @@ type Reader interface {
 
 // One runs a statement and scans its first row, or returns ErrNone.
 func One[T any](ctx context.Context, r Reader, scan func(*Row, *T) error, sql string, args ...any) (T, error) {
-	var a Answer[T]
+	var a Result[T]
 	a.expect(scan, sql, args)
 	err := r.query(ctx, &a.statement)
 	return a.first(err)
@@ -188,7 +188,7 @@ func One[T any](ctx context.Context, r Reader, scan func(*Row, *T) error, sql st
 
 // All runs a statement and scans every row. No row is an empty slice.
 func All[T any](ctx context.Context, r Reader, scan func(*Row, *T) error, sql string, args ...any) ([]T, error) {
-	var a Answer[T]
+	var a Result[T]
 	a.expect(scan, sql, args)
 	err := r.query(ctx, &a.statement)
 	return a.found, err
@@ -209,7 +209,7 @@ type session interface {
 	// send takes a statement on: it may run at once or wait for flush.
 	send(s *statement)
 	// draw makes n new ids of a sequence the answer.
-	draw(sequence string, n int, a *Answer[int64])
+	draw(sequence string, n int, a *Result[int64])
 	// flush runs what waits and returns the first error of the transaction.
 	flush(ctx context.Context) error
 }
@@ -233,23 +233,23 @@ func (tx *Tx) Queue(sql string, args ...any) {
 	tx.session.send(&statement{sql: sql, args: args})
 }
 
-// Ask puts a question whose answer is not needed yet: all that is asked and
+// QueueQuery puts a question whose answer is not needed yet: all that is asked and
 // queued goes to the database in one round trip, when the first answer is read.
-func Ask[T any](tx *Tx, scan func(*Row, *T) error, sql string, args ...any) *Answer[T] {
-	a := &Answer[T]{tx: tx}
+func QueueQuery[T any](tx *Tx, scan func(*Row, *T) error, sql string, args ...any) *Result[T] {
+	a := &Result[T]{tx: tx}
 	a.expect(scan, sql, args)
 	tx.session.send(&a.statement)
 	return a
 }
 
-// Answer is what a question put with Ask will yield.
-type Answer[T any] struct {
+// Result is what a question put with Ask will yield.
+type Result[T any] struct {
 	statement
 	tx    *Tx
 	found []T
 }
 
-func (a *Answer[T]) expect(scan func(*Row, *T) error, sql string, args []any) {
+func (a *Result[T]) expect(scan func(*Row, *T) error, sql string, args []any) {
 	a.sql, a.args, a.found = sql, args, []T{}
 	a.each = func(r *Row) error {
 		if len(a.found) == cap(a.found) { // append grows by a quarter only where there are many
@@ -262,24 +262,24 @@ func (a *Answer[T]) expect(scan func(*Row, *T) error, sql string, args []any) {
 }
 
 // One returns the first row of the answer, or ErrNone.
-func (a *Answer[T]) One(ctx context.Context) (T, error) {
+func (a *Result[T]) One(ctx context.Context) (T, error) {
 	return a.first(a.wait(ctx))
 }
 
 // All returns every row of the answer.
-func (a *Answer[T]) All(ctx context.Context) ([]T, error) {
+func (a *Result[T]) All(ctx context.Context) ([]T, error) {
 	err := a.wait(ctx)
 	return a.found, err
 }
 
-func (a *Answer[T]) wait(ctx context.Context) error {
+func (a *Result[T]) wait(ctx context.Context) error {
 	if a.done {
 		return a.err
 	}
 	return a.tx.session.flush(ctx)
 }
 
-func (a *Answer[T]) first(err error) (T, error) {
+func (a *Result[T]) first(err error) (T, error) {
 	if err == nil && len(a.found) > 0 {
 		return a.found[0], nil
 	}
@@ -290,11 +290,11 @@ func (a *Answer[T]) first(err error) (T, error) {
 	return zero, err
 }
 
-// Settled returns the highest id of a sequence such that no transaction in
+// StableUpTo returns the highest id of a sequence such that no transaction in
 // flight holds one at or below it: rows read from now on, up to that id, are all
 // there will ever be. Transactions draw their ids in another order than they
 // commit in, so the newest row may be higher.
-func (db *DB) Settled(ctx context.Context, sequence string) (int64, error) {
+func (db *DB) StableUpTo(ctx context.Context, sequence string) (int64, error) {
 	return db.engine.settled(ctx, sequence)
 }
 
@@ -315,7 +315,7 @@ func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }
 // TryLock takes the lock of that name until the transaction ends. False means
 // that another transaction holds it. SQLite has one writer, which so to say
 // holds every lock.
-func (tx *Tx) TryLock(name string) *Answer[bool] {
+func (tx *Tx) TryLock(name string) *Result[bool] {
 	s := tx.engine.tryLock(name)
-	return Ask(tx, Value[bool], s.sql, s.args...)
+	return QueueQuery(tx, Value[bool], s.sql, s.args...)
 }

@@ -231,10 +231,10 @@ func TestQuestionsAreAnsweredTogether(t *testing.T) {
 	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error {
 		note(tx, "a", "first")
-		a := sqldb.Ask(tx, sqldb.Value[string], `SELECT answer FROM idempotency_keys WHERE key = $1`, "a")
+		a := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT answer FROM idempotency_keys WHERE key = $1`, "a")
 		note(tx, "b", "second")
-		b := sqldb.Ask(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys ORDER BY key`)
-		none := sqldb.Ask(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys WHERE key = 'c'`)
+		b := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys ORDER BY key`)
+		none := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys WHERE key = 'c'`)
 		keys, err := b.All(t.Context())
 		if err != nil {
 			return err
@@ -267,7 +267,7 @@ func TestDrawnIdsRiseAndAreNeverTwice(t *testing.T) {
 			var ids []int64
 			err := dbs[n%2].Write(t.Context(), func(tx *sqldb.Tx) error {
 				var err error
-				ids, err = sqldb.Draw(tx, "event_ids", 5).All(t.Context())
+				ids, err = sqldb.NextIDs(tx, "event_ids", 5).All(t.Context())
 				if n%5 == 0 && err == nil {
 					return refused
 				}

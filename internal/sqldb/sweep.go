@@ -9,10 +9,10 @@ import (
 // holds up the writers beside it for long.
 const swept = 1000
 
-// Sweep runs a statement again and again, each time in a transaction of its own,
+// DeleteInBatches runs a statement again and again, each time in a transaction of its own,
 // until it changes less than it may, and returns how many rows it changed. The
 // statement takes a time ($1) and how many rows it may change ($2).
-func (db *DB) Sweep(ctx context.Context, before time.Time, sql string) (n int64, err error) {
+func (db *DB) DeleteInBatches(ctx context.Context, before time.Time, sql string) (n int64, err error) {
 	for {
 		var gone int64
 		err := db.Write(ctx, func(tx *Tx) (err error) {

@@ -22,7 +22,7 @@ const slowCommit = 400 * time.Microsecond
 // are waiting and commits them together: the commit's fsync is what costs, and
 // while it runs the next group gathers by itself. It never waits on purpose.
 type writer struct {
-	conn     *liteConn
+	conn     *sqliteConn
 	numbers  *numbers // of the group that runs
 	engine   engine
 	single   bool
@@ -38,14 +38,14 @@ type writer struct {
 type request struct {
 	ctx    context.Context //nolint:containedctx // it travels with the request to the writer's goroutine
 	fn     func(*Tx) error
-	looks  bool                  // it only reads
-	log    func(*liteConn) error // instead of fn: what is done between transactions
+	looks  bool                    // it only reads
+	log    func(*sqliteConn) error // instead of fn: what is done between transactions
 	err    error
 	panic  any // what fn panicked with
 	answer chan struct{}
 }
 
-func newWriter(c *liteConn, e engine, closing <-chan struct{}, o Options) *writer {
+func newWriter(c *sqliteConn, e engine, closing <-chan struct{}, o Options) *writer {
 	w := &writer{
 		conn: c, engine: e, single: o.SingleCommits, longer: o.SlowCommits, closing: closing,
 		requests: make(chan *request, maxGroup), done: make(chan struct{}),
@@ -269,7 +269,7 @@ func (w *writer) call(r *request) (err error) {
 			err = errors.New("panic in a transaction")
 		}
 	}()
-	s := &liteSession{conn: w.conn, numbers: w.numbers}
+	s := &sqliteSession{conn: w.conn, numbers: w.numbers}
 	if err := r.fn(&Tx{session: s, engine: w.engine}); err != nil {
 		return err
 	}

@@ -49,8 +49,8 @@ func scanLetter(r *sqldb.Row, l *letter) error {
 }
 
 // letters asks for what is sent of the events.
-func letters(tx *sqldb.Tx, events []int64) *sqldb.Answer[letter] {
-	return sqldb.Ask(tx, scanLetter, `SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id = ANY($1)`, events)
+func letters(tx *sqldb.Tx, events []int64) *sqldb.Result[letter] {
+	return sqldb.QueueQuery(tx, scanLetter, `SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id = ANY($1)`, events)
 }
 
 // fill gives items what is sent of them.
@@ -121,16 +121,16 @@ type place struct {
 func find(ctx context.Context, tx *sqldb.Tx, now time.Time, wanted []*wish, node string) error {
 	var free string
 	if node != "" {
-		free = ` AND d.license_id NOT IN (SELECT elements.value FROM leases AS l, ` + tx.Elements("l.licenses") + `
+		free = ` AND d.license_id NOT IN (SELECT elements.value FROM leases AS l, ` + tx.Unnest("l.licenses") + `
 			WHERE l.partner_id = $1 AND l.node <> $6)`
 	}
-	answers := make([]*sqldb.Answer[item], len(wanted))
+	answers := make([]*sqldb.Result[item], len(wanted))
 	for i, w := range wanted {
 		args := []any{w.partnerID, now, w.room, w.after.due, w.after.id}
 		if node != "" {
 			args = append(args, node)
 		}
-		answers[i] = sqldb.Ask(tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
+		answers[i] = sqldb.QueueQuery(tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
 			WHERE d.partner_id = $1 AND d.state = 1 AND d.due_at <= $2 AND (d.due_at, d.event_id) > ($4, $5)
 				AND `+first+free+`
 			ORDER BY d.due_at, d.event_id LIMIT $3`, args...)
@@ -169,7 +169,7 @@ func freed(ctx context.Context, tx *sqldb.Tx, node string, now time.Time, licens
 	found, err := sqldb.All(ctx, tx, scanItem, `SELECT `+itemColumns+` FROM outbox AS d
 		WHERE d.event_id = ANY($1) AND d.state < 2 AND `+first+`
 			AND NOT EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND p.parked_at <> 0)
-			AND NOT EXISTS (SELECT 1 FROM leases AS l, `+tx.Elements("l.licenses")+`
+			AND NOT EXISTS (SELECT 1 FROM leases AS l, `+tx.Unnest("l.licenses")+`
 				WHERE l.partner_id = d.partner_id AND l.node <> $3 AND elements.value = d.license_id)`+tx.SkipLocked(), heads, now, node)
 	return pointers(found), err
 }
@@ -221,7 +221,7 @@ func (d *Dispatcher) claimProbe(ctx context.Context, now time.Time, partnerID in
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		turn := tx.TryLock(searching(partnerID))
 		expire(tx, d.node, now, partnerID)
-		moved := sqldb.Ask(tx, sqldb.Value[int64], `UPDATE endpoints SET probe_at = $3, probed = $4
+		moved := sqldb.QueueQuery(tx, sqldb.Value[int64], `UPDATE endpoints SET probe_at = $3, probed = $4
 			WHERE partner_id = $1 AND parked_at <> 0 AND probe_at <= $2 RETURNING partner_id`, partnerID, now, now.Add(d.ProbeEvery), license)
 		if _, err := moved.One(ctx); err != nil || busy {
 			return err
@@ -232,7 +232,7 @@ func (d *Dispatcher) claimProbe(ctx context.Context, now time.Time, partnerID in
 		it, err := sqldb.One(ctx, tx, scanItem, `UPDATE outbox SET node = $1, lease_until = $2
 			WHERE state = 1 AND event_id = (SELECT min(d.event_id) FROM outbox AS d WHERE d.state = 1 AND d.license_id = $4)
 				AND NOT EXISTS (SELECT 1 FROM outbox AS e WHERE e.state = 1 AND e.license_id = $4 AND e.lease_until > $3)
-				AND $4 NOT IN (SELECT elements.value FROM leases AS l, `+tx.Elements("l.licenses")+` WHERE l.partner_id = $5 AND l.node <> $1)
+				AND $4 NOT IN (SELECT elements.value FROM leases AS l, `+tx.Unnest("l.licenses")+` WHERE l.partner_id = $5 AND l.node <> $1)
 			RETURNING `+itemColumns, d.node, now.Add(leaseTime), now, license, partnerID)
 		if err != nil {
 			return err

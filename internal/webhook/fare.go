@@ -54,13 +54,13 @@ func (t *tally) add(r *result) {
 // fortunes is what a batch changes of endpoints, known once it is committed.
 type fortunes struct {
 	tallies map[int64]*tally
-	parked  map[int64]*sqldb.Answer[time.Time]
+	parked  map[int64]*sqldb.Result[time.Time]
 }
 
 // fare writes how the endpoints of a batch fare: a success ends what was
 // failing, and nothing but failures for long enough parks the endpoint.
 func (d *Dispatcher) fare(tx *sqldb.Tx, batch []*result, now time.Time) *fortunes {
-	f := &fortunes{tallies: map[int64]*tally{}, parked: map[int64]*sqldb.Answer[time.Time]{}}
+	f := &fortunes{tallies: map[int64]*tally{}, parked: map[int64]*sqldb.Result[time.Time]{}}
 	for _, r := range batch {
 		t := f.tallies[r.partnerID]
 		if t == nil {
@@ -163,14 +163,14 @@ func (o *Outbox) Revive(tx *sqldb.Tx, partnerID int64) {
 
 // suffer counts failures and parks the endpoint when it is time; it answers
 // since when it is parked, if that is from now on.
-func (d *Dispatcher) suffer(tx *sqldb.Tx, partnerID int64, t *tally, now time.Time) *sqldb.Answer[time.Time] {
+func (d *Dispatcher) suffer(tx *sqldb.Tx, partnerID int64, t *tally, now time.Time) *sqldb.Result[time.Time] {
 	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at, last_error_at, last_error)
 		VALUES ($1, $2, $3, 0, 0, 0, $4, $4, $5)
 		ON CONFLICT (partner_id) DO UPDATE SET failures = endpoints.failures + excluded.failures, updated_at = excluded.updated_at,
 			last_error_at = excluded.last_error_at, last_error = excluded.last_error,
 			failing_since = CASE WHEN endpoints.failing_since = 0 THEN excluded.failing_since ELSE endpoints.failing_since END`,
 		partnerID, t.since, t.failures, now, t.last)
-	return sqldb.Ask(tx, sqldb.Value[time.Time], `UPDATE endpoints SET parked_at = $2, probe_at = $3 WHERE partner_id = $1 AND parked_at = 0
+	return sqldb.QueueQuery(tx, sqldb.Value[time.Time], `UPDATE endpoints SET parked_at = $2, probe_at = $3 WHERE partner_id = $1 AND parked_at = 0
 		AND ($4 OR failures >= $5 AND failing_since <= $6) RETURNING parked_at`,
 		partnerID, now, now.Add(d.ProbeEvery), t.gone, parkAttempts, now.Add(-d.ParkAfter))
 }

@@ -28,7 +28,7 @@ type EndpointHealth struct {
 func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointHealth, error) {
 	var h EndpointHealth
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		waiting := sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) FROM (
+		waiting := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
 			SELECT 1 FROM outbox WHERE partner_id = $1 AND state = 1 LIMIT $2) AS waiting`, partnerID, MaxCounted+1)
 		known, err := sqldb.One(ctx, tx, scanHealth, `SELECT failing_since, parked_at, last_success_at, last_error_at, last_error
 			FROM endpoints WHERE partner_id = $1`, partnerID)

@@ -45,7 +45,7 @@ func remove(tx *sqldb.Tx, where string, args ...any) {
 // another node is looking, too, it is turned away.
 func (d *Dispatcher) leaseDue(ctx context.Context, now time.Time, wanted []*wish) (items []*item, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		turns, partners := make([]*sqldb.Answer[bool], len(wanted)), make([]int64, len(wanted))
+		turns, partners := make([]*sqldb.Result[bool], len(wanted)), make([]int64, len(wanted))
 		for i, w := range wanted {
 			turns[i], partners[i] = tx.TryLock(searching(w.partnerID)), w.partnerID
 		}
@@ -78,9 +78,9 @@ func (d *Dispatcher) leaseLicenses(ctx context.Context, tx *sqldb.Tx, now time.T
 		licenses[it.partnerID] = append(licenses[it.partnerID], it.licenseID)
 	}
 	partners := keys(licenses)
-	ids := make([]*sqldb.Answer[int64], len(partners))
+	ids := make([]*sqldb.Result[int64], len(partners))
 	for i, p := range partners {
-		ids[i] = sqldb.Ask(tx, sqldb.Value[int64], `INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES ($1, $2, $3, $4) RETURNING id`,
+		ids[i] = sqldb.QueueQuery(tx, sqldb.Value[int64], `INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES ($1, $2, $3, $4) RETURNING id`,
 			p, d.node, until, licenses[p])
 	}
 	if err := address(ctx, tx, items); err != nil {

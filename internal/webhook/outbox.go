@@ -66,7 +66,7 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 		tx.AfterCommit(func() { d.born(item) })
 		return
 	}
-	born := sqldb.Ask(tx, sqldb.Value[time.Time], `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until,
+	born := sqldb.QueueQuery(tx, sqldb.Value[time.Time], `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until,
 			created_at, updated_at)
 		SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), 1, 0,
 			CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END,

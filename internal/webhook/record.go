@@ -87,7 +87,7 @@ func (d *Dispatcher) persist(batch []*result, again bool, limit time.Duration) {
 		late := errors.Is(err, context.DeadlineExceeded)
 		free, held, broken := d.free(batch)
 		switch {
-		case sqldb.IsAway(err) && !late || broken != nil:
+		case sqldb.IsUnavailable(err) && !late || broken != nil:
 			d.note(d.books, doing, err)
 			d.idle(pause)
 		case len(held) > 0:

@@ -77,12 +77,12 @@ func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, 
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		of, args := `FROM deliveries AS d JOIN webhook_responses AS r ON r.event_id = d.event_id WHERE d.license_id = $1`,
 			[]any{licenseID, p.Limit + 1, p.Offset()}
-		var total *sqldb.Answer[int64]
+		var total *sqldb.Result[int64]
 		if success != nil {
 			of += ` AND r.success = $4`
 			args = append(args, *success)
 		} else {
-			total = sqldb.Ask(tx, sqldb.Value[int64], `SELECT count(*) `+of, licenseID)
+			total = sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) `+of, licenseID)
 		}
 		var err error
 		list.Responses, err = sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+`

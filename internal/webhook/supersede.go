@@ -137,7 +137,7 @@ func (d *Dispatcher) makeWay(ctx context.Context, now time.Time, found []refusal
 		}
 		list, err = sqldb.All(ctx, tx, scan, `UPDATE outbox SET state = 4, node = '', lease_until = 0, updated_at = $2
 			WHERE event_id = ANY($1) AND state = 1 AND lease_until <= $2 AND due_at > $2
-				AND license_id NOT IN (SELECT elements.value FROM leases AS l, `+tx.Elements("l.licenses")+` WHERE l.partner_id = outbox.partner_id AND l.node <> $3)
+				AND license_id NOT IN (SELECT elements.value FROM leases AS l, `+tx.Unnest("l.licenses")+` WHERE l.partner_id = outbox.partner_id AND l.node <> $3)
 			RETURNING event_id, partner_id, license_id`, heads, now, d.node)
 		if err != nil || len(list) == 0 {
 			return err
@@ -178,7 +178,7 @@ func (d *Dispatcher) makeWay(ctx context.Context, now time.Time, found []refusal
 // unsearched is the events of partners for whom no other node looks for deliveries just
 // now, nor will before the transaction ends.
 func unsearched(ctx context.Context, tx *sqldb.Tx, found []refusals) ([]int64, error) {
-	turns := map[int64]*sqldb.Answer[bool]{}
+	turns := map[int64]*sqldb.Result[bool]{}
 	for _, r := range found {
 		if turns[r.partnerID] == nil {
 			turns[r.partnerID] = tx.TryLock(searching(r.partnerID))

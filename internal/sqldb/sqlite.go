@@ -13,12 +13,12 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// lite is SQLite: one connection that writes, behind a goroutine that groups
+// sqlite is SQLite: one connection that writes, behind a goroutine that groups
 // transactions, and a few that read.
-type lite struct {
+type sqlite struct {
 	path    string
 	writer  *writer
-	readers chan *liteConn // idle ones; nil stands for one not opened yet
+	readers chan *sqliteConn // idle ones; nil stands for one not opened yet
 	size    int
 	closing chan struct{}
 	lock    atomic.Pointer[sqlite3.Conn] // see sole
@@ -27,15 +27,15 @@ type lite struct {
 	purged   chan struct{} // closed when purger has ended
 }
 
-func (l *lite) commits() int64 { return l.writer.commits.Load() }
+func (l *sqlite) commits() int64 { return l.writer.commits.Load() }
 
 // liteBusy is how long a connection waits for another one's lock; litePragmas says the same.
 const liteBusy = 10 * time.Second
 
-// litePragmas hold for every connection. What is deleted is overwritten
+// sqlitePragmas hold for every connection. What is deleted is overwritten
 // (secure_delete): people can ask to be erased, and a file can be stolen. An acknowledged write is on disk, hence
 // synchronous=FULL. The cache is bounded because each connection has its own.
-const litePragmas = `
+const sqlitePragmas = `
 	PRAGMA busy_timeout = 10000;
 	PRAGMA journal_mode = WAL;
 	PRAGMA synchronous = FULL;
@@ -46,7 +46,7 @@ const litePragmas = `
 	PRAGMA cache_size = -8192;
 	PRAGMA temp_store = MEMORY;`
 
-func openLite(ctx context.Context, path string, o Options) (engine, error) {
+func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
 	flags := os.O_RDWR | os.O_CREATE
 	if o.MustExist {
 		flags = os.O_RDWR
@@ -59,7 +59,7 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 		return nil, fmt.Errorf("make the database file: %w", err)
 	}
 	path = realPath(path)
-	c, err := openLiteConn(ctx, walFSName, path, litePragmas)
+	c, err := openSQLiteConn(ctx, walFSName, path, sqlitePragmas)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 	if size <= 0 {
 		size = 2 * runtime.NumCPU()
 	}
-	l := &lite{
-		path: path, readers: make(chan *liteConn, size), size: size, closing: make(chan struct{}),
+	l := &sqlite{
+		path: path, readers: make(chan *sqliteConn, size), size: size, closing: make(chan struct{}),
 		unpurged: make(chan struct{}, 1), purged: make(chan struct{}),
 	}
 	for range size {
@@ -82,12 +82,12 @@ func openLite(ctx context.Context, path string, o Options) (engine, error) {
 	return l, nil
 }
 
-func (l *lite) readersMax() int { return l.size }
+func (l *sqlite) readersMax() int { return l.size }
 
-func (l *lite) folder() string { return "sqlite" }
+func (l *sqlite) folder() string { return "sqlite" }
 
-func (l *lite) read(ctx context.Context, fn func(*Tx) error) error {
-	return l.withReader(ctx, func(c *liteConn) error {
+func (l *sqlite) read(ctx context.Context, fn func(*Tx) error) error {
+	return l.withReader(ctx, func(c *sqliteConn) error {
 		if err := c.exec("BEGIN"); err != nil {
 			return fmt.Errorf("begin a snapshot: %w", err)
 		}
@@ -96,7 +96,7 @@ func (l *lite) read(ctx context.Context, fn func(*Tx) error) error {
 			c.SetInterrupt(context.Background())
 			_ = c.exec("ROLLBACK") // nothing was written
 		}()
-		s := &liteSession{conn: c}
+		s := &sqliteSession{conn: c}
 		if err := fn(&Tx{session: s, engine: l}); err != nil {
 			return err
 		}
@@ -106,19 +106,19 @@ func (l *lite) read(ctx context.Context, fn func(*Tx) error) error {
 
 // look waits for the writes under way, unless commits take so long that a cold
 // cache costs less.
-func (l *lite) look(ctx context.Context, fn func(*Tx) error) error {
+func (l *sqlite) look(ctx context.Context, fn func(*Tx) error) error {
 	if l.writer.slow.Load() {
 		return l.read(ctx, fn)
 	}
 	return l.writer.do(ctx, fn, true)
 }
 
-func (l *lite) query(ctx context.Context, s *statement) error {
-	return l.withReader(ctx, func(c *liteConn) error { return c.run(s) })
+func (l *sqlite) query(ctx context.Context, s *statement) error {
+	return l.withReader(ctx, func(c *sqliteConn) error { return c.run(s) })
 }
 
-func (l *lite) withReader(ctx context.Context, fn func(*liteConn) error) (err error) {
-	var c *liteConn
+func (l *sqlite) withReader(ctx context.Context, fn func(*sqliteConn) error) (err error) {
+	var c *sqliteConn
 	select {
 	case c = <-l.readers:
 	case <-l.closing:
@@ -128,7 +128,7 @@ func (l *lite) withReader(ctx context.Context, fn func(*liteConn) error) (err er
 	}
 	defer func() { l.readers <- c }()
 	if c == nil {
-		if c, err = openLiteConn(ctx, privateFSName, l.path, litePragmas+"PRAGMA query_only = ON;"); err != nil {
+		if c, err = openSQLiteConn(ctx, privateFSName, l.path, sqlitePragmas+"PRAGMA query_only = ON;"); err != nil {
 			return err
 		}
 	}
@@ -141,27 +141,27 @@ func (l *lite) withReader(ctx context.Context, fn func(*liteConn) error) (err er
 	return err
 }
 
-func (l *lite) write(ctx context.Context, fn func(*Tx) error) error {
+func (l *sqlite) write(ctx context.Context, fn func(*Tx) error) error {
 	return l.writer.do(ctx, fn, false)
 }
 
 // There is one writer, and ids are drawn and committed in the same order.
 
-func (l *lite) mark(string) *statement { return nil }
+func (l *sqlite) mark(string) *statement { return nil }
 
-func (l *lite) settled(ctx context.Context, sequence string) (int64, error) {
+func (l *sqlite) settled(ctx context.Context, sequence string) (int64, error) {
 	return One(ctx, &DB{engine: l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, sequence)
 }
 
-func (l *lite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }
+func (l *sqlite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }
 
-func (l *lite) forUpdate() string { return "" }
+func (l *sqlite) forUpdate() string { return "" }
 
-func (l *lite) forKeyShare() string { return "" }
+func (l *sqlite) forKeyShare() string { return "" }
 
-func (l *lite) skipLocked() string { return "" }
+func (l *sqlite) skipLocked() string { return "" }
 
-func (l *lite) close() error {
+func (l *sqlite) close() error {
 	select {
 	case <-l.closing:
 		return nil
@@ -183,19 +183,19 @@ func (l *lite) close() error {
 	return errors.Join(errs...)
 }
 
-// liteConn is a connection with its prepared statements.
-type liteConn struct {
+// sqliteConn is a connection with its prepared statements.
+type sqliteConn struct {
 	*sqlite3.Conn
 	prepared map[string]*sqlite3.Stmt
 }
 
-func openLiteConn(ctx context.Context, fsName, path, pragmas string) (*liteConn, error) {
+func openSQLiteConn(ctx context.Context, fsName, path, pragmas string) (*sqliteConn, error) {
 	conn, err := sqlite3.OpenContext(ctx, onFS(fsName, path))
 	if err != nil {
 		return nil, fmt.Errorf("open the database file %s: %w", path, err)
 	}
 	conn.SetInterrupt(context.Background())
-	c := &liteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}
+	c := &sqliteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}
 	if err := setUp(ctx, conn, pragmas); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up the database file %s: %w", path, err), conn.Close())
 	}
@@ -221,11 +221,11 @@ func setUp(ctx context.Context, conn *sqlite3.Conn, pragmas string) error {
 }
 
 // stmt prepares a text once per connection.
-func (c *liteConn) stmt(sql string) (*sqlite3.Stmt, error) {
+func (c *sqliteConn) stmt(sql string) (*sqlite3.Stmt, error) {
 	if s, ok := c.prepared[sql]; ok {
 		return s, nil
 	}
-	s, tail, err := c.PrepareFlags(liteText(sql), sqlite3.PREPARE_PERSISTENT)
+	s, tail, err := c.PrepareFlags(sqliteText(sql), sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", sql, err)
 	}
@@ -237,17 +237,17 @@ func (c *liteConn) stmt(sql string) (*sqlite3.Stmt, error) {
 }
 
 // Close finalizes the prepared statements and closes the connection.
-func (c *liteConn) Close() error {
+func (c *sqliteConn) Close() error {
 	for _, s := range c.prepared {
 		_ = s.Close() // it repeats the statement's last error, which was reported then
 	}
 	return c.Conn.Close()
 }
 
-func (c *liteConn) exec(sql string) error { return c.run(&statement{sql: sql}) }
+func (c *sqliteConn) exec(sql string) error { return c.run(&statement{sql: sql}) }
 
 // run runs a statement to its end.
-func (c *liteConn) run(st *statement) error {
+func (c *sqliteConn) run(st *statement) error {
 	st.done = true
 	s, err := c.stmt(st.sql)
 	if err == nil {
@@ -261,7 +261,7 @@ func (c *liteConn) run(st *statement) error {
 
 // bindAndStep leaves the statement ready for the next, also when a scan function
 // panics.
-func (c *liteConn) bindAndStep(s *sqlite3.Stmt, st *statement) (err error) {
+func (c *sqliteConn) bindAndStep(s *sqlite3.Stmt, st *statement) (err error) {
 	defer func() {
 		if again := s.Reset(); err == nil {
 			err = again // otherwise it repeats the error of the step before it
@@ -273,7 +273,7 @@ func (c *liteConn) bindAndStep(s *sqlite3.Stmt, st *statement) (err error) {
 	return c.step(s, st)
 }
 
-func (c *liteConn) step(s *sqlite3.Stmt, st *statement) error {
+func (c *sqliteConn) step(s *sqlite3.Stmt, st *statement) error {
 	row := Row{lite: s}
 	for s.Step() {
 		if st.each == nil {
@@ -302,7 +302,7 @@ func bind(s *sqlite3.Stmt, args []any) error {
 		case time.Time:
 			err = s.BindInt64(i+1, toNanos(v))
 		case []int64:
-			err = s.BindText(i+1, liteList(v))
+			err = s.BindText(i+1, sqliteList(v))
 		default:
 			var p any
 			if p, err = plain(arg); err == nil {
@@ -329,7 +329,7 @@ func bind1(s *sqlite3.Stmt, n int, arg any) error {
 
 // onlyReads refuses a statement that writes. The connections that read do so by
 // query_only, but a look may run on the one that writes.
-func (c *liteConn) onlyReads(st *statement) error {
+func (c *sqliteConn) onlyReads(st *statement) error {
 	s, err := c.stmt(st.sql)
 	if err == nil && !s.ReadOnly() {
 		err = fmt.Errorf("%s: the transaction only reads", firstWords(st.sql))
@@ -340,15 +340,15 @@ func (c *liteConn) onlyReads(st *statement) error {
 	return err
 }
 
-// liteSession runs statements at once; there is no round trip to save. After an
+// sqliteSession runs statements at once; there is no round trip to save. After an
 // error it runs nothing more, as PostgreSQL would not either.
-type liteSession struct {
-	conn    *liteConn
+type sqliteSession struct {
+	conn    *sqliteConn
 	numbers *numbers // nil where it only reads
 	err     error
 }
 
-func (s *liteSession) send(st *statement) {
+func (s *sqliteSession) send(st *statement) {
 	if s.err != nil {
 		st.done, st.err = true, s.err
 		return
@@ -361,7 +361,7 @@ func (s *liteSession) send(st *statement) {
 	s.err = s.conn.run(st)
 }
 
-func (s *liteSession) flush(context.Context) error { return s.err }
+func (s *sqliteSession) flush(context.Context) error { return s.err }
 
 // firstWords names a statement in an error.
 func firstWords(sql string) string {
@@ -369,6 +369,6 @@ func firstWords(sql string) string {
 	return strings.Join(words[:min(len(words), 6)], " ")
 }
 
-func isLiteDuplicate(err error) bool {
+func isSQLiteDuplicate(err error) bool {
 	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) || errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY)
 }

@@ -15,7 +15,7 @@ func TestSole(t *testing.T) {
 	url := sqldbtest.URL(t)
 	first := sqldbtest.OpenWith(t, url, sqldb.Options{})
 	second := sqldbtest.OpenWith(t, url, sqldb.Options{})
-	sole, err := first.Sole(t.Context(), func() { t.Error("the first waits") })
+	sole, err := first.AcquireExclusive(t.Context(), func() { t.Error("the first waits") })
 	if err != nil || sole == sqldbtest.Postgres() {
 		t.Fatalf("the first is sole: %v, %v", sole, err)
 	}
@@ -23,10 +23,10 @@ func TestSole(t *testing.T) {
 		return
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if sole, err := second.Sole(ctx, cancel); sole || !errors.Is(err, context.Canceled) {
+	if sole, err := second.AcquireExclusive(ctx, cancel); sole || !errors.Is(err, context.Canceled) {
 		t.Errorf("the second beside the first: %v, %v", sole, err)
 	}
-	sole, err = second.Sole(t.Context(), func() {
+	sole, err = second.AcquireExclusive(t.Context(), func() {
 		if err := first.Close(); err != nil {
 			t.Error(err)
 		}

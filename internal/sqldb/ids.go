@@ -2,27 +2,27 @@ package sqldb
 
 import "fmt"
 
-// Draw takes n new ids from a sequence, in rising order. What a transaction drew
+// NextIDs takes n new ids from a sequence, in rising order. What a transaction drew
 // and did not use, because it failed, may be lost.
-func Draw(tx *Tx, sequence string, n int) *Answer[int64] {
-	a := &Answer[int64]{tx: tx}
+func NextIDs(tx *Tx, sequence string, n int) *Result[int64] {
+	a := &Result[int64]{tx: tx}
 	tx.session.draw(sequence, n, a)
 	return a
 }
 
-// Number is Draw for rows that are read in the order of their ids while others
+// NextOrderedIDs is Draw for rows that are read in the order of their ids while others
 // write: until the transaction ends, Settled stays below the ids it drew.
-func Number(tx *Tx, sequence string, n int) *Answer[int64] {
+func NextOrderedIDs(tx *Tx, sequence string, n int) *Result[int64] {
 	if s := tx.engine.mark(sequence); s != nil {
 		tx.session.send(s)
 	}
-	return Draw(tx, sequence, n)
+	return NextIDs(tx, sequence, n)
 }
 
 // draw asks for the ids; PostgreSQL's sequences are no part of the transaction. One
 // has a text of its own: the other is planned anew each time, since its plan depends
 // on how many there are.
-func (s *pgSession) draw(sequence string, n int, a *Answer[int64]) {
+func (s *pgSession) draw(sequence string, n int, a *Result[int64]) {
 	if n == 1 {
 		a.expect(Value[int64], `SELECT nextval($1::text::regclass)`, []any{sequence})
 	} else {
@@ -32,7 +32,7 @@ func (s *pgSession) draw(sequence string, n int, a *Answer[int64]) {
 }
 
 // draw counts on; a session that only reads has no numbers.
-func (s *liteSession) draw(sequence string, n int, a *Answer[int64]) {
+func (s *sqliteSession) draw(sequence string, n int, a *Result[int64]) {
 	if s.err == nil {
 		a.found, s.err = s.numbers.take(sequence, n)
 	}
@@ -44,7 +44,7 @@ func (s *liteSession) draw(sequence string, n int, a *Answer[int64]) {
 // group's commit stores where it ended. Nobody else can draw meanwhile: the group
 // holds the lock of the one writer.
 type numbers struct {
-	conn *liteConn
+	conn *sqliteConn
 	last map[string]int64
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Sole waits until no other process has asked for it on the same database, and
+// AcquireExclusive waits until no other process has asked for it on the same database, and
 // keeps others waiting until the database is closed or the process ends, however it
 // does; waiting is called when it has to. False means that there may always be
 // others: PostgreSQL is made for that.
-func (db *DB) Sole(ctx context.Context, waiting func()) (bool, error) {
+func (db *DB) AcquireExclusive(ctx context.Context, waiting func()) (bool, error) {
 	return db.engine.sole(ctx, waiting)
 }
 
@@ -21,7 +21,7 @@ func (p *postgres) sole(context.Context, func()) (bool, error) { return false, n
 
 // sole locks a file beside the database as SQLite locks its own, on every system.
 // There is nothing in it.
-func (l *lite) sole(ctx context.Context, waiting func()) (bool, error) {
+func (l *sqlite) sole(ctx context.Context, waiting func()) (bool, error) {
 	const pause = 100 * time.Millisecond
 	conn, err := sqlite3.OpenContext(ctx, onFS(privateFSName, l.path+"-sole"))
 	if err != nil {
