@@ -58,7 +58,7 @@ func openClientele(ctx context.Context, store seed.Store, algs ...string) (*clie
 	if err != nil {
 		return nil, err
 	}
-	box, err := seed.Box()
+	box, err := seed.Sealer()
 	if err != nil {
 		return nil, err
 	}

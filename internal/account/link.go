@@ -248,7 +248,7 @@ func (b *Book) Prune(ctx context.Context) (int64, error) {
 	links, err := b.DB.DeleteInBatches(ctx, now.Add(-linkKept), `DELETE FROM login_links WHERE id IN (
 		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
-		return links, fmt.Errorf("forget links: %w", err)
+		return links, fmt.Errorf("prune links: %w", err)
 	}
 	// A week after the last mail all links to it are gone. The condition stands twice
 	// because it is looked at again after a wait for the row: whoever held it may have
@@ -256,7 +256,7 @@ func (b *Book) Prune(ctx context.Context) (int64, error) {
 	users, err := b.DB.DeleteInBatches(ctx, now.Add(-signUpKept), `DELETE FROM users WHERE pending_since <> 0 AND pending_since < $1 AND id IN (
 		SELECT id FROM users WHERE pending_since <> 0 AND pending_since < $1 ORDER BY pending_since LIMIT $2)`)
 	if err != nil {
-		return links + users, fmt.Errorf("forget sign-ups: %w", err)
+		return links + users, fmt.Errorf("prune sign-ups: %w", err)
 	}
 	return links + users, nil
 }

@@ -94,7 +94,7 @@ func (s *Sessions) Prune(ctx context.Context) (int64, error) {
 	n, err := s.DB.DeleteInBatches(ctx, s.Now(), `DELETE FROM sessions WHERE hash IN (
 		SELECT hash FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
-		return n, fmt.Errorf("forget sessions: %w", err)
+		return n, fmt.Errorf("prune sessions: %w", err)
 	}
 	return n, nil
 }

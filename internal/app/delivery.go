@@ -61,8 +61,8 @@ func (a *App) work() []func(context.Context) {
 		a.sender.Run,
 		a.linkMailer.Run,
 		a.prepareKeys,
-		(&Housekeeping{Prune: a.forget(), Log: a.log}).Run,
-		(&Housekeeping{Prune: a.forgetSoon(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
+		(&Housekeeping{Prune: a.pruners(), Log: a.log}).Run,
+		(&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 type Housekeeping struct {
 	Prune map[string]func(context.Context) (int64, error) // by what is forgotten
 	Every time.Duration                                   // 0 is an hour
-	Quiet bool                                            // what was forgotten is not worth a line
+	Quiet bool                                            // what was pruned is not worth a line
 	Log   *slog.Logger
 }
 
-// forget is what has its time: answers kept for an Idempotency-Key, the record
-// of webhooks, mails, sessions, links and unconfirmed sign-ups, dead tokens and
-// replaced keys.
-func (a *App) forget() map[string]func(context.Context) (int64, error) {
+// pruners remove what has expired: answers kept for an Idempotency-Key, the record
+// of webhooks, mails, sessions, links and unconfirmed sign-ups, tokens, replaced
+// keys, and the addresses of clients.
+func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 	db := a.rooms.DB
 	return map[string]func(context.Context) (int64, error){
 		"stored answers":    a.rooms.Answers.Prune,
@@ -40,8 +40,8 @@ func (a *App) forget() map[string]func(context.Context) (int64, error) {
 	}
 }
 
-// forgetSoon is what must not stay: answers with tokens in them.
-func (a *App) forgetSoon() map[string]func(context.Context) (int64, error) {
+// promptPruners remove what must not stay: answers with tokens in them.
+func (a *App) promptPruners() map[string]func(context.Context) (int64, error) {
 	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.rooms.OAuth.PruneAnswers}
 }
 
@@ -62,7 +62,7 @@ func (h *Housekeeping) Run(ctx context.Context) {
 		case err != nil:
 			h.Log.Error("housekeeping failed; the next round tries again", "err", err)
 		case n > 0 && !h.Quiet:
-			h.Log.Info("forgot what had its time", "count", n)
+			h.Log.Info("pruned expired rows", "count", n)
 		}
 		select {
 		case <-ctx.Done():
@@ -72,15 +72,15 @@ func (h *Housekeeping) Run(ctx context.Context) {
 	}
 }
 
-// once does one round and returns how much it forgot.
+// once does one round and returns how many rows it pruned.
 func (h *Housekeeping) once(ctx context.Context) (int64, error) {
 	var sum int64
 	var errs []error
-	for what, forget := range h.Prune {
-		n, err := forget(ctx)
+	for what, prune := range h.Prune {
+		n, err := prune(ctx)
 		sum += n
 		if err != nil {
-			errs = append(errs, fmt.Errorf("forget %s: %w", what, err))
+			errs = append(errs, fmt.Errorf("prune %s: %w", what, err))
 		}
 	}
 	return sum, errors.Join(errs...)

@@ -46,7 +46,7 @@ func (a *App) shop() (*shop.Shop, error) {
 	sessions.Fail = pages.Fail
 	s := &shop.Shop{
 		Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners,
-		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Box: r.OAuth.Sealer, Now: Now,
+		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: Now,
 		Glance: 200 * time.Millisecond, Patience: time.Second, TestMoney: a.cfg.TestMoney, Mailbox: a.cfg.Mailbox,
 	}
 	// The rate limit is about programs: without one, nobody may guess passwords all

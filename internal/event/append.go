@@ -17,14 +17,14 @@ type Draft struct {
 	PlanName string // of the plan of the tier, for the webhook; "" if the tier is sold no more
 }
 
-// NextOrderedIDs draws ids for so many events.
+// Number draws ids for so many events.
 func Number(tx *sqldb.Tx, n int) *sqldb.Result[int64] {
 	return sqldb.NextOrderedIDs(tx, "event_ids", n)
 }
 
 // Append queues the event, its delivery and, when the license's status changed,
 // the move of the license's earlier events to that status. The id must come from
-// NextOrderedIDs, under the partner's lock: Feed relies on that.
+// Number, under the partner's lock: Feed relies on that.
 func (l *Log) Append(tx *sqldb.Tx, d Draft) {
 	now := d.Kind.Status()
 	if d.Was != 0 && d.Was != now {

@@ -111,7 +111,7 @@ func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
 		SELECT scope, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2)`)
 	if err != nil {
-		return n, fmt.Errorf("forget kept answers: %w", err)
+		return n, fmt.Errorf("prune kept answers: %w", err)
 	}
 	return n, nil
 }

@@ -161,7 +161,7 @@ func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
 		SELECT id FROM mails WHERE state <> 1 AND created_at < $1 ORDER BY id LIMIT $2)`)
 	if err != nil {
-		return n, fmt.Errorf("forget mails: %w", err)
+		return n, fmt.Errorf("prune mails: %w", err)
 	}
 	return n, nil
 }

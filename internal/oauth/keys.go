@@ -347,7 +347,7 @@ func (k *Keys) Prune(ctx context.Context) (int64, error) {
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("forget signing keys: %w", err)
+		return 0, fmt.Errorf("prune signing keys: %w", err)
 	}
 	return gone, nil
 }

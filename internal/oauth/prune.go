@@ -21,7 +21,7 @@ func (s *Server) PruneAnswers(ctx context.Context) (int64, error) {
 	n, err := s.DB.DeleteInBatches(ctx, s.Now().Add(-repeatTime), `DELETE FROM oauth_answers WHERE used_at <= (
 		SELECT max(used_at) FROM (SELECT used_at FROM oauth_answers WHERE used_at < $1 ORDER BY used_at LIMIT $2) AS old)`)
 	if err != nil {
-		return n, fmt.Errorf("forget kept answers: %w", err)
+		return n, fmt.Errorf("prune kept answers: %w", err)
 	}
 	return n, nil
 }
@@ -33,11 +33,11 @@ func (s *Server) Prune(ctx context.Context) (int64, error) {
 	tokens, err := s.DB.DeleteInBatches(ctx, now, `DELETE FROM oauth_tokens WHERE hash IN (
 		SELECT hash FROM oauth_tokens WHERE expires_at < $1 LIMIT $2)`)
 	if err != nil {
-		return tokens, fmt.Errorf("forget tokens: %w", err)
+		return tokens, fmt.Errorf("prune tokens: %w", err)
 	}
 	grants, err := s.forgetGrants(ctx, now.Add(-grantsKept))
 	if err != nil {
-		return tokens + grants, fmt.Errorf("forget grants: %w", err)
+		return tokens + grants, fmt.Errorf("prune grants: %w", err)
 	}
 	return tokens + grants, nil
 }

@@ -112,7 +112,7 @@ func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profi
 	return p, nil
 }
 
-// QueueQuery is Read for whoever has other questions to put first; what it returns waits
+// Ask is Read for whoever has other questions to put first; what it returns waits
 // for the answer.
 func Ask(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, error) {
 	asked := sqldb.QueueQuery(tx, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID)

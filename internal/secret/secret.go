@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// KeySize is the length in bytes of the key a Box is made from.
+// KeySize is the length in bytes of the key a Sealer is made from.
 const KeySize = 32
 
 // Make returns a new secret of 256 random bits in lower-case hex, behind prefix.
@@ -89,7 +89,7 @@ type Sealer struct {
 	pepper []byte
 }
 
-// NewSealer makes a Box from the installation's secret key of KeySize bytes.
+// NewSealer makes a Sealer from the installation's secret key of KeySize bytes.
 func NewSealer(key []byte) (*Sealer, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("the secret key has %d bytes, not %d", len(key), KeySize)

@@ -34,14 +34,14 @@ func (s *Shop) secure() bool { return strings.HasPrefix(s.Pages.PublicURL, "http
 
 // know makes this a known browser of whoever has just signed in.
 func (s *Shop) know(w http.ResponseWriter, u account.User) {
-	if u.Email == "" || s.Box == nil {
+	if u.Email == "" || s.Sealer == nil {
 		return
 	}
 	text := strings.Join([]string{
 		secret.Hash(validate.EmailKey(u.Email)), secret.Make("")[:16], strconv.FormatInt(s.Now().Unix(), 10),
 	}, " ")
 	http.SetCookie(w, &http.Cookie{
-		Name: s.knownCookie(), Value: s.Box.Seal(knownLabel, text), Path: "/", MaxAge: int(knownLife / time.Second),
+		Name: s.knownCookie(), Value: s.Sealer.Seal(knownLabel, text), Path: "/", MaxAge: int(knownLife / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(),
 	})
 }
@@ -50,10 +50,10 @@ func (s *Shop) know(w http.ResponseWriter, u account.User) {
 // signed in with it under this address before, and "" otherwise.
 func (s *Shop) known(r *http.Request, email string) string {
 	c, err := r.Cookie(s.knownCookie())
-	if err != nil || s.Box == nil {
+	if err != nil || s.Sealer == nil {
 		return ""
 	}
-	text, err := s.Box.Open(knownLabel, c.Value)
+	text, err := s.Sealer.Open(knownLabel, c.Value)
 	words := strings.Fields(text)
 	if err != nil || len(words) != 3 || words[0] != secret.Hash(validate.EmailKey(email)) {
 		return ""

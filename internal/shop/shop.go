@@ -37,7 +37,7 @@ type Shop struct {
 	Licenses *license.Registry
 	Webhooks *webhook.Outbox
 	OAuth    *oauth.Server
-	Box      *secret.Sealer // seals what makes a browser known; nil: none is
+	Sealer   *secret.Sealer // seals what makes a browser known; nil: none is
 	Now      func() time.Time
 
 	// Patience is how long a buyer waits, before going to the application, for it to

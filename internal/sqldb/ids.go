@@ -10,8 +10,8 @@ func NextIDs(tx *Tx, sequence string, n int) *Result[int64] {
 	return a
 }
 
-// NextOrderedIDs is Draw for rows that are read in the order of their ids while others
-// write: until the transaction ends, Settled stays below the ids it drew.
+// NextOrderedIDs is NextIDs for rows that are read in the order of their ids while others
+// write: until the transaction ends, StableUpTo stays below the ids it drew.
 func NextOrderedIDs(tx *Tx, sequence string, n int) *Result[int64] {
 	if s := tx.engine.mark(sequence); s != nil {
 		tx.session.send(s)

@@ -50,7 +50,7 @@ func Restore(ctx context.Context, r Restoring) (kept string, err error) {
 		}
 	}
 	r.Path = realPath(r.Path)
-	lock, err := lockSole(ctx, r.Path)
+	lock, err := lockExclusive(ctx, r.Path)
 	if err != nil {
 		return "", err
 	}
@@ -82,8 +82,8 @@ func Restore(ctx context.Context, r Restoring) (kept string, err error) {
 	return kept, nil
 }
 
-// lockSole takes the lock of Sole, or says that another process has it.
-func lockSole(ctx context.Context, path string) (*sqlite3.Conn, error) {
+// lockExclusive takes the lock of AcquireExclusive, or says that another process has it.
+func lockExclusive(ctx context.Context, path string) (*sqlite3.Conn, error) {
 	conn, err := sqlite3.OpenContext(ctx, onFS(privateFSName, path+"-sole"))
 	if err != nil {
 		return nil, fmt.Errorf("open the lock of the database: %w", err)

@@ -224,7 +224,7 @@ func TestRestoreRefusesBadBackups(t *testing.T) {
 func TestOneRestoreAtATime(t *testing.T) {
 	dir := backedUp(t)
 	r := restoring(dir)
-	lock, err := lockSole(t.Context(), r.Path)
+	lock, err := lockExclusive(t.Context(), r.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

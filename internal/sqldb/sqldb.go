@@ -242,7 +242,7 @@ func QueueQuery[T any](tx *Tx, scan func(*Row, *T) error, sql string, args ...an
 	return a
 }
 
-// Result is what a question put with Ask will yield.
+// Result is what a query that was queued with QueueQuery will yield.
 type Result[T any] struct {
 	statement
 	tx    *Tx

@@ -29,7 +29,7 @@ func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := k.DB.DeleteInBatches(ctx, before, `DELETE FROM webhook_responses WHERE created_at < $1 AND id IN (
 		SELECT id FROM webhook_responses ORDER BY id LIMIT $2)`)
 	if err != nil {
-		return n, fmt.Errorf("forget webhook responses: %w", err)
+		return n, fmt.Errorf("prune webhook responses: %w", err)
 	}
 	if _, err := k.DB.DeleteInBatches(ctx, before, `DELETE FROM replays WHERE finished_at < $1 AND finished_at <> 0 AND id IN (
 		SELECT id FROM replays WHERE finished_at <> 0 ORDER BY id LIMIT $2)`); err != nil {

@@ -27,7 +27,7 @@ func Begin(ctx context.Context, id, client string) (context.Context, *RequestLog
 	return context.WithValue(ctx, noteKey{}, n), n
 }
 
-// RequestLogOf returns the note of the request that ctx belongs to. Outside a request
+// RequestLogOf returns the log of the request that ctx belongs to. Outside a request
 // it returns an empty one that nobody reads, never nil.
 func RequestLogOf(ctx context.Context) *RequestLog {
 	if n, ok := ctx.Value(noteKey{}).(*RequestLog); ok {

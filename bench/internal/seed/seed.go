@@ -52,7 +52,7 @@ func IsPostgres(url string) bool {
 var actor = audit.System("bench")
 
 // Sealer seals as the servers on seeded databases do.
-func Box() (*secret.Sealer, error) {
+func Sealer() (*secret.Sealer, error) {
 	raw := make([]byte, secret.KeySize)
 	if _, err := fmt.Sscanf(SecretKey, "%x", &raw); err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)
@@ -63,7 +63,7 @@ func Box() (*secret.Sealer, error) {
 // Partners makes partners with a plan each, and the operator token, in a
 // migrated database that has none of them.
 func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
-	box, err := Box()
+	box, err := Sealer()
 	if err != nil {
 		return nil, err
 	}
