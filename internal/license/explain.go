@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"claviger/internal/event"
+	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
@@ -15,7 +16,15 @@ func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of a license: %w", err)
 	}
-	return append(explainStatus(l, chain), explainTier(l, chain)...), nil
+	out := append(explainStatus(l, chain), explainTier(l, chain)...)
+	paused, err := partner.IsPaused(ctx, r.DB, l.PartnerID)
+	if err != nil {
+		return nil, err
+	}
+	if paused && l.Status != event.Active {
+		out = append(out, "The marketplace has paused this application: until it is resumed, nobody can activate the license.")
+	}
+	return out, nil
 }
 
 func explainStatus(l License, chain []link) []string {

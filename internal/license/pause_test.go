@@ -194,6 +194,28 @@ func TestNothingSlipsThroughAPause(t *testing.T) {
 	}
 }
 
+// TestExplainWhilePaused: an explanation must not send a buyer to a page that
+// refuses, without a word of the operator's reason.
+func TestExplainWhilePaused(t *testing.T) {
+	const want = "The marketplace has paused this application: until it is resumed, nobody can activate the license."
+	h := build(t)
+	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]
+	explained := func() string {
+		t.Helper()
+		lines, err := h.licenses.Explain(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(lines, "\n")
+	}
+	for _, paused := range []bool{true, false} {
+		h.pause(l.PartnerID, paused)
+		if got := explained(); strings.Contains(got, want) != paused || strings.Contains(got, "unpaid invoice") {
+			t.Errorf("paused %t:\n%s", paused, got)
+		}
+	}
+}
+
 // TestPauseTwice pauses and resumes again and again: what changes nothing leaves no
 // trace.
 func TestPauseTwice(t *testing.T) {

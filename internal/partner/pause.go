@@ -70,6 +70,15 @@ func (p Partner) pause() audit.Facts {
 	return audit.Facts{"paused": p.Paused(), "reason": p.PauseReason}
 }
 
+// IsPaused reports whether a partner is paused.
+func IsPaused(ctx context.Context, r sqldb.Reader, id int64) (bool, error) {
+	paused, err := sqldb.One(ctx, r, sqldb.Value[bool], `SELECT paused FROM partner_counters WHERE partner_id = $1`, id)
+	if err != nil {
+		return false, fmt.Errorf("read whether a partner is paused: %w", err)
+	}
+	return paused, nil
+}
+
 // Open refuses what is not to be had of a paused partner, with the operator's
 // reason: it is not for buyers. It is asked by whoever holds the ledger, so that
 // nothing slips through beside a pause.
