@@ -29,11 +29,7 @@ func memory(ctx context.Context, l *lab) error {
 		return err
 	}
 	defer t.stop()
-	honest, err := t.addPartner(ctx, "Honest", "")
-	if err != nil {
-		return err
-	}
-	hostile, err := t.addPartner(ctx, "Hostile", endpoint.URL)
+	honest, hostile, err := t.addTwo(ctx, endpoint.URL)
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,7 @@ func readers(ctx context.Context, l *lab) error {
 		return err
 	}
 	defer t.stop()
-	honest, err := t.addPartner(ctx, "Honest", "")
-	if err != nil {
-		return err
-	}
-	hostile, err := t.addPartner(ctx, "Hostile", "")
+	honest, hostile, err := t.addTwo(ctx, "")
 	if err != nil {
 		return err
 	}

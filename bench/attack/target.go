@@ -99,6 +99,15 @@ func (t *target) addPartner(ctx context.Context, name, webhook string) (seller, 
 		map[string]any{"name": "Basic", "price_cents": 5900, "currency": "USD"}, nil)
 }
 
+// addTwo makes a partner that minds its own business, and one that attacks.
+func (t *target) addTwo(ctx context.Context, webhook string) (honest, hostile seller, err error) {
+	if honest, err = t.addPartner(ctx, "Honest", ""); err != nil {
+		return honest, hostile, err
+	}
+	hostile, err = t.addPartner(ctx, "Hostile", webhook)
+	return honest, hostile, err
+}
+
 // sell sells n licenses in orders of at most a hundred.
 func (t *target) sell(ctx context.Context, s seller, n int) error {
 	for n > 0 {
