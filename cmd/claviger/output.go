@@ -6,32 +6,31 @@ import (
 	"io"
 	"os"
 	"strings"
-
-	"charm.land/lipgloss/v2"
-	"charm.land/lipgloss/v2/table"
+	"text/tabwriter"
 )
 
-// printTable writes rows for whoever reads standard output: a framed table for
-// a person, tab-separated lines without a heading's frame for a program.
+// printTable writes rows for whoever reads standard output: aligned columns for
+// a person, tab-separated lines for a program.
 func printTable(w io.Writer, headers []string, rows [][]string) error {
-	if isTerminal(os.Stdout) {
-		cell := lipgloss.NewStyle().Padding(0, 1)
-		t := table.New().Headers(headers...).Rows(rows...).
-			StyleFunc(func(row, _ int) lipgloss.Style {
-				if row == table.HeaderRow {
-					return cell.Bold(true)
-				}
-				return cell
-			})
-		_, err := lipgloss.Fprintln(w, t)
+	return writeTable(w, headers, rows, isTerminal(os.Stdout))
+}
+
+// writeTable writes a heading and rows, their columns aligned or not.
+func writeTable(w io.Writer, headers []string, rows [][]string, aligned bool) error {
+	lines := make([]string, 0, len(rows)+1)
+	for _, row := range append([][]string{headers}, rows...) {
+		lines = append(lines, strings.Join(row, "\t")+"\n")
+	}
+	text := strings.Join(lines, "")
+	if !aligned {
+		_, err := io.WriteString(w, text)
 		return err
 	}
-	var b strings.Builder
-	for _, row := range append([][]string{headers}, rows...) {
-		b.WriteString(strings.Join(row, "\t") + "\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(t, text); err != nil {
+		return err
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return t.Flush()
 }
 
 // printJSON writes v as one line of JSON.

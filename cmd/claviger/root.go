@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 
-	"charm.land/fang/v2"
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"claviger/internal/app"
 	"claviger/internal/fault"
@@ -62,7 +60,10 @@ func execute(ctx context.Context) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	err := fang.Execute(ctx, newRoot(), fang.WithVersion(version().Version), fang.WithErrorHandler(printError))
+	err := newRoot().ExecuteContext(ctx)
+	if err != nil {
+		printError(err)
+	}
 	return exitCode(err)
 }
 
@@ -71,8 +72,11 @@ func newRoot() *cobra.Command {
 	root := group("claviger", "A licensing service for partner applications",
 		"Sells software licenses on behalf of partner applications, tells them what happens to each, and lets them ask.\n\n"+
 			"Try it out with claviger dev; run it for others with claviger serve.")
+	root.Version = version().Version
+	root.SilenceUsage, root.SilenceErrors = true, true // A mistake is one line, see printError.
+	setHelp(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitUsage, err} })
-	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand())
+	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
 	return root
 }
 
@@ -109,19 +113,14 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// printError writes what went wrong: in colour to a person, in one plain line
-// to a program.
-func printError(w io.Writer, styles fang.Styles, err error) {
+// printError writes what went wrong in one line to standard error.
+func printError(err error) {
 	text := err.Error()
 	if f := fault.Of(err); f != nil {
 		text = strings.TrimSuffix(f.Text, ".") // It is made for showing; the code is for programs.
 	}
-	if isTerminal(os.Stderr) {
-		fang.DefaultErrorHandler(w, styles, errors.New(text))
-		return
-	}
-	_, _ = fmt.Fprintln(w, "claviger: "+text)
+	_, _ = fmt.Fprintln(os.Stderr, "claviger: "+text)
 }
 
 // isTerminal reports whether a person is looking at the file.
-func isTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // A descriptor is a small number.

@@ -19,10 +19,10 @@ import (
 func tokenCommand() *cobra.Command {
 	cmd := group("token", "Make, list and revoke operator tokens",
 		"An operator token lets a program use /operator/v1. Its scopes say what for:\n\n"+
-			"read     look at everything\n"+
-			"sell     purchases, plan changes, refunds\n"+
-			"support  hold, reinstate, release, redeliver, sign-in links\n"+
-			"admin    partners, users, tokens, and all of the above")
+			"    read     look at everything\n"+
+			"    sell     purchases, plan changes, refunds\n"+
+			"    support  hold, reinstate, release, redeliver, sign-in links\n"+
+			"    admin    partners, users, tokens, and all of the above")
 	cmd.AddCommand(tokenAddCommand(), tokenListCommand(), tokenRevokeCommand())
 	return cmd
 }
