@@ -171,7 +171,7 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 }
 
 // readAlong reads what a client asks for in the snapshot in which it is known, so
-// that there is one look at the database and not two.
+// that the database is asked once and not twice.
 type readAlong func(tx *sqldb.Tx, who partner.Partner)
 
 // byClient looks the client up, and along with it what it asks for.
@@ -179,7 +179,7 @@ func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (w
 	if also == nil {
 		return s.Partners.ByClient(ctx, s.DB, c.ClientID, c.ClientSecret)
 	}
-	err = s.DB.Look(ctx, func(tx *sqldb.Tx) (err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if who, err = s.Partners.ByClient(ctx, tx, c.ClientID, c.ClientSecret); err == nil {
 			also(tx, who)
 		}

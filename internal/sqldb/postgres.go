@@ -87,9 +87,6 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 	return p.transact(ctx, "begin isolation level repeatable read read only", fn)
 }
 
-// look is read: the server has one cache for all.
-func (p *postgres) look(ctx context.Context, fn func(*Tx) error) error { return p.read(ctx, fn) }
-
 // write runs fn until it is not in another's way. Writers of one partner take
 // their turns (see partner.Lock), so running again is rare.
 func (p *postgres) write(ctx context.Context, fn func(*Tx) error) error {

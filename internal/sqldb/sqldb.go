@@ -54,8 +54,6 @@ type DB struct {
 type engine interface {
 	// read runs fn in one snapshot, write in one transaction.
 	read(ctx context.Context, fn func(*Tx) error) error
-	// look is read, perhaps where writes wait for it.
-	look(ctx context.Context, fn func(*Tx) error) error
 	write(ctx context.Context, fn func(*Tx) error) error
 	// query runs one statement outside a transaction.
 	query(ctx context.Context, s *statement) error
@@ -118,14 +116,6 @@ func (db *DB) Ping(ctx context.Context) error {
 // Read runs fn in one snapshot: what it reads fits together. fn must not write.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	return tellAway(db.engine.read(ctx, fn))
-}
-
-// Look is Read for a few rows that are found by their keys, by whoever is about to
-// write: on SQLite it runs between two groups of writes, on the connection that
-// writes, whose cache is warm, while each commit empties the caches of those that
-// read. Everybody's writes wait for fn, so it does nothing else.
-func (db *DB) Look(ctx context.Context, fn func(*Tx) error) error {
-	return tellAway(db.engine.look(ctx, fn))
 }
 
 // Write runs fn in one transaction and returns when it is on disk; an error of

@@ -104,15 +104,6 @@ func (l *sqlite) read(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
-// look waits for the writes under way, unless commits take so long that a cold
-// cache costs less.
-func (l *sqlite) look(ctx context.Context, fn func(*Tx) error) error {
-	if l.writer.slow.Load() {
-		return l.read(ctx, fn)
-	}
-	return l.writer.do(ctx, fn, true)
-}
-
 func (l *sqlite) query(ctx context.Context, s *statement) error {
 	return l.withReader(ctx, func(c *sqliteConn) error { return c.run(s) })
 }
@@ -142,7 +133,7 @@ func (l *sqlite) withReader(ctx context.Context, fn func(*sqliteConn) error) (er
 }
 
 func (l *sqlite) write(ctx context.Context, fn func(*Tx) error) error {
-	return l.writer.do(ctx, fn, false)
+	return l.writer.do(ctx, fn)
 }
 
 // There is one writer, and ids are drawn and committed in the same order.
@@ -327,19 +318,6 @@ func bind1(s *sqlite3.Stmt, n int, arg any) error {
 	}
 }
 
-// onlyReads refuses a statement that writes. The connections that read do so by
-// query_only, but a look may run on the one that writes.
-func (c *sqliteConn) onlyReads(st *statement) error {
-	s, err := c.stmt(st.sql)
-	if err == nil && !s.ReadOnly() {
-		err = fmt.Errorf("%s: the transaction only reads", firstWords(st.sql))
-	}
-	if err != nil {
-		st.done, st.err = true, err
-	}
-	return err
-}
-
 // sqliteSession runs statements at once; there is no round trip to save. After an
 // error it runs nothing more, as PostgreSQL would not either.
 type sqliteSession struct {
@@ -352,11 +330,6 @@ func (s *sqliteSession) send(st *statement) {
 	if s.err != nil {
 		st.done, st.err = true, s.err
 		return
-	}
-	if s.numbers == nil {
-		if s.err = s.conn.onlyReads(st); s.err != nil {
-			return
-		}
 	}
 	s.err = s.conn.run(st)
 }

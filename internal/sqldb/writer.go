@@ -13,11 +13,6 @@ import (
 // first of them waits for the last.
 const maxGroup = 256
 
-// slowCommit is how long the last commit may have taken for looks to wait for the
-// next one. A look on a cold cache costs about 0.1 ms, and who waits twice, to look
-// and to write, waits for up to one commit more.
-const slowCommit = 400 * time.Microsecond
-
 // writer owns SQLite's one writing connection. It takes whatever transactions
 // are waiting and commits them together: the commit's fsync is what costs, and
 // while it runs the next group gathers by itself. It never waits on purpose.
@@ -28,7 +23,6 @@ type writer struct {
 	single   bool
 	longer   time.Duration // that a commit takes; see Options
 	commits  atomic.Int64
-	slow     atomic.Bool // whether the last commit was
 	requests chan *request
 	closing  <-chan struct{}
 	done     chan struct{}
@@ -38,7 +32,6 @@ type writer struct {
 type request struct {
 	ctx    context.Context //nolint:containedctx // it travels with the request to the writer's goroutine
 	fn     func(*Tx) error
-	looks  bool                    // it only reads
 	log    func(*sqliteConn) error // instead of fn: what is done between transactions
 	err    error
 	panic  any // what fn panicked with
@@ -55,8 +48,8 @@ func newWriter(c *sqliteConn, e engine, closing <-chan struct{}, o Options) *wri
 }
 
 // do hands fn to the writer and waits until it is on disk or refused.
-func (w *writer) do(ctx context.Context, fn func(*Tx) error, looks bool) error {
-	return w.ask(ctx, &request{ctx: ctx, fn: fn, looks: looks})
+func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
+	return w.ask(ctx, &request{ctx: ctx, fn: fn})
 }
 
 func (w *writer) ask(ctx context.Context, r *request) error {
@@ -121,22 +114,16 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
-// take serves a group: first those that look, who so see what is committed and go
-// on while the others are written; last what needs that no transaction is under way.
+// take serves a group: first those that write, then what needs that no transaction
+// is under way.
 func (w *writer) take(group []*request) {
-	var looks, writes, logs []*request
+	var writes, logs []*request
 	for _, r := range group {
-		switch {
-		case r.log != nil:
+		if r.log != nil {
 			logs = append(logs, r)
-		case r.looks:
-			looks = append(looks, r)
-		default:
+		} else {
 			writes = append(writes, r)
 		}
-	}
-	if len(looks) > 0 {
-		w.look(looks)
 	}
 	if len(writes) > 0 {
 		w.commit(writes)
@@ -144,21 +131,6 @@ func (w *writer) take(group []*request) {
 	for _, r := range logs {
 		r.err = r.log(w.conn)
 		close(r.answer)
-	}
-}
-
-// look answers requests that only read, in one snapshot.
-func (w *writer) look(group []*request) {
-	w.numbers = nil
-	err := w.conn.exec("BEGIN")
-	for _, r := range group {
-		if r.err = err; err == nil {
-			w.serve(r, false)
-		}
-		close(r.answer)
-	}
-	if err == nil {
-		_ = w.conn.exec("ROLLBACK") // nothing was written
 	}
 }
 
@@ -224,14 +196,12 @@ func (w *writer) attempt(group []*request, savepoints bool) error {
 	return err
 }
 
-// sync commits, and notes whether that took long.
+// sync commits.
 func (w *writer) sync() error {
-	start := time.Now()
 	if err := w.conn.exec("COMMIT"); err != nil {
 		return err
 	}
 	time.Sleep(w.longer)
-	w.slow.Store(time.Since(start) > slowCommit)
 	w.commits.Add(1)
 	return nil
 }

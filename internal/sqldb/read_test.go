@@ -11,23 +11,23 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// found looks for the rows whose keys begin so.
+// found reads the rows whose keys begin so.
 func found(t *testing.T, db *sqldb.DB, key string) []string {
 	t.Helper()
 	var got []string
-	err := db.Look(t.Context(), func(tx *sqldb.Tx) (err error) {
+	err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
 		got, err = sqldb.All(t.Context(), tx, sqldb.Value[string], `SELECT key FROM idempotency_keys WHERE key LIKE $1`, key+"%")
 		return err
 	})
 	if err != nil {
-		t.Errorf("look for %s: %v", key, err)
+		t.Errorf("read %s: %v", key, err)
 	}
 	return got
 }
 
-// TestLookSeesWhatIsCommitted: all that was acknowledged before, and of what others
+// TestReadSeesWhatIsCommitted: all that was acknowledged before, and of what others
 // are writing both rows or none; never what is refused.
-func TestLookSeesWhatIsCommitted(t *testing.T) {
+func TestReadSeesWhatIsCommitted(t *testing.T) {
 	db := sqldbtest.Open(t)
 	var wg sync.WaitGroup
 	for i := range 200 {
@@ -42,21 +42,21 @@ func TestLookSeesWhatIsCommitted(t *testing.T) {
 				return nil
 			})
 			if got := found(t, db, key); err == nil && len(got) != 2 || err != nil && len(got) != 0 {
-				t.Errorf("after a write that ended by %v a look sees %v", err, got)
+				t.Errorf("after a write that ended by %v a read sees %v", err, got)
 			}
 		})
 		wg.Go(func() {
 			if got := found(t, db, key); len(got) != 0 && (refused || len(got) != 2) {
-				t.Errorf("beside a write a look sees %v", got)
+				t.Errorf("beside a write a read sees %v", got)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// TestLooksFailAlone: neither an error nor a panic of one look reaches another, nor
+// TestReadsFailAlone: neither an error nor a panic of one read reaches another, nor
 // a write, nor is the statement in whose midst it panicked lost.
-func TestLooksFailAlone(t *testing.T) {
+func TestReadsFailAlone(t *testing.T) {
 	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error { note(tx, "a", ""); note(tx, "b", ""); return nil })
 	refused := errors.New("refused")
@@ -65,11 +65,11 @@ func TestLooksFailAlone(t *testing.T) {
 		wg.Go(func() {
 			defer func() {
 				if p := recover(); (p != nil) != (i%10 == 3) {
-					t.Errorf("look %d: panic %v", i, p)
+					t.Errorf("read %d: panic %v", i, p)
 				}
 			}()
 			var got []string
-			err := db.Look(t.Context(), func(tx *sqldb.Tx) (err error) {
+			err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
 				got, err = sqldb.All(t.Context(), tx, func(r *sqldb.Row, v *string) error {
 					if i%10 == 3 {
 						panic("bug")
@@ -82,7 +82,7 @@ func TestLooksFailAlone(t *testing.T) {
 				return err
 			})
 			if i%10 == 7 && !errors.Is(err, refused) || i%10 != 7 && (err != nil || len(got) != 2) {
-				t.Errorf("look %d: %v, %v", i, got, err)
+				t.Errorf("read %d: %v, %v", i, got, err)
 			}
 		})
 		wg.Go(func() {
@@ -95,46 +95,41 @@ func TestLooksFailAlone(t *testing.T) {
 	}
 }
 
-func TestLookDoesNotWrite(t *testing.T) {
-	db := sqldbtest.Open(t)
-	err := db.Look(t.Context(), func(tx *sqldb.Tx) error { note(tx, "a", ""); return nil })
-	if err == nil || len(notes(t, db)) != 0 {
-		t.Errorf("a look wrote: %v, %v", err, notes(t, db))
+func TestReadDrawsNoNumber(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("PostgreSQL's sequences are no part of a transaction")
 	}
-	if !sqldbtest.Postgres() { // whose sequences are no part of a transaction
-		err = db.Look(t.Context(), func(tx *sqldb.Tx) error {
-			_, err := sqldb.NextIDs(tx, "event_ids", 1).One(t.Context())
-			return err
-		})
-		if err == nil {
-			t.Error("a look drew a number")
-		}
+	err := sqldbtest.Open(t).Read(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := sqldb.NextIDs(tx, "event_ids", 1).One(t.Context())
+		return err
+	})
+	if err == nil {
+		t.Error("a read drew a number")
 	}
 }
 
-// TestLookDoesNotWaitForASlowDisk: where commits are slow a look passes by a write
-// under way.
-func TestLookDoesNotWaitForASlowDisk(t *testing.T) {
-	db := sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{SlowCommits: time.Millisecond})
+// TestReadDoesNotWaitForWrites: a read passes by a write under way.
+func TestReadDoesNotWaitForWrites(t *testing.T) {
+	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error { note(tx, "a", ""); return nil })
-	begun, looked := make(chan struct{}), make(chan struct{})
+	begun, read := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		write(t, db, func(tx *sqldb.Tx) error {
 			note(tx, "b", "")
 			close(begun)
 			select {
-			case <-looked:
+			case <-read:
 			case <-time.After(10 * time.Second):
-				t.Error("the look waits for the write")
+				t.Error("the read waits for the write")
 			}
 			return nil
 		})
 	})
 	<-begun
 	if got := found(t, db, ""); len(got) != 1 {
-		t.Errorf("beside a write a look sees %v", got)
+		t.Errorf("beside a write a read sees %v", got)
 	}
-	close(looked)
+	close(read)
 	wg.Wait()
 }
