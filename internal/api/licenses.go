@@ -28,7 +28,7 @@ func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Par
 	}
 
 	key := pageKey{p.ID, filter.Status, asked}
-	if k, ok := a.kept.find(key, p.Turns); ok && filter.UpdatedSince.IsZero() {
+	if k, ok := a.kept.find(key, p.Revision); ok && filter.UpdatedSince.IsZero() {
 		wire.PageHeaders(w, r, asked, k.total, false)
 		return wire.Raw(w, http.StatusOK, k.body)
 	}
@@ -49,7 +49,7 @@ func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Par
 	return wire.Append(w, http.StatusOK, func(b []byte) []byte {
 		b = a.text.licenses(b, list.Licenses)
 		if filter.UpdatedSince.IsZero() {
-			a.kept.keep(key, p.Turns, list.Total, b)
+			a.kept.keep(key, p.Revision, list.Total, b)
 		}
 		return b
 	})

@@ -17,18 +17,18 @@ type Draft struct {
 	PlanName string // of the plan of the tier, for the webhook; "" if the tier is sold no more
 }
 
-// Number draws ids for so many events.
-func Number(tx *sqldb.Tx, n int) *sqldb.Result[int64] {
+// NextIDs draws ids for so many events.
+func NextIDs(tx *sqldb.Tx, n int) *sqldb.Result[int64] {
 	return sqldb.NextOrderedIDs(tx, "event_ids", n)
 }
 
 // Append queues the event, its delivery and, when the license's status changed,
 // the move of the license's earlier events to that status. The id must come from
-// Number, under the partner's lock: Feed relies on that.
+// NextIDs, under the partner's lock: Feed relies on that.
 func (l *Log) Append(tx *sqldb.Tx, d Draft) {
 	now := d.Kind.Status()
 	if d.Was != 0 && d.Was != now {
-		restate(tx, d.LicenseID, d.Was, now)
+		updateStatus(tx, d.LicenseID, d.Was, now)
 	}
 	tx.Queue(`INSERT INTO events (id, partner_id, ord, license_id, license_key, kind, tier, previous_tier, reason, event_ms, status, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
@@ -52,9 +52,9 @@ func (l *Log) outbox() *webhook.Outbox {
 	return l.Outbox
 }
 
-// restate moves a license's events to its new status, so that a list by status
+// updateStatus moves a license's events to its new status, so that a list by status
 // finds them by index: the counts of their blocks first, then the rows.
-func restate(tx *sqldb.Tx, licenseID int64, was, now Status) {
+func updateStatus(tx *sqldb.Tx, licenseID int64, was, now Status) {
 	const move = `INSERT INTO event_blocks (partner_id, status, block, n)
 		SELECT partner_id, CAST($2 AS bigint), (ord - 1) / $4, CAST($3 AS bigint) * count(*) FROM events
 		WHERE license_id = $1 GROUP BY partner_id, (ord - 1) / $4

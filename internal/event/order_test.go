@@ -215,7 +215,7 @@ func TestFeedWaitsForTransactionsInFlight(t *testing.T) {
 	go func() {
 		finished <- m.db.Write(context.WithoutCancel(t.Context()), func(tx *sqldb.Tx) error {
 			lock := partner.Lock(tx, slow)
-			id, err := event.Number(tx, 1).One(t.Context())
+			id, err := event.NextIDs(tx, 1).One(t.Context())
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Get returns the license with this id, which is never told to anybody outside.
+// Get returns the license with this id. Ids are internal: no API shows them.
 func Get(ctx context.Context, r sqldb.Reader, id int64) (License, error) {
 	l, err := sqldb.One(ctx, r, scan, `SELECT `+columns+` FROM licenses WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
@@ -22,8 +22,7 @@ func Get(ctx context.Context, r sqldb.Reader, id int64) (License, error) {
 	return l, nil
 }
 
-// Standing is what a license's chain of purchases says of it, beside its own
-// facts.
+// Standing is what follows from a license's chain of purchases.
 type Standing struct {
 	Refunded bool // all of its purchases are
 }
@@ -37,8 +36,7 @@ func (r *Registry) Standing(ctx context.Context, l License) (Standing, error) {
 	return Standing{Refunded: refunded(chain)}, nil
 }
 
-// Refunded tells which licenses of a user have no purchase left that is not
-// refunded.
+// Refunded returns the ids of a user's licenses whose purchases are all refunded.
 func (r *Registry) Refunded(ctx context.Context, userID int64) (map[int64]bool, error) {
 	ids, err := sqldb.All(ctx, r.DB, sqldb.Value[int64], `SELECT k.license_id FROM purchase_links k JOIN licenses l ON l.id = k.license_id
 		WHERE l.owner_id = $1 AND l.owner_id <> 0 AND l.status = $2 GROUP BY k.license_id HAVING min(k.refund_id) <> 0`,
@@ -46,11 +44,11 @@ func (r *Registry) Refunded(ctx context.Context, userID int64) (map[int64]bool, 
 	if err != nil {
 		return nil, fmt.Errorf("list the refunded licenses of a user: %w", err)
 	}
-	gone := make(map[int64]bool, len(ids))
+	refunded := make(map[int64]bool, len(ids))
 	for _, id := range ids {
-		gone[id] = true
+		refunded[id] = true
 	}
-	return gone, nil
+	return refunded, nil
 }
 
 // mostOwned bounds what is read of one person's licenses at once.
@@ -70,7 +68,7 @@ func (r *Registry) Owned(ctx context.Context, userID int64) ([]License, error) {
 }
 
 // Redeemable returns the licenses of a user for one partner that Redeem would
-// take, newest first.
+// accept, newest first.
 func (r *Registry) Redeemable(ctx context.Context, userID, partnerID int64) ([]License, error) {
 	owned, err := r.Owned(ctx, userID)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestRedeemable: what can be redeemed is what Redeem takes, of this owner and
-// this partner alone.
+// TestRedeemable: Redeemable lists what Redeem accepts, of this owner and this
+// partner alone.
 func TestRedeemable(t *testing.T) {
 	h := build(t)
 	p, other := h.partner(), h.partner()
@@ -141,7 +141,7 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// TestRefunded tells of a user's licenses what Standing tells of each.
+// TestRefunded: Refunded agrees with Standing for each license of a user.
 func TestRefunded(t *testing.T) {
 	h := build(t)
 	p, ann, bob := h.partner(), person("ann"), person("bob")
@@ -183,7 +183,7 @@ func TestRefunded(t *testing.T) {
 }
 
 // TestErasedUserClaimsNothing: a request of somebody who is erased meanwhile must
-// not leave a license with an owner who is gone.
+// not leave a license with an erased owner.
 func TestErasedUserClaimsNothing(t *testing.T) {
 	h := build(t)
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]

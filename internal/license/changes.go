@@ -10,11 +10,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Position is a place in the list of a partner's licenses by their last change. It
-// stays one when licenses change: these move to the end, since changes of a partner
-// are made one after another and later times are higher. Who reads from the oldest
-// change on, and goes on from the position of the last license read, therefore
-// misses no change. The zero value is before the first license.
+// Position is a cursor in the list of a partner's licenses by their last change. It
+// stays valid when licenses change: these move to the end, since a partner's changes
+// are serialized and later times are higher. A client that reads from the oldest
+// change and continues from the position of the last license therefore misses no
+// change. The zero value is before the first license.
 type Position struct {
 	UpdatedAt time.Time
 	Ord       int64
@@ -40,7 +40,7 @@ func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, 
 	list := List{Licenses: []License{}, Total: -1}
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if offset := p.Offset(); offset > 0 {
-			// Nothing is that deep: it need not be walked through to find out.
+			// The counts show that the page is past the end, without a walk through the list.
 			if most, err := count(ctx, tx, partnerID, f.Status); err != nil || offset >= most {
 				return err
 			}
@@ -66,8 +66,8 @@ func count(ctx context.Context, tx *sqldb.Tx, partnerID int64, s event.Status) (
 }
 
 // readChanges reads a page and one license more, if there is one, by the index of
-// changes, the one with the status if that is asked for. Where licenses are skipped,
-// as page=N asks for, an inner statement walks the index alone, which is five times
+// changes, or by the one with the status if f has one. Where licenses are skipped,
+// as for page=N, a subquery walks the index alone, which is five times
 // as fast on SQLite. Behind a cursor nothing is skipped, and there is no join that
 // PostgreSQL could plan badly: before a table is first analyzed it read all licenses
 // of the partner for each row.

@@ -11,31 +11,31 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// command changes the facts of a license, or refuses and changes nothing.
-// Settling it is not its business.
-type command func(t *turn, s *state) error
+// command changes the facts of a license, or refuses and changes nothing. It does
+// not write; see writeChange.
+type command func(t *partnerTx, s *state) error
 
-// change runs a command on one license in one transaction, and then what follows
-// from it.
+// change runs a command on one license, and then the functions in then, in one
+// transaction.
 func (r *Registry) change(ctx context.Context, by audit.Actor, found License, action string, reason event.Reason, do command,
 	then ...func(*sqldb.Tx, License) error,
 ) (License, error) {
 	var after License
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		turn := ask(tx, found.PartnerID, 1)
-		now, chain := askState(tx, found.ID)
-		t, err := r.turn(ctx, tx, by, turn)
+		pending := queueTx(tx, found.PartnerID, 1)
+		now, chain := queueState(tx, found.ID)
+		t, err := r.partnerTx(ctx, tx, by, pending)
 		if err != nil {
 			return err
 		}
-		s, err := take(ctx, now, chain)
+		s, err := readState(ctx, now, chain)
 		if err != nil {
 			return err
 		}
 		if err := do(t, s); err != nil {
 			return err
 		}
-		t.settle(s, action, reason)
+		t.writeChange(s, action, reason)
 		t.ledger.Save(tx)
 		after = s.License
 		for _, f := range then {
@@ -51,13 +51,14 @@ func (r *Registry) change(ctx context.Context, by audit.Actor, found License, ac
 	return after, nil
 }
 
-// askState asks for a license and its chain; take reads the answers.
-func askState(tx *sqldb.Tx, id int64) (*sqldb.Result[License], *sqldb.Result[link]) {
+// queueState queues the queries for a license and its chain; readState reads the
+// results.
+func queueState(tx *sqldb.Tx, id int64) (*sqldb.Result[License], *sqldb.Result[link]) {
 	return sqldb.QueueQuery(tx, scan, `SELECT `+columns+` FROM licenses WHERE id = $1`, id),
 		sqldb.QueueQuery(tx, scanLink, chainOf, id)
 }
 
-func take(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Result[link]) (*state, error) {
+func readState(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Result[link]) (*state, error) {
 	l, err := now.One(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read a license: %w", err)
@@ -66,7 +67,7 @@ func take(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Result[l
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of a license: %w", err)
 	}
-	return begin(l, links), nil
+	return newState(l, links), nil
 }
 
 func errRefunded() error {
@@ -74,17 +75,18 @@ func errRefunded() error {
 		"The license was refunded. It works again if the refund is reversed; otherwise buy a new license.")
 }
 
-// Redeem connects the license to its buyer. The first who redeems an unclaimed
-// one owns it. Somebody else's is refused before anything of it is told. What
-// follows from it is done in the same transaction, with the license as it is now.
+// Redeem connects the license to its buyer. The first user who redeems an unclaimed
+// license owns it. A license of somebody else is refused before anything of it is
+// disclosed. The functions in then run in the same transaction, with the redeemed
+// license.
 func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID string, userID int64, then ...func(*sqldb.Tx, License) error) (License, error) {
 	l, err := r.ByRedemption(ctx, redemptionID)
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.redeem", event.Redeemed, func(t *turn, s *state) error {
+	return r.change(ctx, by, l, "license.redeem", event.Redeemed, func(t *partnerTx, s *state) error {
 		if s.OwnerID == 0 && !s.Erased {
-			// Who asked may have been erased since, and would own it for ever.
+			// The user may have been erased meanwhile, and would own it for ever.
 			if err := account.Present(ctx, t.tx, userID); err != nil {
 				return err
 			}
@@ -93,9 +95,9 @@ func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID stri
 	}, then...)
 }
 
-// redeem refuses by what concerns the license first: whoever has no right to it is
-// told nothing of its partner.
-func (t *turn) redeem(ctx context.Context, s *state, userID int64) error {
+// redeem checks the license before its partner: a user without a right to the
+// license learns nothing about the partner.
+func (t *partnerTx) redeem(ctx context.Context, s *state, userID int64) error {
 	switch {
 	case s.Erased, s.OwnerID != 0 && s.OwnerID != userID:
 		return fault.New(fault.Forbidden, "license_not_yours",
@@ -106,21 +108,21 @@ func (t *turn) redeem(ctx context.Context, s *state, userID int64) error {
 		return fault.New(fault.Conflict, "license_held",
 			"The license is on hold. Contact the marketplace to have the hold lifted.")
 	}
-	if err := t.ledger.Open(ctx, t.tx); err != nil {
+	if err := t.ledger.CheckNotPaused(ctx, t.tx); err != nil {
 		return err
 	}
 	s.OwnerID, s.Redeemed, s.Released = userID, true, false
 	return nil
 }
 
-// Activate redeems a license on behalf of its owner, or of who, whom an
-// unclaimed license needs.
+// Activate redeems a license on behalf of its owner, or of who, which an unclaimed
+// license requires.
 func (r *Registry) Activate(ctx context.Context, by audit.Actor, key string, who *account.Person) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.activate", event.Operator, func(t *turn, s *state) error {
+	return r.change(ctx, by, l, "license.activate", event.Operator, func(t *partnerTx, s *state) error {
 		owner := s.OwnerID
 		if who != nil {
 			u, err := account.Find(ctx, t.tx, *who, t.now)
@@ -137,14 +139,14 @@ func (r *Registry) Activate(ctx context.Context, by audit.Actor, key string, who
 	})
 }
 
-// Hold keeps a license from being used until it is reinstated, whatever else
-// happens to it. Held again, it stays as it is.
+// Hold blocks a license until it is reinstated, whatever else happens to it. A held
+// license stays as it is.
 func (r *Registry) Hold(ctx context.Context, by audit.Actor, key string, why Hold) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.hold", why.reason(), func(_ *turn, s *state) error {
+	return r.change(ctx, by, l, "license.hold", why.reason(), func(_ *partnerTx, s *state) error {
 		if s.Held == 0 {
 			s.Held = why
 		}
@@ -152,14 +154,14 @@ func (r *Registry) Hold(ctx context.Context, by audit.Actor, key string, why Hol
 	})
 }
 
-// Reinstate lifts the hold and nothing else: the license is again what its other
-// facts say.
+// Reinstate lifts the hold and nothing else: the status follows from the other
+// facts again.
 func (r *Registry) Reinstate(ctx context.Context, by audit.Actor, key string) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.reinstate", event.Reinstated, func(_ *turn, s *state) error {
+	return r.change(ctx, by, l, "license.reinstate", event.Reinstated, func(_ *partnerTx, s *state) error {
 		if refunded(s.chain) {
 			return errRefunded()
 		}
@@ -169,13 +171,13 @@ func (r *Registry) Reinstate(ctx context.Context, by audit.Actor, key string) (L
 }
 
 // Release disconnects an active license from the account it was used with; its
-// owner may redeem it again. Codes and tokens of the connection are void.
+// owner may redeem it again. Codes and tokens of the connection become invalid.
 func (r *Registry) Release(ctx context.Context, by audit.Actor, key string) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.release", event.Released, func(_ *turn, s *state) error { return s.disconnect() })
+	return r.change(ctx, by, l, "license.release", event.Released, func(_ *partnerTx, s *state) error { return s.disconnect() })
 }
 
 // Disconnect is Release by the owner. Somebody else's license is as unknown as
@@ -185,7 +187,7 @@ func (r *Registry) Disconnect(ctx context.Context, by audit.Actor, redemptionID 
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.release", event.Released, func(_ *turn, s *state) error {
+	return r.change(ctx, by, l, "license.release", event.Released, func(_ *partnerTx, s *state) error {
 		if s.OwnerID != userID || s.Erased {
 			return errUnknown()
 		}
@@ -202,7 +204,7 @@ func (s *state) disconnect() error {
 	return nil
 }
 
-// release voids the connection.
+// release invalidates the connection.
 func (s *state) release() {
 	s.Released = true
 	s.Epoch++
@@ -215,7 +217,7 @@ func (r *Registry) Transfer(ctx context.Context, by audit.Actor, key string, to 
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.transfer", event.Transferred, func(t *turn, s *state) error {
+	return r.change(ctx, by, l, "license.transfer", event.Transferred, func(t *partnerTx, s *state) error {
 		u, err := account.Find(ctx, t.tx, to, t.now)
 		if err != nil {
 			return err

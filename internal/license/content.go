@@ -7,12 +7,12 @@ import (
 	"claviger/internal/secret"
 )
 
-// The content of an order tells it from another one under the same external id.
-// It is a hash that is stored with the order for ever, so the text that is hashed
+// The content of an order distinguishes it from another one under the same external
+// id. It is a hash that is stored with the order for ever, so the text that is hashed
 // must never change for an order that could be made before: a repeated order would
-// be refused as another one. The text names each field, in a fixed order. This is
+// be refused as another one. The text has each field, in a fixed order. This is
 // version 1; a field that is added later is appended as " name=value", and only
-// when the order has it, so that orders without it keep their text.
+// when the order has it, so that the text of other orders does not change.
 
 // content is the hash of what is bought, by whom and for how much.
 func (p Purchase) content() string {

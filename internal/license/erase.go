@@ -17,18 +17,17 @@ import (
 // errOwnsMore says that the user owns licenses of a partner that is not locked.
 var errOwnsMore = errors.New("the user owns licenses of another partner, too")
 
-// eraseTries bounds how often an erasure begins anew because licenses of further
+// eraseTries bounds how often an erasure restarts because licenses of further
 // partners were bought for the user at the same time.
 const eraseTries = 10
 
-// EraseUser erases a person, what is known about them and their hold on their
-// licenses: each is deactivated and nobody can redeem it. One transaction, over all
-// partners.
+// EraseUser erases a person and all personal data. Each license of the user is
+// deactivated and nobody can redeem it. It is one transaction over all partners.
 //
 // The order of locks, here as in every command on licenses: the rows of
 // partner_counters in the order of partners' ids, then the row of the user, then
-// everything else. So an erasure, which learns only under the lock of the user
-// whether it has those of all partners, begins anew if it has not.
+// everything else. An erasure learns only under the lock of the user whether it has
+// locked all partners, and restarts if it has not.
 func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) (account.User, error) {
 	var erased account.User
 	err := errOwnsMore
@@ -45,7 +44,7 @@ func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) 
 }
 
 func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (account.User, error) {
-	turns, err := r.lockPartners(ctx, tx, by, userID)
+	txs, err := r.lockPartners(ctx, tx, by, userID)
 	if err != nil {
 		return account.User{}, err
 	}
@@ -55,10 +54,10 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 		return account.User{}, err
 	}
 	// Nobody can buy or redeem for the user any more.
-	if err := r.eraseOwned(ctx, tx, turns, userID); err != nil {
+	if err := r.eraseOwned(ctx, tx, txs, userID); err != nil {
 		return account.User{}, err
 	}
-	if !erased.ErasedAt.Equal(at) { // it was done long ago
+	if !erased.ErasedAt.Equal(at) { // it was erased before
 		return erased, nil
 	}
 	partner.Leave(tx, userID)
@@ -72,35 +71,35 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	}
 	tx.Purge()
 	audit.Record(tx, at, by, "user.erase", fmt.Sprintf("user:%d", userID), nil, nil)
-	audit.EraseUser(tx, userID) // last, for who erases themselves
+	audit.EraseUser(tx, userID) // last, for users who erase themselves
 	return erased, nil
 }
 
-// lockPartners takes the turns of the partners whose licenses the user owns, in the
-// order of their ids.
-func (r *Registry) lockPartners(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (map[int64]*turn, error) {
+// lockPartners locks the partners whose licenses the user owns, in the order of
+// their ids.
+func (r *Registry) lockPartners(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (map[int64]*partnerTx, error) {
 	partners, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT DISTINCT partner_id FROM licenses
 		WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id`, userID)
 	if err != nil {
 		return nil, fmt.Errorf("find the partners of user %d: %w", userID, err)
 	}
-	turns := make(map[int64]*turn, len(partners))
+	txs := make(map[int64]*partnerTx, len(partners))
 	for _, id := range partners {
-		if turns[id], err = r.turn(ctx, tx, by, ask(tx, id, 0)); err != nil {
+		if txs[id], err = r.partnerTx(ctx, tx, by, queueTx(tx, id, 0)); err != nil {
 			return nil, err
 		}
 	}
-	return turns, nil
+	return txs, nil
 }
 
-// eraseOwned makes the owner of the user's licenses a tombstone.
-func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, turns map[int64]*turn, userID int64) error {
+// eraseOwned marks the user's licenses as erased.
+func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, txs map[int64]*partnerTx, userID int64) error {
 	owned, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
 		WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id, id`, userID)
 	if err != nil {
 		return fmt.Errorf("find the licenses of user %d: %w", userID, err)
 	}
-	if slices.ContainsFunc(owned, func(l License) bool { return turns[l.PartnerID] == nil }) {
+	if slices.ContainsFunc(owned, func(l License) bool { return txs[l.PartnerID] == nil }) {
 		return errOwnsMore
 	}
 	for len(owned) > 0 {
@@ -108,7 +107,7 @@ func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, turns map[int64
 		for n < len(owned) && owned[n].PartnerID == owned[0].PartnerID {
 			n++
 		}
-		if err := turns[owned[0].PartnerID].eraseOwner(ctx, owned[:n]); err != nil {
+		if err := txs[owned[0].PartnerID].eraseOwner(ctx, owned[:n]); err != nil {
 			return err
 		}
 		owned = owned[n:]
@@ -116,11 +115,11 @@ func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, turns map[int64
 	return nil
 }
 
-// eraseOwner makes the owner of one partner's licenses a tombstone.
-func (t *turn) eraseOwner(ctx context.Context, owned []License) error {
-	states, err := takeAll(ctx, t.tx, owned)
+// eraseOwner marks the user's licenses of one partner as erased.
+func (t *partnerTx) eraseOwner(ctx context.Context, owned []License) error {
+	states, err := readStates(ctx, t.tx, owned)
 	if err == nil {
-		err = t.draw(ctx, len(states))
+		err = t.nextEventIDs(ctx, len(states))
 	}
 	if err != nil {
 		return err
@@ -128,23 +127,23 @@ func (t *turn) eraseOwner(ctx context.Context, owned []License) error {
 	for _, s := range states {
 		s.Erased = true
 		s.release()
-		t.settle(s, "license.erase", event.UserErased)
+		t.writeChange(s, "license.erase", event.UserErased)
 	}
 	t.ledger.Save(t.tx)
 	return nil
 }
 
-// takeAll reads licenses and their chains under the turn asked for before.
-func takeAll(ctx context.Context, tx *sqldb.Tx, found []License) ([]*state, error) {
+// readStates reads licenses and their chains, under the partner's lock.
+func readStates(ctx context.Context, tx *sqldb.Tx, found []License) ([]*state, error) {
 	licenses := make([]*sqldb.Result[License], len(found))
 	chains := make([]*sqldb.Result[link], len(found))
 	for i, l := range found {
-		licenses[i], chains[i] = askState(tx, l.ID)
+		licenses[i], chains[i] = queueState(tx, l.ID)
 	}
 	states := make([]*state, len(found))
 	for i := range found {
 		var err error
-		if states[i], err = take(ctx, licenses[i], chains[i]); err != nil {
+		if states[i], err = readState(ctx, licenses[i], chains[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Explain says in sentences why a license's status and tier are what they are.
-// They tell nothing of its buyer.
+// They disclose nothing about its buyer.
 func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 	chain, err := sqldb.All(ctx, r.DB, scanLink, chainOf, l.ID)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package license owns licenses, the chain of purchases behind each, and the
-// refunds: what is stored are facts, what is shown is derived from them and
-// written beside them in the same transaction. Every command on a license is
-// here, and so is the one rule of which of them makes an event. It knows no
-// wire format and serves no one but the doors.
+// Package license owns licenses, the chain of purchases of each, and refunds. It
+// stores facts; status and tier are derived from them and written in the same
+// transaction. Every command on a license is here, and the rule which of them
+// makes an event. It knows no wire format.
 package license
 
 import (
@@ -25,7 +24,7 @@ type Registry struct {
 	Now    func() time.Time
 	Events *event.Log // nil: deliveries wait for a dispatcher of another node
 
-	// EraseAddress removes what other packages have under the e-mail address of a
+	// EraseAddress removes what other packages have under the email address of a
 	// user who is erased: profile.EraseContacts. Nil: nobody has anything.
 	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error
 }
@@ -84,7 +83,7 @@ type License struct {
 	Released     bool
 	Held         Hold
 	Erased       bool  // its owner was erased: nobody can redeem it
-	Epoch        int64 // raised by release, transfer and erase; voids codes and tokens
+	Epoch        int64 // raised by release, transfer and erase; invalidates codes and tokens
 	CreatedAt    time.Time
 	UpdatedAt    time.Time // moves with Status and Tier only
 
@@ -99,7 +98,7 @@ type link struct {
 	refundID   int64 // 0: not refunded
 }
 
-// derive is the rule of what a license is, whole.
+// derive computes the status and tier of a license. It is the only place that does.
 func derive(l License, chain []link) (event.Status, int) {
 	entitled, tier := false, l.Tier // when all is refunded, the last tier stays
 	for _, k := range chain {
@@ -144,8 +143,8 @@ func scanLink(r *sqldb.Row, k *link) error {
 
 const chainOf = `SELECT seq, purchase_id, tier, refund_id FROM purchase_links WHERE license_id = $1 ORDER BY seq`
 
-// keyForm is how license keys and redemption ids look. What looks otherwise is
-// no license and need not be looked up (it may hold bytes no text column takes).
+// keyForm matches license keys and redemption ids. Anything else is not looked up:
+// it may hold bytes that a text column refuses.
 var keyForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 func errUnknown() error {
@@ -191,14 +190,14 @@ func (r *Registry) OfPartner(ctx context.Context, partnerID int64, key string) (
 	return l, err
 }
 
-// ledger waits for the partner's turn.
+// ledger waits for the lock of the partner's ledger.
 func ledger(ctx context.Context, a *sqldb.Result[partner.Ledger], partnerID int64) (partner.Ledger, error) {
 	l, err := a.One(ctx)
 	if errors.Is(err, sqldb.ErrNone) {
 		return l, errUnknownPartner(partnerID)
 	}
 	if err != nil {
-		return l, fmt.Errorf("wait for the turn of partner %d: %w", partnerID, err)
+		return l, fmt.Errorf("lock the ledger of partner %d: %w", partnerID, err)
 	}
 	return l, nil
 }

@@ -14,7 +14,7 @@ import (
 type Filter struct {
 	Status       event.Status
 	UpdatedSince time.Time // inclusive
-	After        Position  // with UpdatedSince: only what comes after it in the order asked for
+	After        Position  // with UpdatedSince: only what comes after it in the page's order
 }
 
 // List is one page of licenses.
@@ -62,13 +62,13 @@ func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p paging.Page
 		within = `ord > $2 AND ord <= $2 + $3 ORDER BY ord ASC`
 	}
 	list := List{Licenses: make([]License, 0, p.Limit)}
-	// Each row is scanned to where it stays, and each tells the total.
+	// Each row is scanned into the result itself, and each has the total.
 	_, err := sqldb.All(ctx, r.DB, func(r *sqldb.Row, _ *struct{}) error {
 		list.Licenses = append(list.Licenses, License{})
 		l := &list.Licenses[len(list.Licenses)-1]
 		return r.Scan(&l.Key, &l.RedemptionID, (*int)(&l.Status), &l.Tier, &l.CreatedAt, &l.UpdatedAt, &list.Total)
 	}, `SELECT `+shown+`, `+total+` FROM licenses WHERE partner_id = $1 AND `+within, partnerID, p.Offset(), p.Limit)
-	if err == nil && len(list.Licenses) == 0 { // past the end: no row tells the total
+	if err == nil && len(list.Licenses) == 0 { // past the end: no row has the total
 		list.Total, err = sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1`, partnerID)
 	}
 	return list, err
@@ -92,7 +92,7 @@ func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status
 		if p.Order == paging.OldestFirst {
 			side, order = ">=", "ASC"
 		}
-		// The inner question walks the index alone; the outer one reads rows.
+		// The subquery walks the index alone; the outer query reads rows.
 		list.Licenses, err = sqldb.All(ctx, tx, scanShown, `SELECT `+shown+` FROM licenses
 			WHERE partner_id = $1 AND status = $2 AND ord `+side+` (
 				SELECT ord FROM licenses WHERE partner_id = $1 AND status = $2 AND ord `+side+` $3

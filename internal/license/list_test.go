@@ -130,9 +130,9 @@ func TestSearch(t *testing.T) {
 	a := h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann, ExternalID: "one"})[0]
 	b := h.buy(license.Purchase{PartnerID: q, Tier: 1, Buyer: &ann, ExternalID: "one"})[0]
 	c := h.buy(license.Purchase{PartnerID: q, Tier: 1})[0]
-	s := &teller{house: h, l: c}
+	s := &script{house: h, l: c}
 	for _, command := range []string{"plan 2 two", "redeem bob"} {
-		if got := s.play(command); got != "" {
+		if got := s.run(command); got != "" {
 			t.Fatal(got)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // TestEraseBesideOthers: people are erased while licenses of several partners are
 // bought for them, redeemed, transferred to them and refunded, by a database that
-// runs nothing again: whoever took locks in another order than the others would
+// runs nothing again: a command that locked in another order than the others would
 // fail with a deadlock. At the end no erased person has a license.
 func TestEraseBesideOthers(t *testing.T) {
 	h := buildOn(t, sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{NoRetry: true}))

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/license"
 )
 
-// model is a license as the table of commands describes it, kept apart from the
+// model is a license as the table of commands describes it, separate from the
 // product's code: facts in, outcome out.
 type model struct {
 	owner    string // "" unclaimed, "-" erased
@@ -169,13 +169,13 @@ func TestAnySequenceOfCommands(t *testing.T) {
 			order.Buyer, m.owner = &ann, name("ann")
 		}
 		m.events = []string{fmt.Sprintf("purchase %d purchased", order.Tier)}
-		s := &teller{house: h, l: h.buy(order)[0]}
+		s := &script{house: h, l: h.buy(order)[0]}
 		who := rapid.SampledFrom([]string{"ann", "bob", "cyd"})
 		externals := 0
 		step := func(command, arg string, n int, line string) {
 			before := h.license(s.l.Key)
 			want := m.expect(command, arg, n)
-			if got := s.play(line); got != want {
+			if got := s.run(line); got != want {
 				rt.Fatalf("%s: got %q, want %q, of %+v", line, got, want, m)
 			}
 			after := h.license(s.l.Key)
@@ -218,7 +218,7 @@ func TestAnySequenceOfCommands(t *testing.T) {
 				rt.Skip("nothing to reverse")
 			}
 			n := rapid.IntRange(0, len(m.refunds)-1).Draw(rt, "refund")
-			s.refunds = append(s.refunds, s.refunds[n]) // play reverses the last
+			s.refunds = append(s.refunds, s.refunds[n]) // run reverses the last
 			step("reverse", "", n, "reverse")
 			s.refunds = s.refunds[:len(s.refunds)-1]
 		}
@@ -241,10 +241,10 @@ func TestAnySequenceOfCommands(t *testing.T) {
 func TestCommandsAllAtOnce(t *testing.T) {
 	h := build(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		var tellers []*teller
+		var scripts []*script
 		for range 2 {
 			for _, l := range h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 2, ExternalID: "base"}) {
-				tellers = append(tellers, &teller{house: h, l: l})
+				scripts = append(scripts, &script{house: h, l: l})
 			}
 		}
 		for _, name := range []string{"ann", "bob"} {
@@ -259,8 +259,8 @@ func TestCommandsAllAtOnce(t *testing.T) {
 			list := rapid.SliceOfN(command, 4, 12).Draw(rt, "commands")
 			wg.Go(func() {
 				for i, c := range list {
-					s := *tellers[(w+i)%len(tellers)]
-					if got := s.play(c); len(got) > 40 { // an error that is no fault
+					s := *scripts[(w+i)%len(scripts)]
+					if got := s.run(c); len(got) > 40 { // an error that is no fault
 						t.Errorf("%s: %s", c, got)
 					}
 				}

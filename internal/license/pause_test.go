@@ -129,7 +129,7 @@ func TestRepeatsWhilePaused(t *testing.T) {
 	h := build(t)
 	p := h.partner()
 	byID := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, ExternalID: "o-1"}
-	byKey := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, Once: idempotency.Request{Scope: "t", Key: "k", Body: "b"}}
+	byKey := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, Idempotency: idempotency.Request{Scope: "t", Key: "k", Body: "b"}}
 	change := license.PlanChange{Tier: 2, ExternalID: "c-1"}
 	key := h.buy(byID)[0].Key
 	orders := []func() ([]byte, error){
@@ -195,7 +195,7 @@ func TestNothingSlipsThroughAPause(t *testing.T) {
 }
 
 // TestExplainWhilePaused: an explanation must not send a buyer to a page that
-// refuses, without a word of the operator's reason.
+// refuses, without the operator's reason.
 func TestExplainWhilePaused(t *testing.T) {
 	const want = "The marketplace has paused this application: until it is resumed, nobody can activate the license."
 	h := build(t)

@@ -18,7 +18,7 @@ type PlanChange struct {
 	AmountCents int64
 	Currency    string
 	ExternalID  string
-	Once        idempotency.Request
+	Idempotency idempotency.Request
 }
 
 // ChangePlan adds a purchase of another plan to the license's chain. Only a
@@ -34,25 +34,25 @@ func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var kept bool
 		var err error
-		if out, kept, err = idempotency.Find(ctx, tx, c.Once); kept || err != nil {
+		if out, kept, err = idempotency.Find(ctx, tx, c.Idempotency); kept || err != nil {
 			return err
 		}
 		if out, err = r.changePlan(ctx, tx, by, found, c, answer); err != nil {
 			return err
 		}
-		idempotency.Keep(tx, c.Once, out, r.Now())
+		idempotency.Keep(tx, c.Idempotency, out, r.Now())
 		return nil
 	})
 	return out, err
 }
 
 func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, found License, c PlanChange, answer func(License) []byte) ([]byte, error) {
-	turn := askForSale(tx, found.PartnerID, 1)
-	now, chain := askState(tx, found.ID)
-	earlier := askSale(tx, found.PartnerID, PlanUpgrade, c.ExternalID)
-	plan := partner.AskPlan(tx, found.PartnerID, c.Tier)
+	pending := queueSaleTx(tx, found.PartnerID, 1)
+	now, chain := queueState(tx, found.ID)
+	earlier := queueSaleLookup(tx, found.PartnerID, PlanUpgrade, c.ExternalID)
+	plan := partner.QueuePlan(tx, found.PartnerID, c.Tier)
 	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)
-	t, err := r.turn(ctx, tx, by, turn)
+	t, err := r.partnerTx(ctx, tx, by, pending)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +64,13 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	case !errors.Is(err, sqldb.ErrNone):
 		return nil, fmt.Errorf("look for an earlier plan change: %w", err)
 	}
-	if err := t.ledger.Open(ctx, tx); err != nil {
+	if err := t.ledger.CheckNotPaused(ctx, tx); err != nil {
 		return nil, err
 	}
-	if err := t.sells(ctx, c.Tier, plan); err != nil {
+	if err := t.requirePlan(ctx, c.Tier, plan); err != nil {
 		return nil, err
 	}
-	s, err := take(ctx, now, chain)
+	s, err := readState(ctx, now, chain)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +82,14 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	}
 	id, err := saleID.One(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("draw a purchase id: %w", err)
+		return nil, fmt.Errorf("allocate a purchase id: %w", err)
 	}
 	return t.changePlan(s, id, c, answer), nil
 }
 
 // changePlan writes the purchase and what it makes of the license. The purchase
 // keeps the answer: nothing else would tell it once the license went on.
-func (t *turn) changePlan(s *state, saleID int64, c PlanChange, answer func(License) []byte) []byte {
+func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange, answer func(License) []byte) []byte {
 	s.chain = append(s.chain, link{seq: len(s.chain) + 1, purchaseID: saleID, tier: c.Tier})
 	after := s.License
 	after.Status, after.Tier = derive(s.License, s.chain)
@@ -105,7 +105,7 @@ func (t *turn) changePlan(s *state, saleID int64, c PlanChange, answer func(Lice
 		sale.answer = string(out)
 	}
 	sale.insert(t.tx) // before the link that refers to it
-	t.settle(s, "license.plan", event.PlanChanged)
+	t.writeChange(s, "license.plan", event.PlanChanged)
 	t.ledger.Save(t.tx)
 	return out
 }

@@ -65,9 +65,9 @@ func TestWebhooksNameThePlan(t *testing.T) {
 			h := build(t)
 			ann := person("ann")
 			p := h.partner()
-			s := &teller{house: h, l: h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})[0]}
+			s := &script{house: h, l: h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})[0]}
 			for command := range strings.SplitSeq(c.commands, ", ") {
-				if got := s.playPlan(p, command); got != "" {
+				if got := s.runPlan(p, command); got != "" {
 					t.Fatal(command, got)
 				}
 			}
@@ -78,8 +78,8 @@ func TestWebhooksNameThePlan(t *testing.T) {
 	}
 }
 
-// playPlan plays commands on plans as well.
-func (s *teller) playPlan(partnerID int64, command string) string {
+// runPlan runs commands on plans as well.
+func (s *script) runPlan(partnerID int64, command string) string {
 	s.Helper()
 	var tier int
 	var name string
@@ -90,5 +90,5 @@ func (s *teller) playPlan(partnerID int64, command string) string {
 	if n, _ := fmt.Sscanf(command, "remove %d", &tier); n == 1 {
 		return code(s.partners.DeletePlan(s.Context(), tester, partnerID, tier))
 	}
-	return s.play(command)
+	return s.run(command)
 }

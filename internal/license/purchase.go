@@ -47,7 +47,7 @@ type Purchase struct {
 	AmountCents int64
 	Currency    string
 	ExternalID  string // unique per partner for ever, or ""
-	Once        idempotency.Request
+	Idempotency idempotency.Request
 }
 
 // Sale is a purchase that was made, with its licenses as it left them.
@@ -64,7 +64,7 @@ type Sale struct {
 	CreatedAt   time.Time
 	Licenses    []License
 
-	content string // what was ordered, to tell a repeated order from another
+	content string // hash of the order, to tell a repeated order from another
 	answer  string // the first answer, where it cannot be made again from facts
 }
 
@@ -75,8 +75,8 @@ func scanSale(r *sqldb.Row, s *Sale) error {
 		&s.CreatedAt, &s.content, &s.answer)
 }
 
-// askSale asks whether an external id was used before.
-func askSale(tx *sqldb.Tx, partnerID int64, kind PurchaseKind, externalID string) *sqldb.Result[Sale] {
+// queueSaleLookup queues the query for an earlier purchase with the external id.
+func queueSaleLookup(tx *sqldb.Tx, partnerID int64, kind PurchaseKind, externalID string) *sqldb.Result[Sale] {
 	return sqldb.QueueQuery(tx, scanSale, `SELECT `+saleColumns+` FROM purchases
 		WHERE partner_id = $1 AND kind = $2 AND external_id = $3 AND external_id <> ''`, partnerID, int(kind), externalID)
 }
@@ -105,13 +105,13 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, ans
 		return nil, fault.Field("quantity", "must be from 1 to %d.", MaxQuantity)
 	}
 	// Writers wait for one another, so what need not be done inside is not.
-	content, keep := p.content(), p.Once.Key != ""
+	content, keep := p.content(), p.Idempotency.Key != ""
 	var out []byte
 	var sale Sale
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var found bool
 		var err error
-		if out, found, err = idempotency.Find(ctx, tx, p.Once); found || err != nil {
+		if out, found, err = idempotency.Find(ctx, tx, p.Idempotency); found || err != nil {
 			return err
 		}
 		if sale, err = r.sell(ctx, tx, by, p, content); err != nil {
@@ -119,7 +119,7 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, ans
 		}
 		if keep {
 			out = answer(sale)
-			idempotency.Keep(tx, p.Once, out, r.Now())
+			idempotency.Keep(tx, p.Idempotency, out, r.Now())
 		}
 		return nil
 	})
@@ -129,14 +129,14 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, ans
 	return out, err
 }
 
-// sell does the purchase, or finds that it was done before.
+// sell makes the purchase, or returns the earlier one with the same external id.
 func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Purchase, content string) (Sale, error) {
-	turn := askForSale(tx, p.PartnerID, p.Quantity)
-	earlier := askSale(tx, p.PartnerID, NewLicense, p.ExternalID)
-	plan := partner.AskPlan(tx, p.PartnerID, p.Tier)
+	pending := queueSaleTx(tx, p.PartnerID, p.Quantity)
+	earlier := queueSaleLookup(tx, p.PartnerID, NewLicense, p.ExternalID)
+	plan := partner.QueuePlan(tx, p.PartnerID, p.Tier)
 	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)
 	licenseIDs := sqldb.NextIDs(tx, "license_ids", p.Quantity)
-	t, err := r.turn(ctx, tx, by, turn)
+	t, err := r.partnerTx(ctx, tx, by, pending)
 	if err != nil {
 		return Sale{}, err
 	}
@@ -149,10 +149,10 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	case !errors.Is(err, sqldb.ErrNone):
 		return Sale{}, fmt.Errorf("look for an earlier purchase: %w", err)
 	}
-	if err := t.ledger.Open(ctx, tx); err != nil {
+	if err := t.ledger.CheckNotPaused(ctx, tx); err != nil {
 		return Sale{}, err
 	}
-	if err := t.sells(ctx, p.Tier, plan); err != nil {
+	if err := t.requirePlan(ctx, p.Tier, plan); err != nil {
 		return Sale{}, err
 	}
 	sale := Sale{
@@ -160,11 +160,11 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 		AmountCents: p.AmountCents, Currency: p.Currency, CreatedAt: t.now, content: content,
 	}
 	if sale.ID, err = saleID.One(ctx); err != nil {
-		return Sale{}, fmt.Errorf("draw a purchase id: %w", err)
+		return Sale{}, fmt.Errorf("allocate a purchase id: %w", err)
 	}
 	ids, err := licenseIDs.All(ctx)
 	if err != nil {
-		return Sale{}, fmt.Errorf("draw license ids: %w", err)
+		return Sale{}, fmt.Errorf("allocate license ids: %w", err)
 	}
 	if p.Buyer != nil {
 		u, err := account.Find(ctx, tx, *p.Buyer, t.now)
@@ -177,8 +177,9 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	return sale, nil
 }
 
-// sells refuses a tier that has no plan, and names the plan in the events.
-func (t *turn) sells(ctx context.Context, tier int, plan *sqldb.Result[partner.Plan]) error {
+// requirePlan refuses a tier without a plan, and remembers the plan's name for the
+// events.
+func (t *partnerTx) requirePlan(ctx context.Context, tier int, plan *sqldb.Result[partner.Plan]) error {
 	p, err := plan.One(ctx)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
@@ -191,7 +192,7 @@ func (t *turn) sells(ctx context.Context, tier int, plan *sqldb.Result[partner.P
 }
 
 // sell writes the purchase and its licenses.
-func (t *turn) sell(sale *Sale, ids []int64) {
+func (t *partnerTx) sell(sale *Sale, ids []int64) {
 	sale.insert(t.tx)
 	blocks := map[int64]int64{}
 	keys := make([]string, len(ids))
@@ -205,7 +206,7 @@ func (t *turn) sell(sale *Sale, ids []int64) {
 		t.insert(l)
 		s := &state{License: l, chain: []link{{seq: 1, purchaseID: sale.ID, tier: sale.Tier}}, was: License{Tier: l.Tier}}
 		t.saveChain(s)
-		t.announce(s, event.Purchased)
+		t.appendEvent(s, event.Purchased)
 		blocks[paging.BlockOf(l.Ord)]++
 		keys[i] = l.Key
 		sale.Licenses = append(sale.Licenses, l)
@@ -220,15 +221,15 @@ func (t *turn) sell(sale *Sale, ids []int64) {
 	})
 }
 
-func (t *turn) insert(l License) {
+func (t *partnerTx) insert(l License) {
 	t.tx.Queue(`INSERT INTO licenses (`+columns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		l.ID, l.PartnerID, l.Ord, l.Key, l.RedemptionID, int(l.Status), l.Tier, l.OwnerID, l.Redeemed, l.Released,
 		int(l.Held), l.Erased, l.Epoch, l.eventAt.UnixMilli(), l.CreatedAt, l.UpdatedAt)
 }
 
-// asSold returns the licenses of a purchase as the purchase left them: whatever
-// happened since, they were inactive, of the tier bought, and just made.
+// asSold returns the licenses of a purchase as the purchase left them: inactive, of
+// the tier bought and never changed, whatever happened since.
 func asSold(ctx context.Context, tx *sqldb.Tx, sale Sale) ([]License, error) {
 	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
 		WHERE id IN (SELECT license_id FROM purchase_links WHERE purchase_id = $1) ORDER BY ord`, sale.ID)

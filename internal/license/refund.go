@@ -25,7 +25,7 @@ type RefundOrder struct {
 	PurchaseExternalID string
 	ExternalID         string
 	Reason             string // the operator's note; partners never see it
-	Once               idempotency.Request
+	Idempotency        idempotency.Request
 }
 
 // Refund is a refund with the licenses it concerns.
@@ -48,8 +48,8 @@ func scanRefund(r *sqldb.Row, f *Refund) error {
 	return r.Scan(&f.ID, &f.PartnerID, &f.ExternalID, &f.Reason, &f.CreatedAt, &f.ReversedAt, &f.content, &f.answer)
 }
 
-// Refund takes purchases back, all that the order names or none: one event for
-// each license whose status or tier it changes.
+// Refund refunds all purchases that the order names, or none. Each license whose
+// status or tier changes gets one event.
 func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, answer func(Refund) []byte) ([]byte, error) {
 	if o.LicenseKey != "" {
 		l, err := r.ByKey(ctx, o.LicenseKey)
@@ -65,24 +65,24 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, an
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var kept bool
 		var err error
-		if out, kept, err = idempotency.Find(ctx, tx, o.Once); kept || err != nil {
+		if out, kept, err = idempotency.Find(ctx, tx, o.Idempotency); kept || err != nil {
 			return err
 		}
 		var id int64
 		if id, out, err = r.refund(ctx, tx, by, o, answer); err != nil {
 			return err
 		}
-		idempotency.KeepAbout(tx, o.Once, refundSubject(id), out, r.Now())
+		idempotency.KeepAbout(tx, o.Idempotency, refundSubject(id), out, r.Now())
 		return nil
 	})
 	return out, err
 }
 
 func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder, answer func(Refund) []byte) (id int64, out []byte, err error) {
-	turn := ask(tx, o.PartnerID, 0)
+	pending := queueTx(tx, o.PartnerID, 0)
 	earlier := sqldb.QueueQuery(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
 		WHERE partner_id = $1 AND external_id = $2 AND external_id <> ''`, o.PartnerID, o.ExternalID)
-	t, err := r.turn(ctx, tx, by, turn)
+	t, err := r.partnerTx(ctx, tx, by, pending)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -96,7 +96,7 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 	}
 	targets, purchaseID, err := refundTargets(ctx, tx, o)
 	if err == nil {
-		err = t.draw(ctx, len(targets))
+		err = t.nextEventIDs(ctx, len(targets))
 	}
 	if err != nil {
 		return 0, nil, err
@@ -124,9 +124,10 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 
 func refundSubject(id int64) string { return "refund:" + strconv.FormatInt(id, 10) }
 
-// recordRefund tells of the refund itself; each license has its own entry. The
-// reason is left out: entries stay for ever, and it may be about a person.
-func (t *turn) recordRefund(f Refund) {
+// recordRefund writes the audit entry of the refund itself; each license has its
+// own. The entry has no reason: entries are never deleted, and a reason may be
+// about a person.
+func (t *partnerTx) recordRefund(f Refund) {
 	keys := make([]string, len(f.Licenses))
 	for i, l := range f.Licenses {
 		keys[i] = l.Key
@@ -136,15 +137,15 @@ func (t *turn) recordRefund(f Refund) {
 	})
 }
 
-// refundTargets finds the licenses that an order concerns, under the turn, and
-// the purchase whose links are to be closed; 0 stands for all open links.
+// refundTargets returns the licenses of an order, read under the partner's lock,
+// and the purchase whose links are to be closed; 0 stands for all open links.
 func refundTargets(ctx context.Context, tx *sqldb.Tx, o RefundOrder) ([]*state, int64, error) {
 	if o.PurchaseExternalID == "" {
 		l, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM licenses WHERE license_key = $1`, o.LicenseKey)
 		if err != nil {
 			return nil, 0, fmt.Errorf("read the license to refund: %w", err)
 		}
-		states, err := takeAll(ctx, tx, []License{l})
+		states, err := readStates(ctx, tx, []License{l})
 		return states, 0, err
 	}
 	// The external id of a purchase and that of a plan change may be the same.
@@ -170,13 +171,13 @@ func refundTargets(ctx context.Context, tx *sqldb.Tx, o RefundOrder) ([]*state, 
 	if err != nil {
 		return nil, 0, fmt.Errorf("find the licenses to refund: %w", err)
 	}
-	states, err := takeAll(ctx, tx, list)
+	states, err := readStates(ctx, tx, list)
 	return states, sales[0].ID, err
 }
 
 // close refunds a license's link of one purchase, or all its open links when
 // purchaseID is 0.
-func (t *turn) close(s *state, refundID, purchaseID int64) error {
+func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
 	closed := false
 	for i := range s.chain {
 		k := &s.chain[i]
@@ -186,7 +187,7 @@ func (t *turn) close(s *state, refundID, purchaseID int64) error {
 		for _, later := range s.chain[i+1:] {
 			if purchaseID != 0 && later.refundID == 0 {
 				return fault.New(fault.Conflict, "later_purchase_exists",
-					"A later plan change of license %s stands. Refund that first, or the whole license by license_key.", s.Key)
+					"A later plan change of license %s is not refunded. Refund that first, or the whole license by license_key.", s.Key)
 			}
 		}
 		k.refundID, closed = refundID, true
@@ -196,12 +197,12 @@ func (t *turn) close(s *state, refundID, purchaseID int64) error {
 		return fault.New(fault.Conflict, "already_refunded",
 			"This purchase of license %s was refunded before. To refund other licenses of the purchase, name each by license_key.", s.Key)
 	}
-	t.settle(s, "license.refund", event.Refunded)
+	t.writeChange(s, "license.refund", event.Refunded)
 	return nil
 }
 
-// ReverseRefund opens again what a refund closed. Held and released stay as they
-// are. Reversed again, it stays reversed.
+// ReverseRefund reopens the links that a refund closed. Held and released stay as
+// they are. A reversed refund stays reversed.
 func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
 	f, err := sqldb.One(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
@@ -212,7 +213,7 @@ func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) 
 	}
 	partnerID := f.PartnerID
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		t, err := r.turn(ctx, tx, by, ask(tx, partnerID, 0))
+		t, err := r.partnerTx(ctx, tx, by, queueTx(tx, partnerID, 0))
 		if err != nil {
 			return err
 		}
@@ -234,10 +235,10 @@ func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) 
 	return f, err
 }
 
-func (t *turn) reopen(ctx context.Context, f *Refund, list []License) error {
-	states, err := takeAll(ctx, t.tx, list)
+func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error {
+	states, err := readStates(ctx, t.tx, list)
 	if err == nil {
-		err = t.draw(ctx, len(states))
+		err = t.nextEventIDs(ctx, len(states))
 	}
 	if err != nil {
 		return err
@@ -249,7 +250,7 @@ func (t *turn) reopen(ctx context.Context, f *Refund, list []License) error {
 				s.chain[i].refundID = 0
 			}
 		}
-		t.settle(s, "license.refund_reversed", event.RefundReversed)
+		t.writeChange(s, "license.refund_reversed", event.RefundReversed)
 		f.Licenses = append(f.Licenses, s.License)
 	}
 	f.ReversedAt = t.now

@@ -30,7 +30,7 @@ type held struct {
 // hold looks a refresh token up. Its error waits with what was found, since what is
 // wrong with the request comes first.
 func hold(ctx context.Context, tx *sqldb.Tx, who partner.Partner, value string) (h held) {
-	asked := profile.Ask(tx, who.ID)
+	asked := profile.QueueRead(tx, who.ID)
 	if h.token, h.err = byToken(ctx, tx, value); h.err != nil || h.grant.partnerID != who.ID {
 		return h
 	}

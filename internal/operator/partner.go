@@ -105,10 +105,10 @@ func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	if e.Once, err = onceOf(r, t, raw); err != nil {
+	if e.Idempotency, err = onceOf(r, t, raw); err != nil {
 		return err
 	}
-	if err := mustRepeat(e.Once, e.Draft.ExternalID); err != nil {
+	if err := mustRepeat(e.Idempotency, e.Draft.ExternalID); err != nil {
 		return err
 	}
 	made, first, err := o.Profiles.EnrolOnce(r.Context(), actor(t), e, func(made profile.Enrolled) []byte {

@@ -78,10 +78,10 @@ func (o *Operator) refund(w http.ResponseWriter, r *http.Request, t account.Toke
 	if err != nil {
 		return err
 	}
-	if order.Once, err = onceOf(r, t, raw); err != nil {
+	if order.Idempotency, err = onceOf(r, t, raw); err != nil {
 		return err
 	}
-	if err := mustRepeat(order.Once, order.ExternalID); err != nil {
+	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {
 		return err
 	}
 	body, err := o.Licenses.Refund(r.Context(), actor(t), order, func(f license.Refund) []byte { return encoded(o.refundedOf(f)) })

@@ -87,10 +87,10 @@ func (o *Operator) purchase(w http.ResponseWriter, r *http.Request, t account.To
 	if err != nil {
 		return err
 	}
-	if order.Once, err = onceOf(r, t, raw); err != nil {
+	if order.Idempotency, err = onceOf(r, t, raw); err != nil {
 		return err
 	}
-	if err := mustRepeat(order.Once, order.ExternalID); err != nil {
+	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {
 		return err
 	}
 	body, err := o.Licenses.Purchase(r.Context(), actor(t), order, func(s license.Sale) []byte { return encoded(o.saleOf(s)) })
@@ -149,7 +149,7 @@ func (o *Operator) changePlan(w http.ResponseWriter, r *http.Request, t account.
 	if err != nil {
 		return err
 	}
-	if order.Once, err = onceOf(r, t, raw); err != nil {
+	if order.Idempotency, err = onceOf(r, t, raw); err != nil {
 		return err
 	}
 	body, err := o.Licenses.ChangePlan(r.Context(), actor(t), r.PathValue("key"), order,

@@ -10,7 +10,7 @@ func (w *Watch) Once(ctx context.Context) (int, error) { return w.once(ctx) }
 
 // Next is what would be done about an outage.
 func Next(o Outage, exhaustedTold int64, exhaustedToldAt, now time.Time) string {
-	o.exhaustedTold, o.exhaustedToldAt = exhaustedTold, exhaustedToldAt
+	o.exhaustedNotified, o.exhaustedNotifiedAt = exhaustedTold, exhaustedToldAt
 	return o.next(now).String()
 }
 

@@ -35,20 +35,20 @@ type Outage struct {
 	PartnerID  int64
 	OpenedAt   time.Time // of the first failure
 	Cause      string    // what the first failure met
-	ToldAt     time.Time // when contacts were last told that it lasts
-	Tellings   int       // how often they were
+	NotifiedAt time.Time // when contacts were last told that it lasts
+	Notices    int       // how often they were
 	Exhausted  int64     // events given up
 	Superseded int64     // of these: a newer event of the license took their place
 	ClosedAt   time.Time // zero: it lasts
 
-	exhaustedTold   int64     // how many of them contacts were told of
-	exhaustedToldAt time.Time // when they were
+	exhaustedNotified   int64     // how many of them contacts were told of
+	exhaustedNotifiedAt time.Time // when they were
 }
 
 const columns = `id, partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, superseded`
 
 func scan(r *sqldb.Row, o *Outage) error {
-	return r.Scan(&o.ID, &o.PartnerID, &o.OpenedAt, &o.Cause, &o.ToldAt, &o.Tellings, &o.Exhausted, &o.exhaustedTold, &o.exhaustedToldAt, &o.ClosedAt, &o.Superseded)
+	return r.Scan(&o.ID, &o.PartnerID, &o.OpenedAt, &o.Cause, &o.NotifiedAt, &o.Notices, &o.Exhausted, &o.exhaustedNotified, &o.exhaustedNotifiedAt, &o.ClosedAt, &o.Superseded)
 }
 
 // Open reports whether the outage lasts.
@@ -94,9 +94,9 @@ func Note(tx *sqldb.Tx, notices ...Notice) {
 	}
 	for _, n := range notices {
 		if n.Failed {
-			open(tx, n)
+			openOutage(tx, n)
 		} else {
-			shut(tx, n)
+			closeOutage(tx, n)
 		}
 		if n.Exhausted > 0 {
 			exhaust(tx, n)
@@ -104,18 +104,18 @@ func Note(tx *sqldb.Tx, notices ...Notice) {
 	}
 }
 
-// open begins an outage unless there is one. It looks before it inserts, since
+// openOutage begins an outage unless there is one. It looks before it inserts, since
 // an insert that comes to nothing uses up an id on PostgreSQL, and is a write.
-func open(tx *sqldb.Tx, n Notice) {
+func openOutage(tx *sqldb.Tx, n Notice) {
 	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS TEXT), 0, 0, 0, 0, 0, 0, 0
 		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE partner_id = $1 AND closed_at = 0)
-		ON CONFLICT (partner_id) WHERE closed_at = 0 DO NOTHING`, n.PartnerID, n.At, words(n.Cause))
+		ON CONFLICT (partner_id) WHERE closed_at = 0 DO NOTHING`, n.PartnerID, n.At, oneLine(n.Cause))
 }
 
-// shut ends the outage that there may be. It never ends before it began, whatever
+// closeOutage ends the outage that there may be. It never ends before it began, whatever
 // the clocks of two nodes say.
-func shut(tx *sqldb.Tx, n Notice) {
+func closeOutage(tx *sqldb.Tx, n Notice) {
 	tx.Queue(`UPDATE outages SET closed_at = CASE WHEN opened_at > $2 THEN opened_at ELSE $2 END
 		WHERE partner_id = $1 AND closed_at = 0`, n.PartnerID, n.At)
 }
@@ -139,7 +139,7 @@ func exhaust(tx *sqldb.Tx, n Notice) {
 		n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.superseded)
 	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at, superseded)
 		SELECT CAST($1 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($5 AS BIGINT), 0, CAST($7 AS BIGINT)
-		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.At, words(n.Cause), n.superseded)
+		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.At, oneLine(n.Cause), n.superseded)
 }
 
 // Superseded takes notice of events that were refused again and again, and given up
@@ -152,8 +152,8 @@ func Superseded(tx *sqldb.Tx, partnerID int64, at time.Time, events int) {
 	})
 }
 
-// words makes one line of what a failure met, of a length that a mail can bear.
-func words(cause string) string {
+// oneLine makes one line of what a failure met, of a length that a mail can bear.
+func oneLine(cause string) string {
 	const most = 300
 	cause = strings.ToValidUTF8(cause, "\uFFFD")
 	cause = strings.Join(strings.FieldsFunc(cause, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
@@ -168,8 +168,8 @@ type step int
 
 const (
 	wait      step = iota // nothing yet
-	forget                // it was over before it was worth telling
-	settle                // nothing is left to tell
+	discard               // it was over before it was worth telling
+	finish                // nothing is left to tell
 	opened                // tell that deliveries fail
 	still                 // tell that they still do
 	exhausted             // tell that events were given up
@@ -181,9 +181,9 @@ func (s step) String() string {
 	switch s {
 	case wait:
 		return "wait"
-	case forget:
+	case discard:
 		return "forget"
-	case settle:
+	case finish:
 		return "settle"
 	case opened:
 		return "opened"
@@ -203,16 +203,16 @@ func (s step) String() string {
 // tells how many there are.
 func (o Outage) next(now time.Time) step {
 	switch {
-	case !o.Open() && o.Tellings > 0:
+	case !o.Open() && o.Notices > 0:
 		return recovered
-	case o.Open() && o.Tellings == 0 && !now.Before(o.OpenedAt.Add(After)):
+	case o.Open() && o.Notices == 0 && !now.Before(o.OpenedAt.Add(After)):
 		return opened
-	case o.Open() && o.Tellings > 0 && !now.Before(o.ToldAt.Add(Again)):
+	case o.Open() && o.Notices > 0 && !now.Before(o.NotifiedAt.Add(Again)):
 		return still
 	case o.Open():
 		return o.nextIdle(now)
 	case o.Exhausted == 0 && o.ClosedAt.Sub(o.OpenedAt) < After:
-		return forget
+		return discard
 	default:
 		return o.nextOver(now)
 	}
@@ -220,7 +220,7 @@ func (o Outage) next(now time.Time) step {
 
 // nextIdle is next for an open outage while nothing waits to be delivered.
 func (o Outage) nextIdle(now time.Time) step {
-	if o.untold(now) {
+	if o.exhaustedDue(now) {
 		return exhausted
 	}
 	return wait
@@ -229,12 +229,12 @@ func (o Outage) nextIdle(now time.Time) step {
 // nextOver is next for an outage that is over, when that is no news to anybody.
 func (o Outage) nextOver(now time.Time) step {
 	switch {
-	case o.untold(now):
+	case o.exhaustedDue(now):
 		return exhausted
-	case o.Exhausted > o.exhaustedTold:
+	case o.Exhausted > o.exhaustedNotified:
 		return wait
 	default:
-		return settle
+		return finish
 	}
 }
 
@@ -242,27 +242,27 @@ func (o Outage) nextOver(now time.Time) step {
 // told that events were given up.
 func (o Outage) stale(now time.Time) bool {
 	last := o.ClosedAt
-	if o.exhaustedToldAt.After(last) {
-		last = o.exhaustedToldAt
+	if o.exhaustedNotifiedAt.After(last) {
+		last = o.exhaustedNotifiedAt
 	}
 	return !o.Open() && !now.Before(last.Add(Stale))
 }
 
-// untold reports whether it is time to tell that events were given up.
-func (o Outage) untold(now time.Time) bool {
-	return o.Exhausted > o.exhaustedTold && !now.Before(o.exhaustedToldAt.Add(Again))
+// exhaustedDue reports whether it is time to tell that events were given up.
+func (o Outage) exhaustedDue(now time.Time) bool {
+	return o.Exhausted > o.exhaustedNotified && !now.Before(o.exhaustedNotifiedAt.Add(Again))
 }
 
 // after is the outage once the step is done.
 func (o Outage) after(s step, now time.Time) Outage {
 	switch s {
 	case opened, still:
-		o.ToldAt = now
-		o.Tellings++
-	case wait, forget, settle, exhausted, recovered:
+		o.NotifiedAt = now
+		o.Notices++
+	case wait, discard, finish, exhausted, recovered:
 	}
 	if o.Exhausted > 0 && s >= opened {
-		o.exhaustedTold, o.exhaustedToldAt = o.Exhausted, now
+		o.exhaustedNotified, o.exhaustedNotifiedAt = o.Exhausted, now
 	}
 	return o
 }

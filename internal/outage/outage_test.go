@@ -44,7 +44,7 @@ type house struct {
 	seen   int // mails that the test has looked at
 }
 
-func open(t *testing.T) *house {
+func openOutage(t *testing.T) *house {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
@@ -191,7 +191,7 @@ func (h *house) equal(what string, want, got any) {
 }
 
 func TestNote(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme, other := h.partner("Acme"), h.partner("Other")
 	h.works(acme)
 	h.equal("a success where nothing failed", nil, h.outages(acme))
@@ -222,7 +222,7 @@ func TestNote(t *testing.T) {
 }
 
 func TestNoteCleansCauses(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme")
 	h.note(outage.Notice{PartnerID: acme, At: noon, Failed: true, Cause: "two\r\nlines\x00\xff " + strings.Repeat("ü", 500)})
 	if got := h.outages(acme)[0].Cause; !strings.HasPrefix(got, "two lines \uFFFD ü") || len([]rune(got)) != 301 {
@@ -232,7 +232,7 @@ func TestNoteCleansCauses(t *testing.T) {
 
 // TestNoteTogether: many nodes notice the same, and the outage is one.
 func TestNoteTogether(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	ids := []int64{h.partner("A"), h.partner("B"), h.partner("C")}
 	var wait sync.WaitGroup
 	for n := range 8 {
@@ -275,16 +275,16 @@ func TestNext(t *testing.T) {
 		{name: "young", now: 15*time.Minute - 1, want: "wait"},
 		{name: "15 minutes", now: 15 * time.Minute, want: "opened"},
 		{name: "nobody looked for a week", now: 7 * day, want: "opened"},
-		{name: "told", outage: outage.Outage{Tellings: 1, ToldAt: at(time.Hour)}, now: time.Hour + day - 1, want: "wait"},
-		{name: "told a day ago", outage: outage.Outage{Tellings: 1, ToldAt: at(time.Hour)}, now: time.Hour + day, want: "still"},
+		{name: "told", outage: outage.Outage{Notices: 1, NotifiedAt: at(time.Hour)}, now: time.Hour + day - 1, want: "wait"},
+		{name: "told a day ago", outage: outage.Outage{Notices: 1, NotifiedAt: at(time.Hour)}, now: time.Hour + day, want: "still"},
 		{name: "over at once", outage: outage.Outage{ClosedAt: at(time.Minute)}, now: time.Hour, want: "forget"},
 		{name: "over before it was told", outage: outage.Outage{ClosedAt: at(time.Hour)}, now: time.Hour, want: "settle"},
-		{name: "over", outage: outage.Outage{Tellings: 3, ToldAt: at(time.Hour), ClosedAt: at(2 * time.Hour)}, now: 2 * time.Hour, want: "recovered"},
-		{name: "over while it was told", outage: outage.Outage{Tellings: 3, ToldAt: at(2 * time.Hour), ClosedAt: at(time.Hour)}, now: 2 * time.Hour, want: "recovered"},
+		{name: "over", outage: outage.Outage{Notices: 3, NotifiedAt: at(time.Hour), ClosedAt: at(2 * time.Hour)}, now: 2 * time.Hour, want: "recovered"},
+		{name: "over while it was told", outage: outage.Outage{Notices: 3, NotifiedAt: at(2 * time.Hour), ClosedAt: at(time.Hour)}, now: 2 * time.Hour, want: "recovered"},
 		{name: "given up at once", outage: outage.Outage{Exhausted: 1}, now: time.Second, want: "exhausted"},
 		{name: "given up, and told", outage: outage.Outage{Exhausted: 1}, told: 1, toldAt: at(0), now: time.Second, want: "wait"},
-		{name: "more given up", outage: outage.Outage{Exhausted: 2, Tellings: 1, ToldAt: at(day)}, told: 1, toldAt: at(day), now: 2*day - 1, want: "wait"},
-		{name: "more given up, a day later", outage: outage.Outage{Exhausted: 2, Tellings: 1, ToldAt: at(day)}, told: 1, toldAt: at(day), now: 2 * day, want: "still"},
+		{name: "more given up", outage: outage.Outage{Exhausted: 2, Notices: 1, NotifiedAt: at(day)}, told: 1, toldAt: at(day), now: 2*day - 1, want: "wait"},
+		{name: "more given up, a day later", outage: outage.Outage{Exhausted: 2, Notices: 1, NotifiedAt: at(day)}, told: 1, toldAt: at(day), now: 2 * day, want: "still"},
 		{name: "given up by a healthy partner", outage: outage.Outage{Exhausted: 2, ClosedAt: at(0)}, now: 0, want: "exhausted"},
 		{name: "that was told", outage: outage.Outage{Exhausted: 2, ClosedAt: at(0)}, told: 2, toldAt: at(0), now: 0, want: "settle"},
 		{name: "and more", outage: outage.Outage{Exhausted: 3, ClosedAt: at(0)}, told: 2, toldAt: at(0), now: day - 1, want: "wait"},

@@ -11,7 +11,7 @@ import (
 // TestPausedPartnersAreNotTold: while a partner is paused nobody is mailed about its
 // outage, and the time of the pause does not count as one.
 func TestPausedPartnersAreNotTold(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	h.book.Resumed = func(tx *sqldb.Tx, id int64) { outage.Restart(tx, id, h.now) }
 	acme := h.partner("Acme", "Ann")
 	h.fails(acme)

@@ -34,7 +34,7 @@ type Watch struct {
 	Log   *slog.Logger  // nil: slog.Default()
 	Every time.Duration // between rounds; 0: 30 s
 
-	lonely map[int64]bool // outages without a contact that were logged
+	warned map[int64]bool // outages without a contact that were logged
 }
 
 // Counts is what waits for a partner.
@@ -87,21 +87,21 @@ func (w *Watch) once(ctx context.Context) (mails int, err error) {
 			return mails, errors.Join(append(failed, err)...)
 		}
 		for _, o := range list {
-			n, err := w.tend(ctx, o, now)
+			n, err := w.handle(ctx, o, now)
 			if err != nil {
 				failed = append(failed, fmt.Errorf("partner %d: %w", o.PartnerID, err))
 			}
 			mails += n
 			last = o.ID
 		}
-		if len(list) < most || ctx.Err() != nil {
+		if len(list) < batchSize || ctx.Err() != nil {
 			return mails, errors.Join(failed...)
 		}
 	}
 }
 
-// most is how many outages are read at a time.
-const most = 100
+// batchSize is how many outages are read at a time.
+const batchSize = 100
 
 // due returns outages after the one with id last about which there may be
 // something to do; what it is, next decides.
@@ -111,20 +111,20 @@ func (w *Watch) due(ctx context.Context, now time.Time, last int64) ([]Outage, e
 			OR tellings = 0 AND opened_at <= $2
 			OR tellings > 0 AND told_at <= $3
 			OR exhausted > exhausted_told AND exhausted_told_at <= $3)
-		ORDER BY id LIMIT $4`, last, now.Add(-After), now.Add(-Again), most)
+		ORDER BY id LIMIT $4`, last, now.Add(-After), now.Add(-Again), batchSize)
 	if err != nil {
 		return nil, fmt.Errorf("find outages to tell of: %w", err)
 	}
 	return list, nil
 }
 
-// tend does what is to be done about one outage.
-func (w *Watch) tend(ctx context.Context, o Outage, now time.Time) (mails int, err error) {
+// handle does what is to be done about one outage.
+func (w *Watch) handle(ctx context.Context, o Outage, now time.Time) (mails int, err error) {
 	s := o.next(now)
 	switch s {
 	case wait:
 		return 0, nil
-	case forget, settle:
+	case discard, finish:
 		_, err := w.write(ctx, o, s, nil, now)
 		return 0, err
 	case opened, still, exhausted, recovered:
@@ -133,14 +133,14 @@ func (w *Watch) tend(ctx context.Context, o Outage, now time.Time) (mails int, e
 	if err != nil || facts.paused {
 		return 0, err // what is to be told of a paused partner is told when it is resumed
 	}
-	s, contacts = audience(o, s, contacts, now)
+	s, contacts = recipients(o, s, contacts, now)
 	switch {
 	case s == wait:
 		return 0, nil
-	case s == settle:
+	case s == finish:
 		return w.write(ctx, o, s, nil, now)
 	case len(contacts) == 0: // Nobody is told, and so nothing is marked as told.
-		w.lament(o)
+		w.warnNoContacts(o)
 		return 0, nil
 	}
 	if (s == opened || s == still) && facts.known && facts.Waiting == 0 {
@@ -157,14 +157,14 @@ func (w *Watch) tend(ctx context.Context, o Outage, now time.Time) (mails int, e
 	return w.write(ctx, o, s, letters, now)
 }
 
-// audience is who of the contacts is told of an outage, and what: who was not told
+// recipients is who of the contacts is told of an outage, and what: who was not told
 // that there was anything to recover from is not told that it is over. Where there
 // is nobody, what is to be told waits for somebody until it is stale.
-func audience(o Outage, s step, contacts []profile.Contact, now time.Time) (step, []profile.Contact) {
+func recipients(o Outage, s step, contacts []profile.Contact, now time.Time) (step, []profile.Contact) {
 	if s == recovered {
 		var told []profile.Contact
 		for _, c := range contacts {
-			if !c.CreatedAt.After(o.ToldAt) {
+			if !c.CreatedAt.After(o.NotifiedAt) {
 				told = append(told, c)
 			}
 		}
@@ -174,20 +174,20 @@ func audience(o Outage, s step, contacts []profile.Contact, now time.Time) (step
 		s = o.nextOver(now)
 	}
 	if len(contacts) == 0 && o.stale(now) {
-		return settle, nil
+		return finish, nil
 	}
 	return s, contacts
 }
 
-// lament logs, once, that an outage has nobody to be told.
-func (w *Watch) lament(o Outage) {
-	if w.lonely[o.ID] {
+// warnNoContacts logs, once, that an outage has nobody to be told.
+func (w *Watch) warnNoContacts(o Outage) {
+	if w.warned[o.ID] {
 		return
 	}
-	if w.lonely == nil {
-		w.lonely = map[int64]bool{}
+	if w.warned == nil {
+		w.warned = map[int64]bool{}
 	}
-	w.lonely[o.ID] = true
+	w.warned[o.ID] = true
 	what := "a partner cannot be reached and has no contacts to tell"
 	if !o.Open() {
 		what = "events were given up and their partner has no contacts to tell"
@@ -245,7 +245,7 @@ func (w *Watch) write(ctx context.Context, o Outage, s step, letters []mail.Mess
 		return 0, fmt.Errorf("write down what was told of an outage: %w", err)
 	}
 	if ours && !o.Open() {
-		delete(w.lonely, o.ID)
+		delete(w.warned, o.ID)
 	}
 	if ours && s >= opened {
 		w.log().Info("told contacts of an outage", "step", s.String(), "outage", o.ID, "partner", o.PartnerID, "since", o.OpenedAt,
@@ -259,8 +259,8 @@ const same = `id = $1 AND tellings = $2 AND exhausted = $3 AND exhausted_told = 
 
 // mark writes down that a step is done and reports whether it was ours to do.
 func mark(ctx context.Context, tx *sqldb.Tx, o Outage, s step, now time.Time) (bool, error) {
-	args := []any{o.ID, o.Tellings, o.Exhausted, o.exhaustedTold, o.ClosedAt}
-	if s == forget {
+	args := []any{o.ID, o.Notices, o.Exhausted, o.exhaustedNotified, o.ClosedAt}
+	if s == discard {
 		n, err := tx.Exec(ctx, `DELETE FROM outages WHERE `+same, args...)
 		return n == 1, err
 	}
@@ -268,7 +268,7 @@ func mark(ctx context.Context, tx *sqldb.Tx, o Outage, s step, now time.Time) (b
 	if !o.Open() {
 		settled = now
 	}
-	args = append(args, after.ToldAt, after.Tellings, after.exhaustedTold, after.exhaustedToldAt, settled)
+	args = append(args, after.NotifiedAt, after.Notices, after.exhaustedNotified, after.exhaustedNotifiedAt, settled)
 	n, err := tx.Exec(ctx, `UPDATE outages SET told_at = $6, tellings = $7, exhausted_told = $8, exhausted_told_at = $9, settled_at = $10
 		WHERE `+same, args...)
 	return n == 1, err

@@ -14,7 +14,7 @@ import (
 // TestTimeline walks an outage over days, in steps of a quarter of an hour, with
 // two nodes looking at the same time.
 func TestTimeline(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme", "Ann", "Bob")
 	healthy := h.partner("Healthy", "Hal")
 	const day = 24 * time.Hour
@@ -86,7 +86,7 @@ func TestTimeline(t *testing.T) {
 	}, got)
 	list := h.outages(acme)
 	h.equal("the record", []outage.Outage{{
-		ID: list[0].ID, PartnerID: acme, OpenedAt: noon, Cause: refused, ToldAt: noon.Add(4*day + 15*time.Minute), Tellings: 5,
+		ID: list[0].ID, PartnerID: acme, OpenedAt: noon, Cause: refused, NotifiedAt: noon.Add(4*day + 15*time.Minute), Notices: 5,
 		Exhausted: 7, ClosedAt: noon.Add(5 * day),
 	}}, list)
 	threads := map[string]bool{}
@@ -103,7 +103,7 @@ func TestTimeline(t *testing.T) {
 
 // TestSecondOutage: what is told of one outage says nothing of the next.
 func TestSecondOutage(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme", "Ann")
 	for i := range 2 {
 		h.fails(acme)
@@ -123,7 +123,7 @@ func TestSecondOutage(t *testing.T) {
 // TestNoContacts: nothing is sent, and the outage is on record all the same. A
 // contact that comes while it lasts is told.
 func TestNoContacts(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme, quiet := h.partner("Acme"), h.partner("Quiet")
 	h.note(outage.Notice{PartnerID: acme, At: noon, Failed: true, Cause: refused},
 		outage.Notice{PartnerID: quiet, At: noon, Failed: true, Exhausted: 1, Cause: refused})
@@ -149,7 +149,7 @@ func TestNoContacts(t *testing.T) {
 // told to whoever becomes a contact in the days that follow, in few mails; older
 // ones are no news, and keep no later event from being told.
 func TestNobodyWasTold(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme, late, once := h.partner("Acme"), h.partner("Late"), h.partner("Once")
 	for _, id := range []int64{acme, late, once} {
 		h.note(outage.Notice{PartnerID: id, At: h.now, Failed: true, Exhausted: 1, Cause: refused})
@@ -179,7 +179,7 @@ func TestNobodyWasTold(t *testing.T) {
 // TestNewContactsOnly: who became a contact after an outage was last told is not
 // told that it is over, but is of the events that it cost and nobody heard of.
 func TestNewContactsOnly(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme, bare := h.partner("Acme"), h.partner("Bare")
 	ann, ben := h.contact(acme, "Ann"), h.contact(bare, "Ben")
 	h.fails(acme)
@@ -207,7 +207,7 @@ func TestNewContactsOnly(t *testing.T) {
 
 // TestPoison: events that a healthy partner will not take make one mail a day.
 func TestPoison(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme", "Ann")
 	poisoned := func(n int) {
 		h.note(outage.Notice{PartnerID: acme, At: h.now, Exhausted: n, Cause: "The endpoint answered 422."})
@@ -247,7 +247,7 @@ func TestPoison(t *testing.T) {
 // TestExhaustedInTheFirstMinutes: with a short schedule events are given up
 // before an outage is one; the rest of the story goes on as ever.
 func TestExhaustedInTheFirstMinutes(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme", "Ann")
 	h.note(outage.Notice{PartnerID: acme, At: h.now, Failed: true, Exhausted: 3, Cause: refused})
 	h.equal("at once", []string{"ann: Acme: 3 webhook events were given up"}, h.round())
@@ -273,7 +273,7 @@ func TestExhaustedInTheFirstMinutes(t *testing.T) {
 // TestOneFails: what goes wrong for one partner holds up no other, and is tried
 // again.
 func TestOneFails(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	bad, good := h.partner("Bad", "Ben"), h.partner("Good", "Gil")
 	h.fails(bad)
 	h.fails(good)
@@ -290,7 +290,7 @@ func TestOneFails(t *testing.T) {
 
 // TestManyOutages: more than are read at a time.
 func TestManyOutages(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	const partners = 105
 	for range partners {
 		h.fails(h.partner("Acme", "Ann"))
@@ -302,7 +302,7 @@ func TestManyOutages(t *testing.T) {
 
 // TestBlips: what was over before it was worth telling leaves nothing behind.
 func TestBlips(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme", "Ann")
 	for range 20 {
 		h.fails(acme)
@@ -316,7 +316,7 @@ func TestBlips(t *testing.T) {
 // TestRun: the duty does a round at once, goes on after one that failed, and
 // ends with its context.
 func TestRun(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme", "Ann")
 	h.fails(acme)
 	h.now = noon.Add(time.Hour)
@@ -343,7 +343,7 @@ func TestRun(t *testing.T) {
 
 // TestUnknown: without counts, links or a schedule the mail says what is known.
 func TestUnknown(t *testing.T) {
-	h := open(t)
+	h := openOutage(t)
 	acme := h.partner("Acme", "Ann")
 	w := h.nodes[0]
 	w.Count, w.Links, w.Mail.Wake, w.Lasts, w.Log = nil, nil, nil, 0, nil

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// moment is a time for reading.
-func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+// longTime is a time for reading.
+func longTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 
-// clock is a time for a subject, where the mail's own date tells the year.
-func clock(t time.Time) string { return t.UTC().Format("2 January, 15:04 UTC") }
+// shortTime is a time for a subject, where the mail's own date tells the year.
+func shortTime(t time.Time) string { return t.UTC().Format("2 January, 15:04 UTC") }
 
 // number is a count with its noun.
 func number(n int64, one, many string) string {

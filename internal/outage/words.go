@@ -39,12 +39,12 @@ func bare(raw string) string {
 // message is the mail to one contact. Its cause is unique for the outage, what
 // is told of it and which telling this is; its thread is the outage's.
 func (f facts) message(c profile.Contact) mail.Message {
-	l := f.letter()
+	l := f.content()
 	l.Hello = "Hello " + c.Name + ","
 	text, html := l.Render()
-	telling := int64(f.outage.Tellings)
+	telling := int64(f.outage.Notices)
 	if f.step == exhausted {
-		telling = f.outage.exhaustedTold
+		telling = f.outage.exhaustedNotified
 	}
 	return mail.Message{
 		Cause:   fmt.Sprintf("outage:%d:%s:%d:contact:%d", f.outage.ID, f.step, telling, c.ID),
@@ -54,20 +54,20 @@ func (f facts) message(c profile.Contact) mail.Message {
 	}
 }
 
-// letter is what is told.
-func (f facts) letter() mail.Letter {
+// content is what is told.
+func (f facts) content() mail.Letter {
 	l := mail.Letter{Facts: f.state(), Ask: "What you can do", Foot: f.foot()}
 	switch f.step {
 	case opened:
-		l.Title = fmt.Sprintf("%s: webhooks have been failing since %s", f.partner, clock(f.outage.OpenedAt))
+		l.Title = fmt.Sprintf("%s: webhooks have been failing since %s", f.partner, shortTime(f.outage.OpenedAt))
 		l.Opening = []string{fmt.Sprintf("Since %s, every webhook that %s sent to %s has failed. Until they get through, %s does not learn of purchases, activations and deactivations.",
-			moment(f.outage.OpenedAt), f.service, f.partner, f.partner), safe}
-		l.Steps, l.Closing = f.repair(), []string{f.prospect()}
+			longTime(f.outage.OpenedAt), f.service, f.partner, f.partner), safe}
+		l.Steps, l.Closing = f.repair(), []string{f.outlook()}
 	case still:
 		l.Title = fmt.Sprintf("%s: webhooks have been failing for %s", f.partner, span(f.now.Sub(f.outage.OpenedAt)))
 		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s are still failing, for %s now. Until they get through, %s does not learn of purchases, activations and deactivations.",
 			f.service, f.partner, span(f.now.Sub(f.outage.OpenedAt)), f.partner), safe}
-		l.Steps, l.Closing = f.repair(), []string{f.prospect()}
+		l.Steps, l.Closing = f.repair(), []string{f.outlook()}
 	case exhausted:
 		l.Title = fmt.Sprintf("%s: %s given up", f.partner, number(f.outage.Exhausted, "webhook event was", "webhook events were"))
 		l.Opening = []string{f.lost()}
@@ -75,13 +75,13 @@ func (f facts) letter() mail.Letter {
 	case recovered:
 		l.Title = fmt.Sprintf("%s: webhooks are getting through again", f.partner)
 		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s have been getting through again since %s. The outage lasted %s.",
-			f.service, f.partner, moment(f.outage.ClosedAt), span(f.outage.ClosedAt.Sub(f.outage.OpenedAt))), f.rest()}
+			f.service, f.partner, longTime(f.outage.ClosedAt), span(f.outage.ClosedAt.Sub(f.outage.OpenedAt))), f.rest()}
 		if f.outage.Exhausted > 0 {
 			l.Steps = f.redeliver()
 		}
-	case wait, forget, settle: // are not told
+	case wait, discard, finish: // are not told
 	}
-	l.Links = f.leads()
+	l.Links = f.linkList()
 	return l
 }
 
@@ -98,13 +98,13 @@ func (f facts) state() []mail.Fact {
 		add("Webhook URL", "none is saved")
 	}
 	if f.step == opened || f.step == still {
-		add("Failing since", moment(f.outage.OpenedAt)+" ("+span(f.now.Sub(f.outage.OpenedAt))+")")
+		add("Failing since", longTime(f.outage.OpenedAt)+" ("+span(f.now.Sub(f.outage.OpenedAt))+")")
 	}
 	if f.step == recovered {
-		add("Outage began", moment(f.outage.OpenedAt))
-		add("Outage ended", moment(f.outage.ClosedAt))
+		add("Outage began", longTime(f.outage.OpenedAt))
+		add("Outage ended", longTime(f.outage.ClosedAt))
 	}
-	latest := words(f.Latest)
+	latest := oneLine(f.Latest)
 	if latest == "" || latest == f.outage.Cause || f.step == recovered {
 		add("What failed", f.outage.Cause)
 	} else {
@@ -114,7 +114,7 @@ func (f facts) state() []mail.Fact {
 	if f.known {
 		waiting := strconv.FormatInt(f.Waiting, 10)
 		if f.Waiting > 0 && !f.Oldest.IsZero() {
-			waiting += ", the oldest since " + moment(f.Oldest)
+			waiting += ", the oldest since " + longTime(f.Oldest)
 		}
 		add("Events waiting", waiting)
 	}
@@ -139,8 +139,8 @@ func (f facts) repair() []string {
 	}
 }
 
-// prospect is what happens if nothing is done.
-func (f facts) prospect() string {
+// outlook is what happens if nothing is done.
+func (f facts) outlook() string {
 	text := "You need not restart anything: we try again by ourselves, at growing intervals."
 	if f.Parked {
 		text = "You need not restart anything: we try one event now and then, and as soon as one gets through, the others follow."
@@ -209,8 +209,8 @@ func (f facts) rest() string {
 	return text + " There is nothing that you need to do."
 }
 
-// leads are where to go from here.
-func (f facts) leads() []mail.Link {
+// linkList are where to go from here.
+func (f facts) linkList() []mail.Link {
 	var list []mail.Link
 	add := func(name, url string) {
 		if url != "" {

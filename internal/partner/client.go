@@ -15,5 +15,5 @@ func (r *Registry) ByClientID(ctx context.Context, clientID string) (Partner, er
 		return Partner{}, Unknown() // PostgreSQL stores no such text, and so refuses the question
 	}
 	p, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM partners WHERE client_id = $1`, clientID)
-	return found(p, err, "get a partner by its client id")
+	return orUnknown(p, err, "get a partner by its client id")
 }

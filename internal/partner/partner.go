@@ -49,9 +49,9 @@ type Partner struct {
 	PausedAt    time.Time // zero: it is not paused
 	PauseReason string    // for the operator
 
-	// Turns counts the transactions that wrote the partner's licenses: while it
+	// Revision counts the transactions that wrote the partner's licenses: while it
 	// stands, none of them has changed. Only ByKey tells it.
-	Turns int64
+	Revision int64
 }
 
 // Draft is a partner that is yet to be made.
@@ -101,8 +101,8 @@ func Unknown() error {
 	return fault.New(fault.Missing, "unknown_partner", "There is no such partner; list the partners to see their ids.")
 }
 
-// found turns the answer that there is no row into the fault for it.
-func found(p Partner, err error, doing string) (Partner, error) {
+// orUnknown turns the answer that there is no row into the fault for it.
+func orUnknown(p Partner, err error, doing string) (Partner, error) {
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
 		return Partner{}, Unknown()
@@ -115,7 +115,7 @@ func found(p Partner, err error, doing string) (Partner, error) {
 // Get returns the partner with that id.
 func (r *Registry) Get(ctx context.Context, id int64) (Partner, error) {
 	p, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM partners WHERE id = $1`, id)
-	return found(p, err, "get a partner")
+	return orUnknown(p, err, "get a partner")
 }
 
 // List returns one page of the partners, newest first unless the page says
@@ -147,7 +147,7 @@ func (r *Registry) List(ctx context.Context, p paging.Page) (list []Partner, tot
 func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 	p, err := sqldb.One(ctx, tx, scan,
 		`UPDATE partners SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id)
-	return found(p, err, "lock a partner")
+	return orUnknown(p, err, "lock a partner")
 }
 
 // Create makes a partner in the caller's transaction and returns it with its
@@ -174,10 +174,10 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 		return Partner{}, Credentials{}, fmt.Errorf("create a partner: %w", err)
 	}
 	tx.Queue(`INSERT INTO partner_counters (partner_id, turns, licenses, events, clock) VALUES ($1, 0, 0, 0, 0)`, p.ID)
-	r.keep(tx, p, ClientSecret, c.ClientSecret, now)
-	r.keep(tx, p, APIKey, c.APIKey, now)
+	r.storeSecret(tx, p, ClientSecret, c.ClientSecret, now)
+	r.storeSecret(tx, p, APIKey, c.APIKey, now)
 	if !p.SingleKey {
-		r.keep(tx, p, WebhookSecret, c.WebhookSecret, now)
+		r.storeSecret(tx, p, WebhookSecret, c.WebhookSecret, now)
 	}
 	audit.Record(tx, now, by, "partner.create", subject(p.ID), nil, p.facts())
 	return p, c, nil

@@ -46,7 +46,7 @@ func (r *Registry) Resume(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id 
 // the second.
 func (r *Registry) setPause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, action string, set func(*Partner, time.Time)) (Partner, error) {
 	if _, err := Lock(tx, id).One(ctx); err != nil {
-		_, err = found(Partner{}, err, "lock a partner's licenses")
+		_, err = orUnknown(Partner{}, err, "lock a partner's licenses")
 		return Partner{}, err
 	}
 	before, err := lock(ctx, tx, id)
@@ -79,10 +79,10 @@ func IsPaused(ctx context.Context, r sqldb.Reader, id int64) (bool, error) {
 	return paused, nil
 }
 
-// Open refuses what is not to be had of a paused partner, with the operator's
+// CheckNotPaused refuses what is not to be had of a paused partner, with the operator's
 // reason: it is not for buyers. It is asked by whoever holds the ledger, so that
 // nothing slips through beside a pause.
-func (l Ledger) Open(ctx context.Context, tx *sqldb.Tx) error {
+func (l Ledger) CheckNotPaused(ctx context.Context, tx *sqldb.Tx) error {
 	if !l.Paused {
 		return nil
 	}

@@ -40,15 +40,15 @@ func scanPlan(r *sqldb.Row, p *Plan) error {
 	return r.Scan(&p.Tier, &p.Name, &p.PriceCents, &p.Currency, &p.CheckoutURL, &p.ExternalRef, &p.CreatedAt, &p.UpdatedAt)
 }
 
-// AskPlan asks, together with what else the transaction asks, for the plan that a
+// QueuePlan asks, together with what else the transaction asks, for the plan that a
 // tier is sold by. sqldb.ErrNone means that the tier is not sold.
-func AskPlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Result[Plan] {
+func QueuePlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Result[Plan] {
 	return sqldb.QueueQuery(tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`, partnerID, tier)
 }
 
-// AskPlanNames asks, together with what else the transaction asks, for the tiers
+// QueuePlanNames asks, together with what else the transaction asks, for the tiers
 // and names of all plans that a partner sells.
-func AskPlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Plan] {
+func QueuePlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Plan] {
 	return sqldb.QueueQuery(tx, func(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) },
 		`SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
 }
@@ -58,9 +58,9 @@ func (r *Registry) Plan(ctx context.Context, partnerID int64, tier int) (Plan, e
 	var p Plan
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
-		known := askPartner(tx, partnerID)
-		p, err = AskPlan(tx, partnerID, tier).One(ctx)
-		return whose(ctx, known, err)
+		known := queuePartner(tx, partnerID)
+		p, err = QueuePlan(tx, partnerID, tier).One(ctx)
+		return planError(ctx, known, err)
 	})
 	if err != nil {
 		return Plan{}, fmt.Errorf("get a plan: %w", err)
@@ -73,9 +73,9 @@ func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 	var list []Plan
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
-		known := askPartner(tx, partnerID)
+		known := queuePartner(tx, partnerID)
 		list, err = sqldb.All(ctx, tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 ORDER BY tier`, partnerID)
-		return whose(ctx, known, err)
+		return planError(ctx, known, err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list plans: %w", err)
@@ -83,12 +83,12 @@ func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 	return list, nil
 }
 
-func askPartner(tx *sqldb.Tx, id int64) *sqldb.Result[int64] {
+func queuePartner(tx *sqldb.Tx, id int64) *sqldb.Result[int64] {
 	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`, id)
 }
 
-// whose tells a partner that does not exist from a plan that it does not have.
-func whose(ctx context.Context, known *sqldb.Result[int64], err error) error {
+// planError tells a partner that does not exist from a plan that it does not have.
+func planError(ctx context.Context, known *sqldb.Result[int64], err error) error {
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return err
 	}
@@ -128,7 +128,7 @@ func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 		return Plan{}, false, err
 	}
 	now := r.Now()
-	before, err := AskPlan(tx, partnerID, p.Tier).One(ctx)
+	before, err := QueuePlan(tx, partnerID, p.Tier).One(ctx)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
 		p.CreatedAt, p.UpdatedAt = now, now

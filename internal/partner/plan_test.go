@@ -143,7 +143,7 @@ func TestDeletePlan(t *testing.T) {
 	}
 	sold := func() (is bool) {
 		err := d.DB.Read(t.Context(), func(tx *sqldb.Tx) error {
-			plan, err := partner.AskPlan(tx, p.ID, 2).One(t.Context())
+			plan, err := partner.QueuePlan(tx, p.ID, 2).One(t.Context())
 			is = err == nil && plan.Name == "Pro"
 			if errors.Is(err, sqldb.ErrNone) {
 				return nil

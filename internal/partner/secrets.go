@@ -42,22 +42,22 @@ func (c Credentials) filled(single bool) Credentials {
 		c.ClientID = secret.Make("")[:32]
 	}
 	if c.ClientSecret == "" {
-		c.ClientSecret = fresh(ClientSecret)
+		c.ClientSecret = newSecret(ClientSecret)
 	}
 	if c.APIKey == "" {
-		c.APIKey = fresh(APIKey)
+		c.APIKey = newSecret(APIKey)
 	}
 	switch {
 	case single:
 		c.WebhookSecret = c.APIKey
 	case c.WebhookSecret == "":
-		c.WebhookSecret = fresh(WebhookSecret)
+		c.WebhookSecret = newSecret(WebhookSecret)
 	}
 	return c
 }
 
-// fresh makes a new secret.
-func fresh(what Secret) string {
+// newSecret makes a new secret.
+func newSecret(what Secret) string {
 	switch what {
 	case ClientSecret:
 		return secret.Make(string(secret.ClientSecret))
@@ -69,9 +69,9 @@ func fresh(what Secret) string {
 	panic("partner: no such secret: " + string(what))
 }
 
-// keep queues the row of a secret: hashed if we only compare it, sealed if we
+// storeSecret queues the row of a secret: hashed if we only compare it, sealed if we
 // must read it again, both when it is the single key.
-func (r *Registry) keep(tx *sqldb.Tx, p Partner, what Secret, value string, at time.Time) {
+func (r *Registry) storeSecret(tx *sqldb.Tx, p Partner, what Secret, value string, at time.Time) {
 	var hash, sealed string
 	switch what {
 	case ClientSecret:
@@ -93,7 +93,7 @@ func label(id int64) string { return "webhook secret of partner " + strconv.Form
 // ByKey returns the partner whose API key that is, in one statement. The key is
 // looked up by its hash, so the time it takes tells nothing of other keys.
 func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
-	list, err := sqldb.All(ctx, r.DB, scanTurns, `SELECT `+columns+`, c.turns FROM partner_secrets s
+	list, err := sqldb.All(ctx, r.DB, scanRevision, `SELECT `+columns+`, c.turns FROM partner_secrets s
 		JOIN partners ON partners.id = s.partner_id JOIN partner_counters c ON c.partner_id = s.partner_id
 		WHERE s.kind = $1 AND s.hash = $2 AND s.hash <> '' AND (s.expires_at = 0 OR s.expires_at > $3)`,
 		APIKey, secret.Hash(key), r.Now())
@@ -107,8 +107,8 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 	return list[0], nil
 }
 
-func scanTurns(r *sqldb.Row, p *Partner) error {
-	return r.Scan(p.fields(&p.Turns)...)
+func scanRevision(r *sqldb.Row, p *Partner) error {
+	return r.Scan(p.fields(&p.Revision)...)
 }
 
 // ByClient returns the partner with that client id if the secret is one of its
@@ -252,8 +252,8 @@ func (r *Registry) replace(tx *sqldb.Tx, p Partner, what Secret, overlap time.Du
 	now := r.Now()
 	until := now.Add(overlap)
 	r.expire(tx, p.ID, kind, overlap, until)
-	value := fresh(kind)
-	r.keep(tx, p, kind, value, now)
+	value := newSecret(kind)
+	r.storeSecret(tx, p, kind, value, now)
 	tx.Queue(`UPDATE partners SET updated_at = $2 WHERE id = $1`, p.ID, now)
 	return Rotation{What: what, Value: value, PreviousUntil: until}
 }

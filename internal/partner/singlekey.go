@@ -37,9 +37,9 @@ func (r *Registry) reissue(tx *sqldb.Tx, by audit.Actor, p Partner, given Creden
 	for _, kind := range []Secret{APIKey, WebhookSecret} {
 		r.expire(tx, p.ID, kind, overlap, until)
 	}
-	r.keep(tx, p, APIKey, c.APIKey, now)
+	r.storeSecret(tx, p, APIKey, c.APIKey, now)
 	if !p.SingleKey {
-		r.keep(tx, p, WebhookSecret, c.WebhookSecret, now)
+		r.storeSecret(tx, p, WebhookSecret, c.WebhookSecret, now)
 	}
 	audit.Record(tx, now, by, "partner.rotate", subject(p.ID), nil,
 		audit.Facts{"what": "single_key", "single_key": p.SingleKey, "overlap_s": int64(overlap / time.Second)})

@@ -42,23 +42,23 @@ type Checker struct {
 // and what that means.
 type Check = fault.Check
 
-// news is what is new about a profile, read and, if asked for, checked.
-type news struct {
+// urlUpdate is what is new about a profile, read and, if asked for, checked.
+type urlUpdate struct {
 	webhook, redirect *string
 	connection        Connection
 	checkedAt         time.Time // zero: they were taken as they are
 }
 
-// party is the partner whose URLs are checked, as far as the check knows it.
-type party struct {
+// checkedPartner is the partner whose URLs are checked, as far as the check knows it.
+type checkedPartner struct {
 	partner.Partner
-	secrets []string
-	unaware bool // the secrets are so new that the partner cannot have them
+	secrets    []string
+	newSecrets bool // the secrets are so new that the partner cannot have them
 }
 
-// party reads what the check of a partner's URLs needs. Nobody's server is called
+// checkedPartner reads what the check of a partner's URLs needs. Nobody's server is called
 // for a partner that does not exist.
-func (b *Book) party(ctx context.Context, id int64) (p party, err error) {
+func (b *Book) checkedPartner(ctx context.Context, id int64) (p checkedPartner, err error) {
 	if p.Partner, err = b.Partners.Get(ctx, id); err != nil {
 		return p, err
 	}
@@ -67,7 +67,7 @@ func (b *Book) party(ctx context.Context, id int64) (p party, err error) {
 }
 
 // after is the party as a change will leave it.
-func (p party) after(c partner.Change) party {
+func (p checkedPartner) after(c partner.Change) checkedPartner {
 	if c.Brand != nil {
 		p.Brand = *c.Brand
 	}
@@ -77,10 +77,10 @@ func (p party) after(c partner.Change) party {
 	return p
 }
 
-// newcomer is a partner that is yet to be made, with the secret that it will
+// newPartner is a partner that is yet to be made, with the secret that it will
 // have: the check signs with it.
-func newcomer(d partner.Draft, given partner.Credentials) (party, partner.Credentials) {
-	p := party{Partner: partner.Partner{Brand: d.Brand, Strict: d.Strict}}
+func newPartner(d partner.Draft, given partner.Credentials) (checkedPartner, partner.Credentials) {
+	p := checkedPartner{Partner: partner.Partner{Brand: d.Brand, Strict: d.Strict}}
 	own := &given.WebhookSecret
 	if d.SingleKey {
 		own = &given.APIKey
@@ -88,16 +88,16 @@ func newcomer(d partner.Draft, given partner.Credentials) (party, partner.Creden
 	switch {
 	case *own != "":
 	case d.SingleKey:
-		*own, p.unaware = secret.Make(string(secret.APIKey)), true
+		*own, p.newSecrets = secret.Make(string(secret.APIKey)), true
 	default:
-		*own, p.unaware = secret.MakeWebhook(), true
+		*own, p.newSecrets = secret.MakeWebhook(), true
 	}
 	p.secrets = []string{*own}
 	return p, given
 }
 
 // read checks the form of a change.
-func (b *Book) read(c URLChange) (n news, err error) {
+func (b *Book) read(c URLChange) (n urlUpdate, err error) {
 	if n.webhook, err = b.Check.read(webhookField, c.Webhook); err != nil {
 		return n, err
 	}
@@ -119,12 +119,12 @@ func (c Checker) read(name string, value *string) (*string, error) {
 
 // check calls the URLs that are set and returns what came of it; all of them have
 // to pass. It is done before the transaction, since partners' servers may be slow.
-func (b *Book) check(ctx context.Context, n *news, p party) ([]Check, error) {
+func (b *Book) check(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check, error) {
 	if !n.calls() {
 		n.checkedAt = b.Now()
 		return nil, nil
 	}
-	end, err := b.begin(ctx, p.ID)
+	end, err := b.startCheck(ctx, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (b *Book) check(ctx context.Context, n *news, p party) ([]Check, error) {
 }
 
 // try is check without its limits.
-func (b *Book) try(ctx context.Context, n *news, p party) ([]Check, error) {
+func (b *Book) try(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, CheckTimeout, errBound)
 	defer cancel()
 	transcript := b.transcript(bounded, *n, p)
@@ -150,13 +150,13 @@ func (b *Book) try(ctx context.Context, n *news, p party) ([]Check, error) {
 }
 
 // calls reports whether there is a URL to call.
-func (n news) calls() bool {
+func (n urlUpdate) calls() bool {
 	return n.webhook != nil && *n.webhook != "" || n.redirect != nil && *n.redirect != ""
 }
 
 // transcript checks both URLs at the same time, so that a slow one leaves the
 // other its time.
-func (b *Book) transcript(ctx context.Context, n news, p party) []Check {
+func (b *Book) transcript(ctx context.Context, n urlUpdate, p checkedPartner) []Check {
 	redirect := make(chan []Check, 1)
 	go func() {
 		if n.redirect == nil || *n.redirect == "" {
@@ -252,7 +252,7 @@ func noAnswer(ctx context.Context, err error) (text string, likely []string) {
 
 // on is the profile with the new URLs. A URL that stays the same keeps the time
 // when it was last seen to work, unless it was checked again.
-func (n news) on(p Profile) Profile {
+func (n urlUpdate) on(p Profile) Profile {
 	if n.webhook != nil {
 		p.WebhookValidAt = n.validAt(*n.webhook, p.WebhookURL, p.WebhookValidAt)
 		p.WebhookURL = *n.webhook
@@ -267,7 +267,7 @@ func (n news) on(p Profile) Profile {
 	return p
 }
 
-func (n news) validAt(url, old string, oldAt time.Time) time.Time {
+func (n urlUpdate) validAt(url, old string, oldAt time.Time) time.Time {
 	switch {
 	case url == "":
 		return time.Time{}

@@ -15,11 +15,11 @@ import (
 // Enrolment is what makes a partner and its profile. The URLs are taken as they
 // are and shown as not validated, unless Validate asks for the check first.
 type Enrolment struct {
-	Draft    partner.Draft
-	URLs     URLs
-	Validate bool
-	Given    partner.Credentials // members that are not empty are taken instead of new ones
-	Once     idempotency.Request
+	Draft       partner.Draft
+	URLs        URLs
+	Validate    bool
+	Given       partner.Credentials // members that are not empty are taken instead of new ones
+	Idempotency idempotency.Request
 }
 
 // Enrolled is a partner that was just made, with its credentials, which cannot be
@@ -77,7 +77,7 @@ func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment, answe
 				partner.StoreAnswer(tx, made.Partner.ID, text)
 			}
 		}
-		idempotency.Keep(tx, e.Once, text, b.Now())
+		idempotency.Keep(tx, e.Idempotency, text, b.Now())
 		return nil
 	})
 	if err != nil {
@@ -88,7 +88,7 @@ func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment, answe
 
 // checkNew checks the URLs of a partner that is yet to be made, unless it was made
 // before.
-func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *news) (first []byte, err error) {
+func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *urlUpdate) (first []byte, err error) {
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		first, err = e.earlier(ctx, tx)
 		return err
@@ -96,7 +96,7 @@ func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *news) (first []byt
 	if first != nil || err != nil {
 		return first, err
 	}
-	who, given := newcomer(e.Draft, e.Given)
+	who, given := newPartner(e.Draft, e.Given)
 	e.Given = given
 	_, err = b.check(ctx, n, who)
 	return nil, err
@@ -105,7 +105,7 @@ func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *news) (first []byt
 // earlier returns the answer to the first request like this one, nil when there
 // was none.
 func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) ([]byte, error) {
-	kept, found, err := idempotency.Find(ctx, tx, e.Once)
+	kept, found, err := idempotency.Find(ctx, tx, e.Idempotency)
 	if found || err != nil {
 		return kept, err
 	}
@@ -116,14 +116,14 @@ func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) ([]byte, error) {
 // content tells one request from another under the same external id. It is stored
 // for ever, so its text never changes; a field that is added later is appended as
 // " name=value", and only when it is given.
-func (e Enrolment) content(n news) string {
+func (e Enrolment) content(n urlUpdate) string {
 	p := n.connection.on(n.on(Profile{IDTokenAlg: RS256}))
 	return secret.Hash(fmt.Sprintf("%q %q %t %t %q %q %q %s %t %t", e.Draft.Name, e.Draft.Brand, e.Draft.Strict, e.Draft.SingleKey,
 		p.WebhookURL, p.RedirectURL, p.InitiateLoginURI, p.IDTokenAlg, p.NoErrorMember, e.Validate))
 }
 
 // enrol writes the partner and its profile.
-func (b *Book) enrol(ctx context.Context, tx *sqldb.Tx, by audit.Actor, e Enrolment, n news) (Enrolled, error) {
+func (b *Book) enrol(ctx context.Context, tx *sqldb.Tx, by audit.Actor, e Enrolment, n urlUpdate) (Enrolled, error) {
 	made, keys, err := b.Partners.Create(ctx, tx, by, e.Draft, e.Given)
 	if err != nil {
 		return Enrolled{}, err

@@ -8,7 +8,7 @@ import (
 
 // Validate checks URLs of a partner with these secrets, without a database.
 func (b *Book) Validate(ctx context.Context, p partner.Partner, urls URLChange, secrets ...string) ([]Check, error) {
-	return b.try(ctx, &news{webhook: urls.Webhook, redirect: urls.Redirect}, party{Partner: p, secrets: secrets})
+	return b.try(ctx, &urlUpdate{webhook: urls.Webhook, redirect: urls.Redirect}, checkedPartner{Partner: p, secrets: secrets})
 }
 
 // Claim takes a partner's URLs for a check that never ends.

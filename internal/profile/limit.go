@@ -24,14 +24,14 @@ const (
 // dies: longer than any check takes.
 const checkLease = CheckTimeout + 15*time.Second
 
-// places counts the checks that this node makes.
-type places struct {
+// slots counts the checks that this node makes.
+type checkSlots struct {
 	mu   sync.Mutex
 	used int
 }
 
-// enter takes one of the places, or reports that there is none.
-func (p *places) enter() bool {
+// acquire takes one of the places, or reports that there is none.
+func (p *checkSlots) acquire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.used >= MaxAtOnce {
@@ -41,31 +41,31 @@ func (p *places) enter() bool {
 	return true
 }
 
-func (p *places) leave() {
+func (p *checkSlots) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used--
 }
 
-// begin allows a check of a partner's URLs, or refuses it; end must be called when
+// startCheck allows a check of a partner's URLs, or refuses it; end must be called when
 // the check is over. A partner that is yet to be made has the id 0 and counts among
 // all checks alone.
-func (b *Book) begin(ctx context.Context, partnerID int64) (end func(), err error) {
-	if !b.places.enter() {
+func (b *Book) startCheck(ctx context.Context, partnerID int64) (end func(), err error) {
+	if !b.slots.acquire() {
 		f := fault.New(fault.Busy, "too_many_checks", "Many URLs are being checked at this moment. Send it again as soon as Retry-After says; nothing was changed.")
 		f.After = 5 * time.Second
 		return nil, f
 	}
 	if partnerID == 0 {
-		return b.places.leave, nil
+		return b.slots.release, nil
 	}
 	until, err := b.claim(ctx, partnerID)
 	if err != nil {
-		b.places.leave()
+		b.slots.release()
 		return nil, err
 	}
 	return func() {
-		defer b.places.leave()
+		defer b.slots.release()
 		// Who asked may have left, and the partner is free all the same. If this fails
 		// the claim ends by itself.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

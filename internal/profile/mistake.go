@@ -191,16 +191,16 @@ func refusesSignature(posts []*result) bool {
 // the secret makes no mistake.
 func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
 	refused := slices.Clone(posts)
-	if !t.unaware {
+	if !t.newSecrets {
 		more, found := t.misnamed(ctx, refused[0].answer)
 		posts = append(posts, more...)
 		if found != "" {
-			blame(refused, found)
+			prependLikely(refused, found)
 			return posts
 		}
 	}
 	for _, m := range mistakes {
-		if t.unaware || ctx.Err() != nil {
+		if t.newSecrets || ctx.Err() != nil {
 			break
 		}
 		if m.when != nil && !m.when(t.secrets) {
@@ -211,19 +211,19 @@ func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
 		r.Warning, r.Likely = true, nil // It is not this one that is refused.
 		posts = append(posts, r)
 		if r.OK {
-			r.OK, r.Text, r.Likely = false, "it was taken, and must not be", []string{t.words(m.likely)}
-			blame(refused, r.Likely...)
+			r.OK, r.Text, r.Likely = false, "it was taken, and must not be", []string{t.withBrand(m.likely)}
+			prependLikely(refused, r.Likely...)
 			return posts
 		}
 	}
-	blame(refused, t.suspicions(refused[0].answer)...)
+	prependLikely(refused, t.suspicions(refused[0].answer)...)
 	return posts
 }
 
 // suspicions are what may be wrong when no usual mistake explains a refusal.
 func (t *trial) suspicions(a courier.Answer) []string {
 	list := t.signer.Unmet(a)
-	if t.unaware {
+	if t.newSecrets {
 		list = append(list, "The partner cannot know its webhook secret yet: it is made with the partner. Create the partner without validate, hand the secret over, then change the URL with validate.")
 	}
 	if courier.IsPage(a) {
@@ -244,13 +244,13 @@ func (t *trial) suspicions(a courier.Answer) []string {
 		"Look at how it handles the event: "+takes), secret...)
 }
 
-// words puts the brand's own header names into a text.
-func (t *trial) words(text string) string {
+// withBrand puts the brand's own header names into a text.
+func (t *trial) withBrand(text string) string {
 	return strings.ReplaceAll(text, "<Brand>", cmp.Or(t.signer.Brand, "Licensing"))
 }
 
-// blame puts what was found out before what an answer alone makes likely.
-func blame(posts []*result, likely ...string) {
+// prependLikely puts what was found out before what an answer alone makes likely.
+func prependLikely(posts []*result, likely ...string) {
 	for _, r := range posts {
 		rest := slices.DeleteFunc(slices.Clone(r.Likely), func(s string) bool { return slices.Contains(likely, s) })
 		r.Likely = append(slices.Clone(likely), rest...)

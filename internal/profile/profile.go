@@ -68,7 +68,7 @@ type Book struct {
 	// this one does not know; nil: they have nothing of it.
 	Removed func(tx *sqldb.Tx, partnerID int64)
 
-	places places
+	slots checkSlots
 }
 
 const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at,
@@ -112,9 +112,9 @@ func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profi
 	return p, nil
 }
 
-// Ask is Read for whoever has other questions to put first; what it returns waits
+// QueueRead is Read for whoever has other questions to put first; what it returns waits
 // for the answer.
-func Ask(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, error) {
+func QueueRead(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, error) {
 	asked := sqldb.QueueQuery(tx, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID)
 	return func(ctx context.Context) (Profile, error) {
 		p, err := found(asked.One(ctx))
@@ -126,7 +126,7 @@ func Ask(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, error) {
 }
 
 func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact, error) {
-	asked := Ask(tx, partnerID)
+	asked := QueueRead(tx, partnerID)
 	contacts, err := sqldb.All(ctx, tx, scanContact,
 		`SELECT `+contactColumns+` FROM contacts WHERE partner_id = $1 ORDER BY id DESC`, partnerID)
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Ch
 		return partner.Partner{}, Profile{}, partner.Issued{}, err
 	}
 	if validate {
-		who, err := b.party(ctx, id)
+		who, err := b.checkedPartner(ctx, id)
 		if err != nil {
 			return partner.Partner{}, Profile{}, partner.Issued{}, err
 		}
@@ -199,7 +199,7 @@ func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, url
 	if err != nil {
 		return Profile{}, nil, nil, err
 	}
-	who, err := b.party(ctx, partnerID)
+	who, err := b.checkedPartner(ctx, partnerID)
 	if err != nil {
 		return Profile{}, nil, nil, err
 	}
@@ -223,7 +223,7 @@ func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, url
 }
 
 // setURLs writes what is new. What changes nothing writes nothing.
-func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, n news) (Profile, error) {
+func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, n urlUpdate) (Profile, error) {
 	before, err := lock(ctx, tx, partnerID)
 	if err != nil {
 		return Profile{}, err

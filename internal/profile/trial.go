@@ -37,20 +37,20 @@ type trial struct {
 	marketBrand string // the brand of partners that have none of their own
 	secrets     courier.Secrets
 	strict      bool
-	unaware     bool
+	newSecrets  bool
 	now         func() time.Time
 	start       time.Time
 	posts       int   // that were made
 	owner       int64 // 0: a partner that is yet to be made
 }
 
-func (b *Book) newTrial(url string, p party) *trial {
+func (b *Book) newTrial(url string, p checkedPartner) *trial {
 	var marketBrand string
 	if b.Partners != nil {
 		marketBrand = b.Partners.Brand
 	}
 	return &trial{
-		marketBrand: marketBrand, client: b.Check.Client, url: url, strict: p.Strict, unaware: p.unaware, owner: p.ID, now: b.Now, start: b.Now(),
+		marketBrand: marketBrand, client: b.Check.Client, url: url, strict: p.Strict, newSecrets: p.newSecrets, owner: p.ID, now: b.Now, start: b.Now(),
 		signer:  courier.Signer{Brand: p.Brand, UserAgent: b.Check.Client.UserAgent()},
 		secrets: courier.NewSecrets(p.secrets...),
 	}

@@ -10,15 +10,15 @@ import (
 	"claviger/internal/paging"
 )
 
-// teller plays commands by name on one license of tier 1 that ann bought.
-type teller struct {
+// script runs commands by name on one license of tier 1 that ann bought.
+type script struct {
 	*house
 	l       license.License
 	refunds []license.Refund
 }
 
-// play runs one command and returns the code of its refusal, "" for none.
-func (s *teller) play(command string) string {
+// run runs one command and returns the code of its refusal, "" for none.
+func (s *script) run(command string) string {
 	s.Helper()
 	ctx, r, key := s.Context(), s.licenses, s.l.Key
 	var err error
@@ -62,7 +62,7 @@ func word(words []string, i int) string {
 	return ""
 }
 
-func (s *teller) refund(o license.RefundOrder) error {
+func (s *script) refund(o license.RefundOrder) error {
 	_, err := s.licenses.Refund(s.Context(), tester, o, func(f license.Refund) []byte {
 		s.refunds = append(s.refunds, f)
 		return nil
@@ -71,8 +71,8 @@ func (s *teller) refund(o license.RefundOrder) error {
 }
 
 // A step is "command → what it is answered with"; the events and the end are
-// what the whole story comes to.
-func TestStories(t *testing.T) {
+// what the whole script leads to.
+func TestCommands(t *testing.T) {
 	for name, c := range map[string]struct {
 		unclaimed bool
 		steps     []string
@@ -189,11 +189,11 @@ func TestStories(t *testing.T) {
 			if ann := person("ann"); !c.unclaimed {
 				order.Buyer = &ann
 			}
-			s := &teller{house: h, l: h.buy(order)[0]}
+			s := &script{house: h, l: h.buy(order)[0]}
 			for _, step := range c.steps {
 				command, want, _ := strings.Cut(step, " → ")
 				before := h.license(s.l.Key)
-				if got := s.play(command); got != want {
+				if got := s.run(command); got != want {
 					t.Fatalf("%s: got %q, want %q", command, got, want)
 				}
 				if after := h.license(s.l.Key); want != "" && before != after {
@@ -222,9 +222,9 @@ func TestStories(t *testing.T) {
 // An event that changed the tier says from what.
 func TestPreviousTier(t *testing.T) {
 	h := build(t)
-	s := &teller{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]}
+	s := &script{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]}
 	for _, c := range []string{"redeem ann", "plan 3", "hold", "plan 2"} {
-		if got := s.play(c); got != "" {
+		if got := s.run(c); got != "" {
 			t.Fatal(c, got)
 		}
 	}
@@ -240,7 +240,7 @@ func TestPreviousTier(t *testing.T) {
 func TestReleaseAndTransferVoidTheConnection(t *testing.T) {
 	h := build(t)
 	ann := person("ann")
-	s := &teller{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
+	s := &script{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
 	epoch := int64(0)
 	for _, c := range []struct {
 		command string
@@ -257,7 +257,7 @@ func TestReleaseAndTransferVoidTheConnection(t *testing.T) {
 		{"redeem bob", false},
 		{"erase bob", true},
 	} {
-		if got := s.play(c.command); got != "" {
+		if got := s.run(c.command); got != "" {
 			t.Fatal(c.command, got)
 		}
 		now := h.license(s.l.Key).Epoch
@@ -283,9 +283,9 @@ func TestExplainNamesEveryCause(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			h := build(t)
 			ann := person("ann")
-			s := &teller{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
+			s := &script{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
 			for c := range strings.SplitSeq(command, ", ") {
-				if c != "" && s.play(c) != "" {
+				if c != "" && s.run(c) != "" {
 					t.Fatal(c)
 				}
 			}
@@ -337,8 +337,8 @@ func TestRefundOfAPurchaseIsAllOrNothing(t *testing.T) {
 	h := build(t)
 	p := h.partner()
 	all := h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 3, ExternalID: "base"})
-	s := &teller{house: h, l: all[1]}
-	if got := s.play("plan 2"); got != "" {
+	s := &script{house: h, l: all[1]}
+	if got := s.run("plan 2"); got != "" {
 		t.Fatal(got)
 	}
 	whole := license.RefundOrder{PartnerID: p, PurchaseExternalID: "base"}

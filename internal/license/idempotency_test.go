@@ -14,7 +14,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// saleText is an answer: what of a sale a door would show.
+// saleText is an answer: what an HTTP package would show of a sale.
 func saleText(s license.Sale) []byte {
 	text := fmt.Append(nil, s.ID, s.UserID, s.Quantity, s.CreatedAt)
 	for _, l := range s.Licenses {
@@ -28,7 +28,7 @@ func saleText(s license.Sale) []byte {
 func TestTheSamePurchaseAtOnce(t *testing.T) {
 	for name, order := range map[string]license.Purchase{
 		"external id":     {Tier: 1, Quantity: 1, ExternalID: "payment-1"},
-		"idempotency key": {Tier: 1, Quantity: 1, Once: idempotency.Request{Scope: "t", Key: "k", Body: "b"}},
+		"idempotency key": {Tier: 1, Quantity: 1, Idempotency: idempotency.Request{Scope: "t", Key: "k", Body: "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := sqldbtest.URL(t)
@@ -91,10 +91,10 @@ func TestRepeatedOrdersAreAnsweredAsTheFirst(t *testing.T) {
 	if err != nil || len(l.Licenses) != 2 {
 		t.Fatal(err)
 	}
-	s := &teller{house: h, l: l.Licenses[0]}
+	s := &script{house: h, l: l.Licenses[0]}
 	change := license.PlanChange{Tier: 2, ExternalID: "one"} // another kind: the same external id is free
 	firstPlan := plan(s.l.Key, change)
-	if got := s.play("redeem ann"); got != "" {
+	if got := s.run("redeem ann"); got != "" {
 		t.Fatal(got)
 	}
 	back := license.RefundOrder{LicenseKey: s.l.Key, ExternalID: "one", Reason: "asked"}
@@ -129,9 +129,9 @@ func with(o license.Purchase, change func(*license.Purchase)) license.Purchase {
 	return o
 }
 
-func TestIdempotencyKeyKeepsTheAnswer(t *testing.T) {
+func TestIdempotencyKeyStoresTheAnswer(t *testing.T) {
 	h := build(t)
-	order := license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 1, Once: idempotency.Request{Scope: "t1", Key: "k", Body: "b"}}
+	order := license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 1, Idempotency: idempotency.Request{Scope: "t1", Key: "k", Body: "b"}}
 	buy := func(o license.Purchase) string {
 		out, err := h.licenses.Purchase(t.Context(), tester, o, saleText)
 		return string(out) + code(err)
@@ -140,20 +140,20 @@ func TestIdempotencyKeyKeepsTheAnswer(t *testing.T) {
 	if got := buy(order); got != first {
 		t.Errorf("the same again: got %s, want %s", got, first)
 	}
-	if got := buy(with(order, func(o *license.Purchase) { o.Once.Body = "c" })); got != "idempotency_key_reused" {
+	if got := buy(with(order, func(o *license.Purchase) { o.Idempotency.Body = "c" })); got != "idempotency_key_reused" {
 		t.Errorf("another body: got %s", got)
 	}
-	if got := buy(with(order, func(o *license.Purchase) { o.Once.Scope = "t2" })); got == first {
+	if got := buy(with(order, func(o *license.Purchase) { o.Idempotency.Scope = "t2" })); got == first {
 		t.Error("another token got the answer")
 	}
-	// A refused request keeps nothing: mended, it may come again under its key.
-	bad := with(order, func(o *license.Purchase) { o.Once.Key, o.Tier = "k2", 9 })
+	// A refused request stores nothing: corrected, it may be repeated under its key.
+	bad := with(order, func(o *license.Purchase) { o.Idempotency.Key, o.Tier = "k2", 9 })
 	if got := buy(bad); got != "unknown_tier" {
 		t.Errorf("got %s", got)
 	}
 	bad.Tier = 1
 	if got := buy(bad); got == "unknown_tier" {
-		t.Errorf("mended: got %s", got)
+		t.Errorf("corrected: got %s", got)
 	}
 	h.verify()
 }

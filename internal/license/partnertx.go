@@ -12,51 +12,52 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// turn is one partner's turn to have its licenses changed: its ledger is held to
-// the end of the transaction, one time serves for all its rows.
-type turn struct {
+// partnerTx is a transaction that holds the lock of one partner's ledger and may
+// change its licenses. All its rows have the same time.
+type partnerTx struct {
 	tx     *sqldb.Tx
 	log    *event.Log
 	by     audit.Actor
 	ledger partner.Ledger
 	now    time.Time
-	ids    []int64        // event ids drawn under the lock and not used yet
+	ids    []int64        // event ids allocated under the lock and not used yet
 	plans  map[int]string // names of plans by tier, for the events
 }
 
-// asked is a turn that was asked for; what else the command must know is asked
-// after it, and all of it goes to the database together.
-type asked struct {
+// pendingTx is a partnerTx whose queries are queued. The command queues its own
+// queries after them, so that all of them take one round trip.
+type pendingTx struct {
 	partnerID int64
 	ledger    *sqldb.Result[partner.Ledger]
 	ids       *sqldb.Result[int64]
 	plans     *sqldb.Result[partner.Plan] // nil: the command reads the one plan that it needs
 }
 
-// ask asks for the turn, for a command that makes at most so many events.
-func ask(tx *sqldb.Tx, partnerID int64, events int) asked {
-	a := askForSale(tx, partnerID, events)
-	a.plans = partner.AskPlanNames(tx, partnerID)
+// queueTx queues the lock of a partner, for a command that makes at most so many
+// events.
+func queueTx(tx *sqldb.Tx, partnerID int64, events int) pendingTx {
+	a := queueSaleTx(tx, partnerID, events)
+	a.plans = partner.QueuePlanNames(tx, partnerID)
 	return a
 }
 
-// askForSale is ask for a command that reads the plan it sells and names it itself.
-func askForSale(tx *sqldb.Tx, partnerID int64, events int) asked {
-	return asked{partnerID: partnerID, ledger: partner.Lock(tx, partnerID), ids: event.Number(tx, events)}
+// queueSaleTx is queueTx for a command that reads the plan it sells itself.
+func queueSaleTx(tx *sqldb.Tx, partnerID int64, events int) pendingTx {
+	return pendingTx{partnerID: partnerID, ledger: partner.Lock(tx, partnerID), ids: event.NextIDs(tx, events)}
 }
 
-// turn waits for it. The time is read under the lock, so that times rise in the
-// order of commits.
-func (r *Registry) turn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a asked) (*turn, error) {
+// partnerTx waits for the lock. The time is read under it, so that times rise in
+// the order of commits.
+func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a pendingTx) (*partnerTx, error) {
 	l, err := ledger(ctx, a.ledger, a.partnerID)
 	if err != nil {
 		return nil, err
 	}
 	ids, err := a.ids.All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("draw event ids: %w", err)
+		return nil, fmt.Errorf("allocate event ids: %w", err)
 	}
-	t := &turn{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}}
+	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}}
 	if a.plans != nil {
 		plans, err := a.plans.All(ctx)
 		if err != nil {
@@ -70,32 +71,33 @@ func (r *Registry) turn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a ask
 	return t, nil
 }
 
-// draw takes event ids for a command that learns only now how many it may need.
-func (t *turn) draw(ctx context.Context, events int) error {
-	ids, err := event.Number(t.tx, events).All(ctx)
+// nextEventIDs allocates event ids for a command that learns only now how many it
+// may need.
+func (t *partnerTx) nextEventIDs(ctx context.Context, events int) error {
+	ids, err := event.NextIDs(t.tx, events).All(ctx)
 	if err != nil {
-		return fmt.Errorf("draw event ids: %w", err)
+		return fmt.Errorf("allocate event ids: %w", err)
 	}
 	t.ids = ids
 	return nil
 }
 
-// state is a license under change: as it was found, and as the command has it.
+// state is a license during a command: as it was read, and as the command leaves it.
 type state struct {
 	License
 	chain []link
 	was   License
-	seen  []link // the chain as it was found
+	seen  []link // the chain as it was read
 }
 
-func begin(l License, chain []link) *state {
+func newState(l License, chain []link) *state {
 	return &state{License: l, chain: chain, was: l, seen: append([]link(nil), chain...)}
 }
 
-// settle writes what a command made of a license: the derived status and tier,
-// exactly one event when they changed and none when they did not, and the audit
-// entry. A command that changed nothing leaves no trace.
-func (t *turn) settle(s *state, action string, reason event.Reason) {
+// writeChange writes the result of a command: the derived status and tier, exactly
+// one event if they changed and none if they did not, and the audit entry. A
+// command that changed nothing writes nothing.
+func (t *partnerTx) writeChange(s *state, action string, reason event.Reason) {
 	s.Status, s.Tier = derive(s.License, s.chain)
 	changed := s.Status != s.was.Status || s.Tier != s.was.Tier
 	if changed {
@@ -107,9 +109,9 @@ func (t *turn) settle(s *state, action string, reason event.Reason) {
 		t.save(s)
 	}
 	if changed {
-		t.announce(s, reason)
+		t.appendEvent(s, reason)
 	}
-	if s.License != s.was || len(s.chain) != len(s.seen) || !equal(s.chain, s.seen) {
+	if s.License != s.was || len(s.chain) != len(s.seen) || !equalLinks(s.chain, s.seen) {
 		audit.Record(t.tx, t.now, t.by, action, "license:"+s.Key, facts(s.was, s.seen), facts(s.License, s.chain))
 	}
 }
@@ -124,7 +126,7 @@ func laterMillis(now, before time.Time) time.Time {
 	return at
 }
 
-func (t *turn) save(s *state) {
+func (t *partnerTx) save(s *state) {
 	t.tx.Queue(`UPDATE licenses SET status = $2, tier = $3, owner_id = $4, redeemed = $5, released = $6, held = $7, erased = $8,
 		epoch = $9, event_ms = $10, updated_at = $11 WHERE id = $1`,
 		s.ID, int(s.Status), s.Tier, s.OwnerID, s.Redeemed, s.Released, int(s.Held), s.Erased,
@@ -135,15 +137,15 @@ func (t *turn) save(s *state) {
 	}
 }
 
-// count keeps how many licenses of a block of ordinals have a status.
-func (t *turn) count(s event.Status, block, n int64) {
+// count updates how many licenses of a block of ordinals have a status.
+func (t *partnerTx) count(s event.Status, block, n int64) {
 	t.tx.Queue(`INSERT INTO license_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = license_blocks.n + excluded.n`,
 		t.ledger.PartnerID, int(s), block, n)
 }
 
-// saveChain writes new links and those whose refund changed.
-func (t *turn) saveChain(s *state) {
+// saveChain inserts new links and updates those whose refund changed.
+func (t *partnerTx) saveChain(s *state) {
 	for i, k := range s.chain {
 		switch {
 		case i >= len(s.seen):
@@ -155,8 +157,8 @@ func (t *turn) saveChain(s *state) {
 	}
 }
 
-// announce writes the event that a change of status or tier makes.
-func (t *turn) announce(s *state, reason event.Reason) {
+// appendEvent writes the event of a change of status or tier.
+func (t *partnerTx) appendEvent(s *state, reason event.Reason) {
 	t.ledger.Events++
 	e := event.Event{
 		ID: t.ids[0], PartnerID: s.PartnerID, LicenseID: s.ID, LicenseKey: s.Key,
@@ -169,7 +171,7 @@ func (t *turn) announce(s *state, reason event.Reason) {
 	t.log.Append(t.tx, event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status, PlanName: t.plans[s.Tier]})
 }
 
-func equal(a, b []link) bool {
+func equalLinks(a, b []link) bool {
 	for i := range a {
 		if a[i] != b[i] {
 			return false
@@ -178,7 +180,7 @@ func equal(a, b []link) bool {
 	return true
 }
 
-// facts is what an audit entry says of a license.
+// facts is the state of a license in an audit entry.
 func facts(l License, chain []link) audit.Facts {
 	open := 0
 	for _, k := range chain {
