@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"net"
 	"net/url"
@@ -12,12 +13,12 @@ import (
 
 // afar makes a way to a PostgreSQL server on which everything takes longer, in
 // either direction, until it is closed.
-func afar(at string, by time.Duration) (string, io.Closer, error) {
+func afar(ctx context.Context, at string, by time.Duration) (string, io.Closer, error) {
 	u, err := url.Parse(at)
 	if err != nil {
 		return "", nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
@@ -32,7 +33,7 @@ func afar(at string, by time.Duration) (string, io.Closer, error) {
 			if err != nil {
 				return
 			}
-			far, err := net.Dial(network, address)
+			far, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err != nil {
 				_ = near.Close()
 				continue

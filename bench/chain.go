@@ -52,7 +52,7 @@ func (t *tokens) connect(ctx context.Context, alg string) ([]*chain, error) {
 	}
 	var chains []*chain
 	for i, request := range requests {
-		client, err := load.Dial(t.house.Addr)
+		client, err := load.Dial(ctx, t.house.Addr)
 		if err != nil {
 			hangUp(chains)
 			return nil, err
@@ -75,10 +75,10 @@ func (t *tokens) connect(ctx context.Context, alg string) ([]*chain, error) {
 
 // shadow is chains that send the same to the bare handler, whose answers must be
 // as long as those of the service.
-func shadow(chains []*chain, bare *server, size int) ([]*chain, error) {
+func shadow(ctx context.Context, chains []*chain, bare *server, size int) ([]*chain, error) {
 	var list []*chain
 	for _, c := range chains {
-		client, err := load.Dial(bare.Addr)
+		client, err := load.Dial(ctx, bare.Addr)
 		if err != nil {
 			hangUp(list)
 			return nil, err

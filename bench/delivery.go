@@ -99,16 +99,16 @@ func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quan
 }
 
 // run starts a dispatcher; stop ends it.
-func (p *post) run(store seed.Store) (out *webhook.Outbox, stop func() error) {
+func (p *post) run(ctx context.Context, store seed.Store) (out *webhook.Outbox, stop func() error) {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	d := (&webhook.Dispatcher{
-		DB: p.db, Now: app.Now, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Client: client, UserAgent: "bench",
+		DB: p.db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
 		Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour, Alone: store.Server == "",
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
 		},
 	}).Prepare()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
 	return &webhook.Outbox{DB: p.db, Now: app.Now, Dispatcher: d}, func() error {
@@ -157,7 +157,7 @@ func (p *post) deliver(ctx context.Context, store seed.Store) (float64, error) {
 		return 0, err
 	}
 	start := time.Now()
-	_, stop := p.run(store)
+	_, stop := p.run(ctx, store)
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
 		// As cheap a question as there is: it is asked beside what it measures.
 		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
@@ -232,7 +232,7 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 			}
 		}
 	}
-	out, stop := p.run(store)
+	out, stop := p.run(ctx, store)
 	noise := meter.Listen()
 	took, err := p.pace(ctx, out, arrivals)
 	close(release)

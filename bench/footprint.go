@@ -60,7 +60,7 @@ func (b *bench) memory(ctx context.Context, store seed.Store, program string) er
 	if err != nil {
 		return err
 	}
-	addr, err := free()
+	addr, err := free(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (b *bench) memory(ctx context.Context, store seed.Store, program string) er
 		return err
 	}
 	idle, _ := meter.Memory(cmd.Process.Pid)
-	crowd, err := load.Gather(addr, inFlight)
+	crowd, err := load.Gather(ctx, addr, inFlight)
 	if err != nil {
 		return err
 	}
@@ -200,8 +200,8 @@ func end(cmd *exec.Cmd) {
 }
 
 // free is an address that nobody listens on.
-func free() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func free(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}

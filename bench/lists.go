@@ -70,7 +70,7 @@ func (c *cost) rate(run func() (float64, error)) (float64, error) {
 }
 
 func (b *bench) listsOf(ctx context.Context, store seed.Store, name string, house, bare *server, first []byte, next func(int) []byte) error {
-	ours, err := load.Gather(house.Addr, inFlight)
+	ours, err := load.Gather(ctx, house.Addr, inFlight)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (b *bench) listsOf(ctx context.Context, store seed.Store, name string, hous
 			return err
 		}
 	}
-	theirs, err := load.Gather(bare.Addr, inFlight)
+	theirs, err := load.Gather(ctx, bare.Addr, inFlight)
 	if err != nil {
 		return err
 	}

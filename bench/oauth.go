@@ -125,7 +125,7 @@ func (t *tokens) refresh(ctx context.Context, alg string) error {
 		return err
 	}
 	defer bare.stop()
-	theirs, err := shadow(ours, bare, len(a.Body))
+	theirs, err := shadow(ctx, ours, bare, len(a.Body))
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (t *tokens) exchange(ctx context.Context, alg string) error {
 	var uncounted atomic.Int64
 	sides := []side{{of: t.house, ready: ready}, {of: bare}}
 	for i, counted := range []*atomic.Int64{&t.exchanged, &uncounted} {
-		crowd, err := load.Gather(sides[i].of.Addr, inFlight) // a connection that asks nothing for 5 s is ended
+		crowd, err := load.Gather(ctx, sides[i].of.Addr, inFlight) // a connection that asks nothing for 5 s is ended
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (t *tokens) lookUp(ctx context.Context, chains []*chain) error {
 	defer bare.stop()
 	sides := make([]side, 2)
 	for i, s := range []*server{t.house, bare} {
-		crowd, err := load.Gather(s.Addr, inFlight)
+		crowd, err := load.Gather(ctx, s.Addr, inFlight)
 		if err != nil {
 			return err
 		}

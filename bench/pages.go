@@ -67,7 +67,7 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	defer house.stop()
-	client, err := load.Dial(house.Addr)
+	client, err := load.Dial(ctx, house.Addr)
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (s *shop) order(sc scene, client int) (license.Purchase, int64) {
 }
 
 // reach is how a scene opens a database; nearer ends what makes it far away.
-func (sc scene) reach(store seed.Store, s *shop) (at string, o sqldb.Options, nearer func(), err error) {
+func (sc scene) reach(ctx context.Context, store seed.Store, s *shop) (at string, o sqldb.Options, nearer func(), err error) {
 	at, o, nearer = s.url, s.options, func() {}
 	switch {
 	case !sc.afar:
@@ -166,7 +166,7 @@ func (sc scene) reach(store seed.Store, s *shop) (at string, o sqldb.Options, ne
 		o.SlowCommits = diskTakes
 	default:
 		var way io.Closer
-		at, way, err = afar(s.url, wayTakes)
+		at, way, err = afar(ctx, s.url, wayTakes)
 		nearer = func() { _ = way.Close() }
 	}
 	return at, o, nearer, err
@@ -187,7 +187,7 @@ func (sc scene) title(store seed.Store) string {
 func (b *bench) sellInRooms(ctx context.Context, store seed.Store, sc scene, goal figure.Goal, shops ...*shop) error {
 	var sides []func() (float64, error)
 	for _, s := range shops {
-		at, options, nearer, err := sc.reach(store, s)
+		at, options, nearer, err := sc.reach(ctx, store, s)
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, goal
 			return err
 		}
 		defer house.stop()
-		crowd, err := load.Gather(house.Addr, clients)
+		crowd, err := load.Gather(ctx, house.Addr, clients)
 		if err != nil {
 			return err
 		}

@@ -102,7 +102,7 @@ func BenchmarkDoor(b *testing.B) {
 		Partners: &partner.Registry{DB: db, Now: app.Now}, Licenses: &license.Registry{DB: db, Now: app.Now},
 		PublicURL: "https://licenses.example.com",
 	}).Handler()
-	r := httptest.NewRequest(http.MethodGet, "/v2/licenses?limit=100", nil)
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/v2/licenses?limit=100", nil)
 	r.Header.Set("Authorization", "Bearer "+seed.APIKey(1))
 	w := httptest.NewRecorder()
 	if door.ServeHTTP(w, r); w.Code != http.StatusOK {

@@ -39,7 +39,7 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	defer house.stop()
-	crowd, err := load.Gather(house.Addr, clients)
+	crowd, err := load.Gather(ctx, house.Addr, clients)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -30,7 +29,7 @@ func served(t *testing.T, db string) (rooms *app.Rooms, stop func()) {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey = "127.0.0.1:0", "", db, testKey
-	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Log = slog.New(slog.DiscardHandler)
 	a, err := app.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

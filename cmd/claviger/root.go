@@ -60,7 +60,7 @@ func execute(ctx context.Context) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	err := newRoot().ExecuteContext(ctx)
+	err := newRoot().ExecuteContext(ctx) //nolint:contextcheck // cobra gives ctx to each command
 	if err != nil {
 		printError(err)
 	}

@@ -35,7 +35,7 @@ func BenchmarkLicenses(b *testing.B) {
 		handler := h.Handler()
 		b.ReportAllocs()
 		for b.Loop() {
-			r := httptest.NewRequest("GET", "/v2/licenses", nil)
+			r := httptest.NewRequestWithContext(b.Context(), "GET", "/v2/licenses", nil)
 			r.Header.Set("Authorization", "Bearer "+h.oursKey)
 			handler.ServeHTTP(&discard{header: http.Header{}}, r)
 		}

@@ -148,7 +148,7 @@ func FuzzProfile(f *testing.F) {
 			WebhookURL  string `json:"webhook_url"`
 			RedirectURL string `json:"redirect_url"`
 		}
-		r := httptest.NewRequest("PUT", "/", strings.NewReader(body))
+		r := httptest.NewRequestWithContext(t.Context(), "PUT", "/", strings.NewReader(body))
 		r.Header.Set("Content-Type", contentType)
 		if err := wire.Decode(httptest.NewRecorder(), r, &in); err == nil && strings.Contains(in.WebhookURL+in.RedirectURL, "//") {
 			t.Skip()

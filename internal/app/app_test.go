@@ -30,7 +30,7 @@ func config(t *testing.T) app.Config {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey = "127.0.0.1:0", "127.0.0.1:0", sqldbtest.URL(t), key
-	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Log = slog.New(slog.DiscardHandler)
 	return cfg
 }
 
@@ -142,7 +142,7 @@ func TestPublicURL(t *testing.T) {
 // TestTakenPort: a taken port is a failure of the start, and gives everything
 // back.
 func TestTakenPort(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

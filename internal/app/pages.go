@@ -31,7 +31,7 @@ func (a *App) connect(r *Rooms, box *secret.Sealer) *oauth.Server {
 // one: an RSA key takes its time.
 func (a *App) prepareKeys(ctx context.Context) {
 	if err := a.rooms.OAuth.Keys.Prepare(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, sqldb.ErrClosed) {
-		a.log.Error("the keys that sign identity tokens could not be made; the first sign-in tries again", "error", err)
+		a.log.Error("the keys that sign identity tokens could not be made; the first sign-in tries again", "err", err)
 	}
 }
 

@@ -139,7 +139,7 @@ func TestExplainTimeouts(t *testing.T) {
 // listen runs a raw TCP server whose every connection is handled once.
 func listen(t *testing.T, handle func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func listen(t *testing.T, handle func(net.Conn)) string {
 // closedPort is an address where nobody listens any more.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // request. After its last line a connection is closed, and with "" at once.
 func answering(t *testing.T, script ...[]string) (url string, requests <-chan string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestSendReadsTheRightAnswer(t *testing.T) {
 // must not be repeated arrives.
 func TestSendPassesOverClosedConnections(t *testing.T) {
 	for _, goodbye := range []string{"", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func tlsServer(t *testing.T, config *tls.Config, serve func(*tls.Conn, *corked))
 	s.StartTLS()
 	s.Close()
 	config.Certificates = s.TLS.Certificates
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

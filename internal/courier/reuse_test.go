@@ -69,7 +69,7 @@ func TestSendUsesConnectionsAgain(t *testing.T) {
 // moment when we use it. A webhook, which may be repeated, then goes over
 // another one and is no failed attempt.
 func TestSendTakesAnotherConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestSendTakesAnotherConnection(t *testing.T) {
 // TestText compares what Text shows with what a server receives.
 func TestText(t *testing.T) {
 	received := make(chan string, 1)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,8 +198,13 @@ func BenchmarkSend(b *testing.B) {
 			}
 			return err
 		},
-		"bare": func(context.Context) error {
-			resp, err := bare.Post(s.URL, "application/json", strings.NewReader(string(body)))
+		"bare": func(ctx context.Context) error {
+			r, err := http.NewRequestWithContext(ctx, "POST", s.URL, strings.NewReader(string(body)))
+			if err != nil {
+				return err
+			}
+			r.Header.Set("Content-Type", "application/json")
+			resp, err := bare.Do(r)
 			if err != nil {
 				return err
 			}

@@ -104,7 +104,7 @@ func (e *Emulator) open(ctx context.Context, cfg Config) error {
 	}
 	e.catcher.mails = e.house.Rooms().Mail
 	if err := e.seed(ctx, s, cfg); err != nil {
-		return errors.Join(err, e.house.Close())
+		return errors.Join(err, e.house.Close()) //nolint:contextcheck // what runs is stopped whatever ended ctx
 	}
 	return nil
 }

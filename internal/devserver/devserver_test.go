@@ -2,7 +2,6 @@ package devserver_test
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -28,7 +27,7 @@ func config(db string) devserver.Config {
 	cfg := app.Defaults(app.Dev)
 	cfg.Addr, cfg.DB = "127.0.0.1:0", db
 	cfg.PublicURL = "http://dev.example" // the same at every start, as the port is not
-	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Log = slog.New(slog.DiscardHandler)
 	return devserver.Config{App: cfg}
 }
 

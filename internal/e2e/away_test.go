@@ -35,14 +35,14 @@ func lineTo(t *testing.T, database string) (*line, string) {
 	}
 	l := &line{conns: map[net.Conn]bool{}}
 	l.network, l.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
-	if l.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if l.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = l.Close()
 		l.cut()
 	})
-	go l.serve()
+	go l.serve(t.Context())
 	u, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func lineTo(t *testing.T, database string) (*line, string) {
 	return l, u.String()
 }
 
-func (l *line) serve() {
+func (l *line) serve(ctx context.Context) {
 	for {
 		near, err := l.Accept()
 		if err != nil {
@@ -62,7 +62,7 @@ func (l *line) serve() {
 		}
 		go func() {
 			defer near.Close() //nolint:errcheck // Either side may have closed it.
-			far, err := net.Dial(l.network, l.address)
+			far, err := new(net.Dialer).DialContext(ctx, l.network, l.address)
 			if err != nil {
 				return
 			}

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 // program builds the real program, once, as it is shipped.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(folder, "claviger")
-	build := exec.Command("go", "build", "-o", path, "claviger/cmd/claviger")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", path, "claviger/cmd/claviger")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)
@@ -62,7 +63,7 @@ func launch(t *testing.T, flags ...string) *child {
 		t.Fatal(err)
 	}
 	c := &child{log: &bytes.Buffer{}}
-	c.cmd = exec.Command(path, append([]string{"dev", "--json", "--addr", "127.0.0.1:0"}, flags...)...)
+	c.cmd = exec.CommandContext(t.Context(), path, append([]string{"dev", "--json", "--addr", "127.0.0.1:0"}, flags...)...)
 	c.cmd.Dir = t.TempDir()
 	c.cmd.Env = []string{"TMPDIR=" + t.TempDir()}
 	c.cmd.Stderr = c.log

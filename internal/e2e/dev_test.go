@@ -151,7 +151,7 @@ func TestDevRefusesForeignDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(path, "dev", "--json", "--addr", "127.0.0.1:0", "--db", db).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), path, "dev", "--json", "--addr", "127.0.0.1:0", "--db", db).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("not made by claviger dev")) {
 		t.Errorf("dev on a real database ended with %v: %s", err, out)
 	}

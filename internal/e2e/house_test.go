@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ func start(t *testing.T, change func(*app.Config)) *house {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey, cfg.RateLimit = "127.0.0.1:0", "", sqldbtest.URL(t), key, 0
-	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Log = slog.New(slog.DiscardHandler)
 	if change != nil {
 		change(&cfg)
 	}

@@ -29,7 +29,7 @@ func devNode(t testing.TB, change func(*devserver.Config)) devserver.Card {
 	t.Helper()
 	cfg := devserver.Config{App: app.Defaults(app.Dev)}
 	cfg.App.Addr = "127.0.0.1:0"
-	cfg.App.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.App.Log = slog.New(slog.DiscardHandler)
 	if change != nil {
 		change(&cfg)
 	}

@@ -22,7 +22,7 @@ func TestServeFromNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	serve := exec.Command(path, "serve", "--addr", "127.0.0.1:0", "--admin-addr", "off")
+	serve := exec.CommandContext(t.Context(), path, "serve", "--addr", "127.0.0.1:0", "--admin-addr", "off")
 	serve.Dir = dir
 	log, err := serve.StderrPipe()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestServeFromNothing(t *testing.T) {
 			t.Errorf("the start did not say %q:\n%s", want, said)
 		}
 	}
-	add := exec.Command(path, "token", "add", "--name", "me", "--scopes", "admin")
+	add := exec.CommandContext(t.Context(), path, "token", "add", "--name", "me", "--scopes", "admin")
 	add.Dir = dir
 	token, err := add.Output()
 	if err != nil {
@@ -99,7 +99,7 @@ func TestNodesNeedTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve := exec.Command(path, "serve", "--addr", "0.0.0.0:0", "--admin-addr", "off", "--db", sqldbtest.URL(t))
+	serve := exec.CommandContext(t.Context(), path, "serve", "--addr", "0.0.0.0:0", "--admin-addr", "off", "--db", sqldbtest.URL(t))
 	serve.Dir = t.TempDir()
 	out, err := serve.CombinedOutput()
 	if err == nil || serve.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "CLAVIGER_SECRET_KEY") {

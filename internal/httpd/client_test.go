@@ -39,7 +39,7 @@ func TestClientAddress(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := httptest.NewRequest("GET", "/", nil)
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 			r.RemoteAddr = tt.remote
 			for _, v := range tt.forwarded {
 				r.Header.Add("X-Forwarded-For", v)

@@ -113,6 +113,15 @@ func (h *house) do(method, url string, header ...string) answer {
 	return answer{resp.StatusCode, resp.Header, string(b)}
 }
 
+// open sends a request whose answer, or lack of one, the test reads itself.
+func (h *house) open(url string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return h.client.Do(r)
+}
+
 func (h *house) get(path string, header ...string) answer {
 	h.t.Helper()
 	return h.do(http.MethodGet, "http://"+h.Addr()+path, header...)

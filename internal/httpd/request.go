@@ -137,7 +137,7 @@ func (s *Server) line(r *http.Request, rec *recorder, note *wire.RequestLog, too
 		// The text may quote what was sent; the code is enough here.
 		attrs = append(attrs, slog.String("fault", f.Code))
 	case note.Err != nil:
-		attrs = append(attrs, slog.String("error", note.Err.Error()))
+		attrs = append(attrs, slog.String("err", note.Err.Error()))
 	}
 	if p != nil && !p.abort {
 		attrs = append(attrs, slog.String("stack", string(p.stack)))

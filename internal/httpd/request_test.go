@@ -61,7 +61,7 @@ func TestRequestLine(t *testing.T) {
 	want := []map[string]any{
 		base(map[string]any{"route": "/v2/licenses/{key}", "path": "/v2/licenses/abc/", "status": 200.0, "bytes": 12.0, "request_id": "given-1", "who": "partner:3"}),
 		base(map[string]any{"route": "/fault", "path": "/fault", "status": 409.0, "bytes": size("given-2"), "request_id": "given-2", "fault": "contact_exists"}),
-		base(map[string]any{"level": "ERROR", "route": "/broken", "path": "/broken", "status": 500.0, "bytes": size("given-3"), "request_id": "given-3", "error": "the disk is full"}),
+		base(map[string]any{"level": "ERROR", "route": "/broken", "path": "/broken", "status": 500.0, "bytes": size("given-3"), "request_id": "given-3", "err": "the disk is full"}),
 		base(map[string]any{"route": "", "path": "/nowhere", "status": 404.0, "bytes": size("given-4"), "request_id": "given-4", "fault": "not_found"}),
 	}
 	if d := cmp.Diff(want, lines); d != "" {
@@ -126,7 +126,7 @@ func TestPanic(t *testing.T) {
 	}
 	for _, line := range lines {
 		stack, _ := line["stack"].(string)
-		if line["level"] != "ERROR" || line["error"] != "panic: the secret plan" || !strings.Contains(stack, "request_test.go") {
+		if line["level"] != "ERROR" || line["err"] != "panic: the secret plan" || !strings.Contains(stack, "request_test.go") {
 			t.Errorf("line %v", line)
 		}
 	}

@@ -113,7 +113,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	if s.adminAt != nil {
 		s.admin = s.newAdmin()
 	}
-	s.public = s.newPublic()
+	s.public = s.newPublic(ctx)
 	return nil
 }
 
@@ -143,8 +143,8 @@ func (s *Server) unbind() {
 }
 
 // newPublic is the server of the service itself.
-func (s *Server) newPublic() *http.Server {
-	base, hangUp := context.WithCancel(context.Background())
+func (s *Server) newPublic(ctx context.Context) *http.Server {
+	base, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	s.hangUp = hangUp
 	return &http.Server{
 		Handler:           s.observe(s.ownHost(s.route())),

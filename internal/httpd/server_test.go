@@ -68,7 +68,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("POST: got %+v", got)
 	}
 	lines := h.stop()
-	if len(lines) != 2 || lines[0]["level"] != "ERROR" || !strings.Contains(lines[0]["error"].(string), "database: dial tcp") {
+	if len(lines) != 2 || lines[0]["level"] != "ERROR" || !strings.Contains(lines[0]["err"].(string), "database: dial tcp") {
 		t.Errorf("only the failure and the wrong method are worth a line: %v", lines)
 	}
 }
@@ -196,7 +196,7 @@ func TestStopInOrder(t *testing.T) {
 func (h *house) checkSilent() {
 	h.t.Helper()
 	for _, addr := range []string{h.Addr(), h.AdminAddr()} {
-		if resp, err := h.client.Get("http://" + addr + "/livez"); err == nil {
+		if resp, err := h.open("http://" + addr + "/livez"); err == nil {
 			_ = resp.Body.Close()
 			h.t.Errorf("%s still answers", addr)
 		}
@@ -222,7 +222,7 @@ func TestStopWaitsForRequests(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Stop(context.WithoutCancel(t.Context())) }()
 	for { // it accepts nothing new while one is running
-		resp, err := h.client.Get("http://" + h.Addr() + "/livez")
+		resp, err := h.open("http://" + h.Addr() + "/livez")
 		if err != nil {
 			break
 		}
@@ -252,7 +252,7 @@ func TestStopIsBounded(t *testing.T) {
 	})
 	h.done = true
 	go func() {
-		if resp, err := h.client.Get("http://" + h.Addr() + "/stuck"); err == nil {
+		if resp, err := h.open("http://" + h.Addr() + "/stuck"); err == nil {
 			_ = resp.Body.Close()
 		}
 	}()

@@ -203,7 +203,7 @@ func TestSMTPGreylisting(t *testing.T) {
 // TestSMTPHangs: a server that never says anything does not hold us longer than
 // our own end, or its timeout.
 func TestSMTPHangs(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

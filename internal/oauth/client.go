@@ -134,8 +134,9 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 		who   partner.Partner
 		wrong string
 	)
+	ctx := r.Context()
 	err := s.Guard.Lookup(r, func() (err error) {
-		who, wrong, err = s.find(r.Context(), c, also)
+		who, wrong, err = s.find(ctx, c, also)
 		return err
 	})
 	if err != nil || wrong == "" {
@@ -172,7 +173,7 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 
 // readAlong reads what a client asks for in the snapshot in which it is known, so
 // that the database is asked once and not twice.
-type readAlong func(tx *sqldb.Tx, who partner.Partner)
+type readAlong func(ctx context.Context, tx *sqldb.Tx, who partner.Partner)
 
 // byClient looks the client up, and along with it what it asks for.
 func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (who partner.Partner, err error) {
@@ -181,7 +182,7 @@ func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (w
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if who, err = s.Partners.ByClient(ctx, tx, c.ClientID, c.ClientSecret); err == nil {
-			also(tx, who)
+			also(ctx, tx, who)
 		}
 		return err
 	})

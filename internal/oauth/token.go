@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"net/http"
 
 	"claviger/internal/fault"
@@ -33,9 +34,9 @@ func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) err
 	return shaped(func(w http.ResponseWriter, r *http.Request) error {
 		var in tokenRequest
 		var h held
-		who, err := s.enter(w, r, &in, &in.credentials, func(tx *sqldb.Tx, who partner.Partner) {
+		who, err := s.enter(w, r, &in, &in.credentials, func(ctx context.Context, tx *sqldb.Tx, who partner.Partner) {
 			if in.GrantType == refreshGrant {
-				h = hold(r.Context(), tx, who, in.RefreshToken)
+				h = hold(ctx, tx, who, in.RefreshToken)
 			}
 		})
 		if err != nil {

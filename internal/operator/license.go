@@ -104,7 +104,8 @@ type AboutLicense func(w http.ResponseWriter, r *http.Request, find func() (lice
 // about makes a handler of what is known of the license in the path.
 func (o *Operator) about(answer AboutLicense) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-		return answer(w, r, func() (license.License, error) { return o.Licenses.ByKey(r.Context(), r.PathValue("key")) })
+		ctx := r.Context()
+		return answer(w, r, func() (license.License, error) { return o.Licenses.ByKey(ctx, r.PathValue("key")) })
 	}
 }
 

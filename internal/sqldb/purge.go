@@ -41,9 +41,9 @@ const (
 
 // purger empties the log when readers were in the way of that, until the database
 // is closed, which empties it too.
-func (l *sqlite) purger(log *slog.Logger) {
+func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 	defer close(l.purged)
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
 		select {

@@ -143,7 +143,7 @@ func (r Restoring) passOld(ctx context.Context, db *DB) error {
 	list, err := sequences(ctx, r.Path)
 	if err != nil {
 		if r.Log != nil {
-			r.Log.Warn("the old database cannot be read, so ids go on from those of the backup; if the same backup was restored before, give a larger gap", "error", err)
+			r.Log.Warn("the old database cannot be read, so ids go on from those of the backup; if the same backup was restored before, give a larger gap", "err", err)
 		}
 		return nil
 	}

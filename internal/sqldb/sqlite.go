@@ -78,7 +78,7 @@ func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
 		l.unpurged <- struct{}{} // what was left of it may be what a purge did not come to
 	}
-	go l.purger(o.Log)
+	go l.purger(context.WithoutCancel(ctx), o.Log)
 	return l, nil
 }
 
@@ -124,7 +124,7 @@ func (l *sqlite) withReader(ctx context.Context, fn func(*sqliteConn) error) (er
 		}
 	}
 	c.SetInterrupt(ctx)
-	defer c.SetInterrupt(context.Background())
+	defer c.SetInterrupt(context.Background()) //nolint:contextcheck // the connection outlives what asked for it
 	err = fn(c)
 	if errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil {
 		return fmt.Errorf("read: %w", context.Cause(ctx))

@@ -97,7 +97,7 @@ func (s *Sessions) Wrap(next http.Handler) http.Handler {
 		}
 		sw := &sessionWriter{ResponseWriter: w, request: r, sessions: s}
 		next.ServeHTTP(sw, r)
-		sw.save()
+		sw.save() //nolint:contextcheck // it has the request, and WriteHeader calls it too
 	})
 }
 

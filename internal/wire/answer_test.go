@@ -78,7 +78,7 @@ func TestEnvelopeIsNeverNull(t *testing.T) {
 
 func TestPageHeaders(t *testing.T) {
 	p := paging.Page{Number: 2, Limit: 10}
-	r := httptest.NewRequest("GET", "/v2/licenses?page=2&limit=10", nil)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/v2/licenses?page=2&limit=10", nil)
 	w := httptest.NewRecorder()
 	wire.PageHeaders(w, r, p, 25, false)
 	if w.Header().Get("X-Total-Count") != "25" || w.Header().Get("Link") != p.Links(r.URL, 25, false) {
@@ -104,7 +104,7 @@ func fail(ctx context.Context, t *testing.T, err error) (*httptest.ResponseRecor
 	t.Helper()
 	ctx, note := wire.Begin(ctx, "req_1", "")
 	w := httptest.NewRecorder()
-	wire.Fail(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx), err)
+	wire.Fail(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil), err)
 	var b body
 	if w.Body.Len() > 0 {
 		if err := json.Unmarshal(w.Body.Bytes(), &b); err != nil {
@@ -221,7 +221,7 @@ func TestFailAfterTheAnswerBegan(t *testing.T) {
 	if err == nil {
 		t.Fatal("a failed write went unnoticed")
 	}
-	wire.Fail(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx), err)
+	wire.Fail(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil), err)
 	if !note.Gone || w.Code != http.StatusOK {
 		t.Errorf("gone %v, status %d", note.Gone, w.Code)
 	}

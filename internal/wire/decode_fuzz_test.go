@@ -58,7 +58,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		var got order
-		_, err := wire.DecodeJSON(httptest.NewRecorder(), post(jsonType, body), &got)
+		_, err := wire.DecodeJSON(httptest.NewRecorder(), post(t, jsonType, body), &got)
 		checkDecoded(t, got, err)
 		var members map[string]json.RawMessage
 		if err != nil || json.Unmarshal([]byte(body), &members) != nil {
@@ -81,7 +81,7 @@ func FuzzDecodeForm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		var got order
-		err := wire.Decode(httptest.NewRecorder(), post(formType, body), &got)
+		err := wire.Decode(httptest.NewRecorder(), post(t, formType, body), &got)
 		checkDecoded(t, got, err)
 		values, bad := url.ParseQuery(strings.TrimSpace(body))
 		if err == nil && bad == nil && !json.Valid([]byte(strings.TrimPrefix(body, "\ufeff"))) && !strings.HasPrefix(body, "\ufeff") && values.Get("email") != got.Email {
@@ -96,7 +96,7 @@ func FuzzDecodeValues(f *testing.F) {
 		f.Add(s, formType)
 	}
 	f.Fuzz(func(t *testing.T, body, kind string) {
-		got, err := wire.Decoder{}.Values(httptest.NewRecorder(), post(kind, body))
+		got, err := wire.Decoder{}.Values(httptest.NewRecorder(), post(t, kind, body))
 		if err != nil {
 			if fault.Of(err) == nil {
 				t.Fatalf("got %v", err)
@@ -120,7 +120,7 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.URL.RawQuery = query
 		q, err := wire.Query(r, "page", "status")
 		if err != nil {

@@ -46,8 +46,8 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-func post(contentType, body string) *http.Request {
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+func post(t testing.TB, contentType, body string) *http.Request {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
@@ -88,7 +88,7 @@ func TestDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got order
-			if err := wire.Decode(httptest.NewRecorder(), post(tt.contentType, tt.body), &got); err != nil {
+			if err := wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &got); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(tt.want, got, sameTime); d != "" {
@@ -157,7 +157,7 @@ var refusals = []struct {
 func TestDecodeRefuses(t *testing.T) {
 	for _, tt := range refusals {
 		t.Run(tt.name, func(t *testing.T) {
-			f := fault.Of(wire.Decode(httptest.NewRecorder(), post(tt.contentType, tt.body), &order{}))
+			f := fault.Of(wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &order{}))
 			if f == nil || f.Code != tt.code || f.Field != tt.field || !strings.Contains(f.Text, tt.text) {
 				t.Errorf("got %+v, want code %q, field %q and a text with %q", f, tt.code, tt.field, tt.text)
 			}
@@ -184,17 +184,17 @@ func TestDecodeTypes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := wire.DecodeJSON(httptest.NewRecorder(), post(tt.contentType, `{"email":"x"}`), &order{})
+			_, err := wire.DecodeJSON(httptest.NewRecorder(), post(t, tt.contentType, `{"email":"x"}`), &order{})
 			if refused := fault.Is(err, "unsupported_media_type"); refused == tt.json || !refused && err != nil {
 				t.Errorf("JSON only: got %v", err)
 			}
-			err = wire.Decode(httptest.NewRecorder(), post(tt.contentType, `{"email":"x"}`), &order{})
+			err = wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, `{"email":"x"}`), &order{})
 			if refused := fault.Is(err, "unsupported_media_type"); refused == tt.both || !refused && err != nil {
 				t.Errorf("both: got %v", err)
 			}
 		})
 	}
-	compressed := post(jsonType, "\x1f\x8b")
+	compressed := post(t, jsonType, "\x1f\x8b")
 	compressed.Header.Set("Content-Encoding", "gzip")
 	if err := wire.Decode(httptest.NewRecorder(), compressed, &order{}); !fault.Is(err, "unsupported_media_type") {
 		t.Errorf("compressed: got %v", err)
@@ -203,12 +203,12 @@ func TestDecodeTypes(t *testing.T) {
 
 func TestDecodeJSONTakesNoForm(t *testing.T) {
 	for _, contentType := range []string{jsonType, ""} {
-		if _, err := wire.DecodeJSON(httptest.NewRecorder(), post(contentType, "email=x"), &order{}); !fault.Is(err, "invalid_body") {
+		if _, err := wire.DecodeJSON(httptest.NewRecorder(), post(t, contentType, "email=x"), &order{}); !fault.Is(err, "invalid_body") {
 			t.Errorf("a form said to be %q: got %v", contentType, err)
 		}
 	}
 	body := " {\"email\":\"x\"}\n"
-	raw, err := wire.DecodeJSON(httptest.NewRecorder(), post(jsonType, body), &order{})
+	raw, err := wire.DecodeJSON(httptest.NewRecorder(), post(t, jsonType, body), &order{})
 	if err != nil || string(raw) != body {
 		t.Errorf("the body as sent: got %q, %v", raw, err)
 	}
@@ -217,19 +217,19 @@ func TestDecodeJSONTakesNoForm(t *testing.T) {
 func TestDecodeLimit(t *testing.T) {
 	d := wire.Decoder{Limit: 20}
 	exact := `{"email":"12345678"}`
-	if _, err := d.Decode(httptest.NewRecorder(), post(jsonType, exact), &order{}); err != nil {
+	if _, err := d.Decode(httptest.NewRecorder(), post(t, jsonType, exact), &order{}); err != nil {
 		t.Errorf("a body of the limit: %v", err)
 	}
-	if _, err := d.Decode(httptest.NewRecorder(), post(jsonType, exact+" "), &order{}); !fault.Is(err, "body_too_large") {
+	if _, err := d.Decode(httptest.NewRecorder(), post(t, jsonType, exact+" "), &order{}); !fault.Is(err, "body_too_large") {
 		t.Errorf("one byte more: got %v", err)
 	}
-	chunked := post(jsonType, "")
+	chunked := post(t, jsonType, "")
 	chunked.Body, chunked.ContentLength = io.NopCloser(strings.NewReader(exact+" ")), -1
 	if _, err := d.Decode(httptest.NewRecorder(), chunked, &order{}); !fault.Is(err, "body_too_large") {
 		t.Errorf("one byte more, of unknown length: got %v", err)
 	}
 	huge := bytes.Repeat([]byte(" "), wire.DefaultBodyLimit+1)
-	if err := wire.Decode(httptest.NewRecorder(), post(jsonType, string(huge)), &order{}); !fault.Is(err, "body_too_large") {
+	if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, string(huge)), &order{}); !fault.Is(err, "body_too_large") {
 		t.Errorf("the default limit: got %v", err)
 	}
 }
@@ -239,7 +239,7 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestDecodeBrokenBody(t *testing.T) {
-	r := post(jsonType, "")
+	r := post(t, jsonType, "")
 	r.Body, r.ContentLength = io.NopCloser(brokenReader{}), -1
 	if err := wire.Decode(httptest.NewRecorder(), r, &order{}); !fault.Is(err, "invalid_body") {
 		t.Errorf("a body that cannot be read is not an empty one: got %v", err)
@@ -249,14 +249,14 @@ func TestDecodeBrokenBody(t *testing.T) {
 func TestDecodeIntoAnythingElse(t *testing.T) {
 	var s string
 	for _, dst := range []any{order{}, &s, nil} {
-		if err := wire.Decode(httptest.NewRecorder(), post(jsonType, `{}`), dst); err == nil || fault.Of(err) != nil {
+		if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{}`), dst); err == nil || fault.Of(err) != nil {
 			t.Errorf("into %T: got %v, want an internal error", dst, err)
 		}
 	}
 	var bad struct {
 		Share float64 `json:"share"`
 	}
-	if err := wire.Decode(httptest.NewRecorder(), post(jsonType, `{"share":1}`), &bad); err == nil || fault.Of(err) != nil {
+	if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{"share":1}`), &bad); err == nil || fault.Of(err) != nil {
 		t.Errorf("a member of a sort we do not read: got %v, want an internal error", err)
 	}
 }
@@ -282,7 +282,7 @@ func TestDecodeValues(t *testing.T) {
 		"another type":        {"text/plain", "a=1", nil, "unsupported_media_type"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := wire.Decoder{}.Values(httptest.NewRecorder(), post(c.kind, c.body))
+			got, err := wire.Decoder{}.Values(httptest.NewRecorder(), post(t, c.kind, c.body))
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("values (-want +got):\n%s", diff)
 			}

@@ -17,7 +17,7 @@ func TestGuardBoundsLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const flood = 50
 		g := &wire.Guard{Failures: &wire.Limiter{PerMinute: 1}}
-		bad, good := httptest.NewRequest("GET", "/", nil), httptest.NewRequest("GET", "/", nil)
+		bad, good := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		bad.RemoteAddr, good.RemoteAddr = "192.0.2.1:1", "192.0.2.2:1"
 		if q := g.Count(wire.Client(bad)); !q.OK {
 			t.Fatalf("the first failure: %+v", q)

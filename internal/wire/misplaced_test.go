@@ -21,7 +21,7 @@ func TestMisplaced(t *testing.T) {
 		"another header": {"/", "X-Api-Key", "lk_c0ffee", "The header X-Api-Key has a secret"},
 		"query":          {"/?key=lk_c0ffee", "X-Other", "", "The query has a secret"},
 	} {
-		r := httptest.NewRequest("GET", c.path, nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", c.path, nil)
 		r.Header.Set(c.header, c.value)
 		got := wire.Misplaced(r, isSecret)
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" || strings.Contains(got, "c0ffee") {

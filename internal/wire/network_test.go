@@ -26,7 +26,7 @@ func TestNetworkLimiter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, ok := wire.NewNetworkLimiter(5, newClock().now), 0
 			for i := range tt.calls {
-				r := httptest.NewRequest("GET", "/", nil)
+				r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 				r.RemoteAddr = tt.address(i) + ":1000"
 				if q := l.Take(r); q.OK {
 					ok++
@@ -39,7 +39,7 @@ func TestNetworkLimiter(t *testing.T) {
 			}
 		})
 	}
-	if q := (*wire.NetworkLimiter)(nil).Take(httptest.NewRequest("GET", "/", nil)); !q.OK {
+	if q := (*wire.NetworkLimiter)(nil).Take(httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)); !q.OK {
 		t.Error("nil refuses")
 	}
 }

@@ -87,7 +87,7 @@ func TestMux(t *testing.T) {
 	for _, tt := range calls {
 		t.Run(tt.method+" "+tt.path, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			r := httptest.NewRequest(tt.method, "http://x.example"+tt.path, nil)
+			r := httptest.NewRequestWithContext(t.Context(), tt.method, "http://x.example"+tt.path, nil)
 			mux.ServeHTTP(w, r)
 			got := w.Body.String()
 			if tt.method == "HEAD" {
@@ -122,7 +122,7 @@ func TestMuxElse(t *testing.T) {
 	mux.Else = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = wire.Text(w, 200, "else "+r.URL.Path) })
 	for path, want := range map[string]string{"/portal/": "else /portal/", "/v2/licenses": "list "} {
 		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 		if w.Body.String() != want {
 			t.Errorf("%s: got %q, want %q", path, w.Body, want)
 		}
@@ -153,7 +153,7 @@ func TestMuxNotesTheRoute(t *testing.T) {
 	for path, want := range map[string]string{"/v2/licenses/abc/": "/v2/licenses/{key}", "/nowhere": ""} {
 		ctx, note := wire.Begin(t.Context(), "req_1", "")
 		w := httptest.NewRecorder()
-		table().ServeHTTP(w, httptest.NewRequest("GET", path, nil).WithContext(ctx))
+		table().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
 		if note.Route != want || w.Header().Get("X-Request-Id") != "" {
 			t.Errorf("%s: noted %q, want %q; headers %v", path, note.Route, want, w.Header())
 		}
@@ -175,7 +175,7 @@ func TestMuxNotesSecretPaths(t *testing.T) {
 	for path, want := range map[string]bool{"/a/1": true, "/b/1": true, "/licensing/1": false, "/c/1": false} {
 		for _, method := range []string{"GET", "HEAD", "DELETE"} {
 			ctx, note := wire.Begin(t.Context(), "req_1", "")
-			mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, path, nil).WithContext(ctx))
+			mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, path, nil))
 			if note.Secret != want || note.Secret && note.Route == "" {
 				t.Errorf("%s %s: noted %+v", method, path, note)
 			}
@@ -204,8 +204,8 @@ func door(limit *wire.Limiter, guard *wire.Guard) *wire.AuthRoutes[caller] {
 	}
 }
 
-func call(h http.Handler, path, key, from string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest("GET", path, nil)
+func call(t testing.TB, h http.Handler, path, key, from string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -241,7 +241,7 @@ func TestDoorAuthenticates(t *testing.T) {
 		{"/admin", "admin", "hello admin", 200},
 	}
 	for _, tt := range tests {
-		w := call(mux, tt.path, tt.key, "")
+		w := call(t, mux, tt.path, tt.key, "")
 		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
 			t.Errorf("%s as %q: got %d %s, want %d %s", tt.path, tt.key, w.Code, w.Body, tt.status, tt.want)
 		}
@@ -256,7 +256,7 @@ func TestDoorAuthenticates(t *testing.T) {
 
 func TestDoorNotesWho(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_1", "")
-	r := httptest.NewRequest("GET", "/hello", nil).WithContext(ctx)
+	r := httptest.NewRequestWithContext(ctx, "GET", "/hello", nil)
 	r.Header.Set("X-Licensing-Key", "anna")
 	wire.NewMux(door(nil, nil).Route("GET", "/hello", hello)).ServeHTTP(httptest.NewRecorder(), r)
 	if note.Who != "caller:anna" {
@@ -268,7 +268,7 @@ func TestDoorLimits(t *testing.T) {
 	c := newClock()
 	mux := wire.NewMux(door(&wire.Limiter{PerMinute: 2, Now: c.now}, nil).Route("GET", "/hello", hello))
 	for i, want := range []int{200, 200, 429, 429} {
-		w := call(mux, "/hello", "anna", "")
+		w := call(t, mux, "/hello", "anna", "")
 		if w.Code != want || w.Header().Get("RateLimit-Limit") != "2" || w.Header().Get("RateLimit-Remaining") == "" || w.Header().Get("RateLimit-Reset") == "" {
 			t.Errorf("call %d: got %d, %v, want %d", i, w.Code, w.Header(), want)
 		}
@@ -276,11 +276,11 @@ func TestDoorLimits(t *testing.T) {
 			t.Errorf("call %d: Retry-After is %q", i, got)
 		}
 	}
-	if w := call(mux, "/hello", "berta", ""); w.Code != 200 {
+	if w := call(t, mux, "/hello", "berta", ""); w.Code != 200 {
 		t.Errorf("another caller: got %d", w.Code)
 	}
 	c.tick(30e9)
-	if w := call(mux, "/hello", "anna", ""); w.Code != 200 {
+	if w := call(t, mux, "/hello", "anna", ""); w.Code != 200 {
 		t.Errorf("after waiting: got %d", w.Code)
 	}
 }
@@ -289,7 +289,7 @@ func TestDoorLimitsByBucket(t *testing.T) {
 	d := door(&wire.Limiter{PerMinute: 1, Now: newClock().now}, nil)
 	d.Bucket = func(*http.Request, caller) string { return "all" }
 	mux := wire.NewMux(d.Route("GET", "/hello", hello))
-	if a, b := call(mux, "/hello", "anna", ""), call(mux, "/hello", "berta", ""); a.Code != 200 || b.Code != 429 {
+	if a, b := call(t, mux, "/hello", "anna", ""), call(t, mux, "/hello", "berta", ""); a.Code != 200 || b.Code != 429 {
 		t.Errorf("got %d and %d, want one account for both", a.Code, b.Code)
 	}
 }
@@ -308,17 +308,17 @@ func TestDoorThrottlesWrongCredentials(t *testing.T) {
 		{"wrong1", there}, {"wrong1", "[2001:db8:1:2::7]:99"}, {"wrong1", "[2001:db8:1:2::8]:5"}, // a /64 is one client
 		{"wrong1", "[2001:db8:1:3::8]:5"},
 	} {
-		got = append(got, call(mux, "/hello", step.key, step.from).Code)
+		got = append(got, call(t, mux, "/hello", step.key, step.from).Code)
 	}
 	want := []int{200, 401, 401, 401, 401, 200, 401, 429, 200, 401, 401, 401, 429, 401}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if w := call(mux, "/hello", "wrong4", here); w.Header().Get("Retry-After") != "30" || !strings.Contains(w.Body.String(), "No such key.") {
+	if w := call(t, mux, "/hello", "wrong4", here); w.Header().Get("Retry-After") != "30" || !strings.Contains(w.Body.String(), "No such key.") {
 		t.Errorf("got %v %s", w.Header(), w.Body)
 	}
 	c.tick(30e9)
-	if w := call(mux, "/hello", "wrong5", here); w.Code != 401 {
+	if w := call(t, mux, "/hello", "wrong5", here); w.Code != 401 {
 		t.Errorf("after waiting: got %d", w.Code)
 	}
 }
@@ -337,7 +337,7 @@ func TestCredential(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := httptest.NewRequest("GET", "/", nil)
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 			r.Header.Set(tt.header, tt.value)
 			got, err := wire.Credential(r, func(v string) bool { return strings.HasPrefix(v, "k") }, "X-Licensing-Key")
 			if got != tt.want || (err == nil) != (tt.want != "") || err != nil && !fault.Is(err, wire.NoCredentials) {
@@ -363,7 +363,7 @@ func TestQuery(t *testing.T) {
 		{"page=%zz", "", false},
 	}
 	for _, tt := range tests {
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.URL.RawQuery = tt.query
 		_, err := wire.Query(r, "page", "status")
 		f := fault.Of(err)
@@ -375,7 +375,7 @@ func TestQuery(t *testing.T) {
 
 func TestPathID(t *testing.T) {
 	for value, want := range map[string]int64{"7": 7, "9223372036854775807": 9223372036854775807, "0": 0, "-1": 0, "+7": 0, "07": 0, "1e3": 0, "": 0, "99999999999999999999": 0, "x": 0} {
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.SetPathValue("id", value)
 		if got, ok := wire.PathID(r, "id"); got != want || ok != (want != 0) {
 			t.Errorf("%q: got %d, %v, want %d", value, got, ok, want)

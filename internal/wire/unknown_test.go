@@ -48,17 +48,17 @@ func TestUnknownMembers(t *testing.T) {
 		{"a member of the resource alone", jsonType, `{"created_at":"x"}`, "created_at", "It takes name"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := fault.Of(wire.Decode(httptest.NewRecorder(), post(tt.contentType, tt.body), &plan{}))
+			f := fault.Of(wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &plan{}))
 			if f == nil || f.Kind != fault.Invalid || f.Code != "unknown_parameter" || f.Field != tt.field || !strings.Contains(f.Text, tt.text) {
 				t.Errorf("got %+v, want unknown_parameter of %q with %q", f, tt.field, tt.text)
 			}
 		})
 	}
-	long := fault.Of(wire.Decode(httptest.NewRecorder(), post(jsonType, `{"`+strings.Repeat("curency", 10_000)+`":1}`), &plan{}))
+	long := fault.Of(wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{"`+strings.Repeat("curency", 10_000)+`":1}`), &plan{}))
 	if long == nil || len(long.Text) > 300 || len(long.Field) > 60 {
 		t.Errorf("a long name: got %+v", long)
 	}
-	if err := wire.Decode(httptest.NewRecorder(), post(jsonType, `{"a":1}`), &struct{}{}); !fault.Is(err, "unknown_parameter") || !strings.Contains(err.Error(), "takes none") {
+	if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{"a":1}`), &struct{}{}); !fault.Is(err, "unknown_parameter") || !strings.Contains(err.Error(), "takes none") {
 		t.Errorf("a body without members: got %v", err)
 	}
 }
@@ -71,12 +71,12 @@ func TestReadOnlyMembers(t *testing.T) {
 		formType: `tier=any&created_at=x&created_at=y&name=x`,
 	} {
 		var got plan
-		if _, err := d.Decode(httptest.NewRecorder(), post(contentType, body), &got); err != nil || got != (plan{Name: "x"}) {
+		if _, err := d.Decode(httptest.NewRecorder(), post(t, contentType, body), &got); err != nil || got != (plan{Name: "x"}) {
 			t.Errorf("%s: got %+v, %v", body, got, err)
 		}
 	}
 	for _, body := range []string{`{"user":{"tier":1}}`, `{"Tier":1}`, `{"api_key":"x"}`} {
-		if _, err := d.Decode(httptest.NewRecorder(), post(jsonType, body), &plan{}); !fault.Is(err, "unknown_parameter") {
+		if _, err := d.Decode(httptest.NewRecorder(), post(t, jsonType, body), &plan{}); !fault.Is(err, "unknown_parameter") {
 			t.Errorf("%s: got %v", body, err)
 		}
 	}
@@ -90,11 +90,11 @@ func TestIgnoreUnknown(t *testing.T) {
 		formType: `name=x&colour=red&colour=blue`,
 	} {
 		var got plan
-		if _, err := d.Decode(httptest.NewRecorder(), post(contentType, body), &got); err != nil || got.Name != "x" {
+		if _, err := d.Decode(httptest.NewRecorder(), post(t, contentType, body), &got); err != nil || got.Name != "x" {
 			t.Errorf("%s: got %+v, %v", body, got, err)
 		}
 	}
-	r := httptest.NewRequest(http.MethodGet, "/?page=1&colour=red&colour=blue&%FF=%00", nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?page=1&colour=red&colour=blue&%FF=%00", nil)
 	if q, err := wire.LenientQuery(r, "page"); err != nil || q.Get("page") != "1" {
 		t.Errorf("a query: got %v, %v", q, err)
 	}
@@ -109,7 +109,7 @@ func TestUnknownQuery(t *testing.T) {
 		"xyzzy=1":                    "It takes page, status, updated_since.",
 		"status=active&xyzzy&xyzzy=": "This request has no query parameter xyzzy.",
 	} {
-		_, err := wire.Query(httptest.NewRequest(http.MethodGet, "/?"+query, nil), "page", "status", "updated_since")
+		_, err := wire.Query(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?"+query, nil), "page", "status", "updated_since")
 		if f := fault.Of(err); f == nil || f.Kind != fault.Invalid || f.Code != "unknown_parameter" || f.Field == "" || !strings.Contains(f.Text, text) {
 			t.Errorf("%s: got %+v, want %q", query, f, text)
 		}
@@ -132,7 +132,7 @@ func TestRouteWithoutQuery(t *testing.T) {
 		{"POST", "/a?%zz", 400},
 		{"GET", "/b?page=1", 204},
 	} {
-		r := httptest.NewRequest(tt.method, "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), tt.method, "/", nil)
 		r.URL.Path, r.URL.RawQuery, _ = strings.Cut(tt.url, "?")
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, r)

@@ -26,8 +26,8 @@ type Client struct {
 }
 
 // Dial connects.
-func Dial(addr string) (*Client, error) {
-	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+func Dial(ctx context.Context, addr string) (*Client, error) {
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
@@ -158,10 +158,10 @@ func Each(ctx context.Context, workers, n int, do func(ctx context.Context, work
 type Crowd []*Client
 
 // Gather connects so many times.
-func Gather(addr string, n int) (Crowd, error) {
+func Gather(ctx context.Context, addr string, n int) (Crowd, error) {
 	var crowd Crowd
 	for range n {
-		c, err := Dial(addr)
+		c, err := Dial(ctx, addr)
 		if err != nil {
 			crowd.Close()
 			return nil, err

@@ -20,7 +20,7 @@ func TestAsk(t *testing.T) {
 		_, _ = io.WriteString(w, strings.TrimPrefix(string(body), "x"))
 	}))
 	defer server.Close()
-	client, err := load.Dial(strings.TrimPrefix(server.URL, "http://"))
+	client, err := load.Dial(t.Context(), strings.TrimPrefix(server.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}

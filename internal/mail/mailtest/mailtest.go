@@ -76,7 +76,7 @@ func Start(t testing.TB, o Options) *Server {
 	s.server.EnableSMTPUTF8 = true
 	s.server.ErrorLog = log.New(io.Discard, "", 0)
 	config := s.certify(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
