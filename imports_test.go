@@ -31,7 +31,7 @@ tools                             # know nothing of licenses
     wire       : fault paging
     courier    : fault secret
     mail       : fault validate secret sqldb
-    ui         : fault wire
+    ui         : fault validate wire
     audit      : paging sqldb
     idempotency: fault sqldb
 rooms          : audit            # own tables and rules; a command takes the acting audit.Actor

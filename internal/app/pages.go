@@ -52,7 +52,7 @@ func (a *App) shop() (*shop.Shop, error) {
 	// The rate limit is about programs: without one, nobody may guess passwords all
 	// the same. Where the money is none, as in development, there is nothing to guess.
 	if a.cfg.RateLimit > 0 || !a.cfg.TestMoney {
-		s.Throttle = shop.NewThrottle(Now)
+		s.Throttle = ui.NewThrottle(Now)
 	}
 	return s, nil
 }

@@ -47,7 +47,7 @@ func (s *Shop) mayChoose(r *http.Request, v *visit) bool {
 
 // passwordView is the page that changes a password, or chooses the first one.
 type passwordView struct {
-	form
+	ui.Form
 	Email string // for password managers
 	By    bool   // the visitor came here by a link and may skip this
 	First bool   // there is no password yet
@@ -58,7 +58,7 @@ func (s *Shop) passwordView(r *http.Request, v *visit) (passwordView, error) {
 	if err != nil {
 		return passwordView{}, err
 	}
-	view := passwordView{form: form{Next: next(r)}, Email: v.user.Email, By: s.mayChoose(r, v), First: !d.HasPassword}
+	view := passwordView{Form: ui.Form{Next: next(r)}, Email: v.user.Email, By: s.mayChoose(r, v), First: !d.HasPassword}
 	if !view.By && !view.First {
 		view.Fields = append(view.Fields, ui.Field{
 			Name: "current_password", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true,
@@ -90,7 +90,7 @@ func (s *Shop) passwordPage(w http.ResponseWriter, r *http.Request, v *visit) er
 
 // password gives the visitor a new password, which ends all sessions but this.
 func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	view, err := s.passwordView(r, v)
@@ -102,20 +102,20 @@ func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if view.By {
 		u, err = s.Accounts.ResetPassword(r.Context(), v.actor(), v.user.ID, r.PostFormValue("password"))
 	} else {
-		if wait := s.Throttle.tryOwn(r, v.user.ID); wait > 0 {
-			view.Problem = "There were too many tries. Wait " + retryAfter(w.Header(), wait) + "."
+		if wait := s.Throttle.OwnPassword(r, v.user.ID); wait > 0 {
+			view.Problem = "There were too many tries. Wait " + ui.RetryAfter(w.Header(), wait) + "."
 			return s.showPassword(w, r, v, http.StatusTooManyRequests, view)
 		}
 		u, err = s.Accounts.ChangePassword(r.Context(), v.actor(), v.user.ID, r.PostFormValue("current_password"), r.PostFormValue("password"))
 		at = s.Now()
 	}
-	switch f, ok := view.refused(err); {
+	switch f, ok := refused(view.Form, err); {
 	case fault.Is(err, "reset_over"):
 		s.Sessions.Take(r.Context(), keptRight)
 		seeOther(w, r, passwordPath)
 		return nil
 	case ok:
-		view.form = f
+		view.Form = f
 		return s.showPassword(w, r, v, http.StatusUnprocessableEntity, view)
 	case err != nil:
 		return err
@@ -148,7 +148,7 @@ func (s *Shop) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visi
 
 // deleteView is the page that erases the visitor.
 type deleteView struct {
-	form
+	ui.Form
 	Confirm  string // what is to be typed
 	Licenses int
 	Operator bool // who has to ask another operator
@@ -164,7 +164,7 @@ func (s *Shop) deleteView(r *http.Request, v *visit) (deleteView, error) {
 		view.Confirm = "delete" // Whom the operator's own systems know need not have an address.
 	}
 	view.Fields = []ui.Field{{
-		Name: "confirm", Label: "Type " + view.Confirm + " to confirm", Value: typed(r, "confirm"), Autocomplete: "off", Required: true,
+		Name: "confirm", Label: "Type " + view.Confirm + " to confirm", Value: ui.FormText(r, "confirm"), Autocomplete: "off", Required: true,
 	}}
 	return view, nil
 }
@@ -180,7 +180,7 @@ func (s *Shop) deletePage(w http.ResponseWriter, r *http.Request, v *visit) erro
 // delete erases the visitor. Operators do not erase themselves, so that the
 // marketplace is never left without one: another one does it.
 func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	view, err := s.deleteView(r, v)
@@ -190,8 +190,8 @@ func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if view.Operator {
 		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
 	}
-	if validate.EmailKey(typed(r, "confirm")) != validate.EmailKey(view.Confirm) {
-		view.form = view.wrong("confirm", "This is not what it says above. Nothing was deleted.")
+	if validate.EmailKey(ui.FormText(r, "confirm")) != validate.EmailKey(view.Confirm) {
+		view.Form = view.WithError("confirm", "This is not what it says above. Nothing was deleted.")
 		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
 	}
 	if _, err := s.Licenses.EraseUser(r.Context(), v.actor(), v.user.ID); err != nil {
@@ -200,14 +200,14 @@ func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err := s.Sessions.SignOut(r.Context()); err != nil {
 		return err
 	}
-	s.leave(w, goodbyePath, "deleted")
+	s.Pages.SetNote(w, goodbyePath, "deleted")
 	seeOther(w, r, goodbyePath)
 	return nil
 }
 
 // goodbye is the page after that. It tells nobody else that their account is gone.
 func (s *Shop) goodbye(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if v.in() || left(r) == "" {
+	if v.in() || ui.Note(r) == "" {
 		seeOther(w, r, "/")
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
+	"claviger/internal/ui"
 	"claviger/internal/wire"
 )
 
@@ -46,7 +47,7 @@ var parameters = []string{
 // authorizeByForm turns a request that came as a form, or as JSON, into a link: a
 // form from another site brings no cookie, a link does.
 func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visit) error {
-	sent, err := wire.Decoder{Limit: maxForm}.Values(w, r)
+	sent, err := wire.Decoder{Limit: ui.MaxForm}.Values(w, r)
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 // carries the request, which is looked at again as if it were new; so is the
 // sign-in, which may have become too old while the page was read.
 func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	a, err := s.begin(r, r.PostForm)

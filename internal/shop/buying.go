@@ -134,7 +134,7 @@ const maxOrder = 100
 
 // order reads a form that buys a tier with play money.
 func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, error) {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return partner.Plan{}, "", err
 	}
 	tier, err := strconv.Atoi(r.PostFormValue("tier"))

@@ -134,7 +134,7 @@ func furnish(t testing.TB, secure bool) *house {
 			Keys: &oauth.Keys{DB: h.db, Sealer: box, Now: h.now, Grace: 2 * time.Hour},
 			Life: oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
 		},
-		Sealer: box, Now: h.now, TestMoney: true, Throttle: shop.NewThrottle(h.now),
+		Sealer: box, Now: h.now, TestMoney: true, Throttle: ui.NewThrottle(h.now),
 	}
 	h.partner, _, h.keys, err = profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Tide Planner"}, profile.URLs{
 		Redirect: h.redirect, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},

@@ -51,13 +51,13 @@ func masked(email string) string {
 // typed there counts from now on; whoever has none yet, or asked for a new one,
 // chooses it next.
 func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	ctx := r.Context()
 	var e account.Entry
 	var led string // where a link that works no more led to
-	err := s.Throttle.links().Lookup(r, func() (err error) {
+	err := s.Throttle.LinkGuard().Lookup(r, func() (err error) {
 		e, err = s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser), wire.Client(r))
 		if err != nil {
 			opened, _ := s.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
@@ -66,7 +66,7 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return err
 	})
 	if fault.Is(err, "invalid_link") {
-		if q := s.Throttle.links().Count(wire.Client(r)); !q.OK {
+		if q := s.Throttle.LinkGuard().Count(wire.Client(r)); !q.OK {
 			return s.tooManyLinks(w, r, v, q.After)
 		}
 	}
@@ -92,8 +92,8 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 // tooManyLinks is what somebody reads who tried too many links that never were.
 func (s *Shop) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visit, wait time.Duration) error {
 	view := deadLinkView{
-		In: v.in(), form: form{Form: ui.Form{Fields: []ui.Field{emailField("")}}}, Title: "This link is not valid",
-		Text: "Too many links that are not valid were tried from here: wait " + retryAfter(w.Header(), wait) +
+		In: v.in(), Form: ui.Form{Fields: []ui.Field{emailField("")}}, Title: "This link is not valid",
+		Text: "Too many links that are not valid were tried from here: wait " + ui.RetryAfter(w.Header(), wait) +
 			" before the next try. A valid link works at once.",
 	}
 	return s.show(w, r, v, "dead-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
@@ -101,7 +101,7 @@ func (s *Shop) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visit, wa
 
 // deadLinkView is the page of a link that does not work any more.
 type deadLinkView struct {
-	form
+	ui.Form
 	Title, Text string
 	In          bool // somebody is signed in
 }
@@ -109,7 +109,7 @@ type deadLinkView struct {
 // deadLink says why a link does not work and offers a new one, or to go on to where
 // it led for whoever is signed in.
 func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visit, next string, err error) error {
-	view := deadLinkView{In: v.in(), form: form{Next: account.LocalPath(next), Form: ui.Form{Fields: []ui.Field{emailField("")}}}}
+	view := deadLinkView{In: v.in(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
 	status := http.StatusGone
 	switch {
 	case fault.Is(err, "link_used"):

@@ -3,7 +3,6 @@ package shop
 import (
 	"cmp"
 	"net/http"
-	"strings"
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
@@ -63,29 +62,6 @@ func goOn(w http.ResponseWriter, r *http.Request, next string) {
 	seeOther(w, r, cmp.Or(account.LocalPath(next), licensesPath))
 }
 
-// form is a form and the page to go on to after it, "" for the usual one. It is
-// shown again after a mistake, with what was typed but for passwords.
-type form struct {
-	ui.Form
-	Next string
-}
-
-// wrong says what is wrong with a field.
-func (f form) wrong(name, text string) form {
-	for i := range f.Fields {
-		if f.Fields[i].Name == name {
-			f.Fields[i].Error = text
-		}
-	}
-	return f
-}
-
-// problem says what is wrong with no field in particular.
-func (f form) problem(text string) form {
-	f.Problem = text
-	return f
-}
-
 // emailField asks who somebody is.
 func emailField(typed string) ui.Field {
 	return ui.Field{Name: "email", Label: "E-mail address", Type: "email", Value: typed, Autocomplete: "username", Required: true}
@@ -99,13 +75,11 @@ func newPasswordField(label string) ui.Field {
 	}
 }
 
-// typed is what was typed into a field, and next where a form says to go on to.
-func typed(r *http.Request, name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
-
+// next is the page that a form says to go on to.
 func next(r *http.Request) string { return account.LocalPath(r.FormValue("next")) }
 
 // showForm shows a page with a form.
-func (s *Shop) showForm(w http.ResponseWriter, r *http.Request, v *visit, name, title string, status int, f form) error {
+func (s *Shop) showForm(w http.ResponseWriter, r *http.Request, v *visit, name, title string, status int, f ui.Form) error {
 	req, err := s.asked(r, f.Next)
 	if err != nil {
 		return err
@@ -115,7 +89,7 @@ func (s *Shop) showForm(w http.ResponseWriter, r *http.Request, v *visit, name, 
 
 // refused writes at its field what a room did not take, in the words of a page.
 // It is not ok when err is not about a field of the form.
-func (f form) refused(err error) (form, bool) {
+func refused(f ui.Form, err error) (ui.Form, bool) {
 	e := fault.Of(err)
 	if e == nil || e.Kind != fault.Unprocessable {
 		return f, false
@@ -126,11 +100,11 @@ func (f form) refused(err error) (form, bool) {
 		}
 		switch {
 		case field.Name == "email" && field.Value == "":
-			return f.wrong(field.Name, "Enter your e-mail address."), true
+			return f.WithError(field.Name, "Enter your e-mail address."), true
 		case field.Name == "email":
-			return f.wrong(field.Name, "This is not an e-mail address. It should look like ann@example.com."), true
+			return f.WithError(field.Name, "This is not an e-mail address. It should look like ann@example.com."), true
 		case field.Name == "name":
-			return f.wrong(field.Name, "This name cannot be used. Use one line of up to 100 characters, or leave it empty."), true
+			return f.WithError(field.Name, "This name cannot be used. Use one line of up to 100 characters, or leave it empty."), true
 		}
 	}
 	return f, f.Refuse(err)

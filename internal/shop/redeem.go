@@ -2,7 +2,6 @@ package shop
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -225,7 +224,7 @@ func (s *Shop) askConsent(w http.ResponseWriter, r *http.Request, v *visit, req 
 
 // consent takes the answer.
 func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	if r.PostFormValue("decision") != "allow" {
@@ -238,21 +237,6 @@ func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return err
 	}
 	return s.connect(w, r, v, req, view.License.RedemptionID)
-}
-
-// maxForm is how large a form may be.
-const maxForm = 64 << 10
-
-// readForm reads the form of a POST.
-func readForm(r *http.Request) error {
-	err := r.ParseForm()
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return fault.New(fault.TooLarge, "form_too_large", "What was sent is larger than any form here.")
-	}
-	if err != nil {
-		return fault.New(fault.Invalid, "invalid_form", "The form could not be read. Go back and send it again.")
-	}
-	return nil
 }
 
 // planName is a plan in words.

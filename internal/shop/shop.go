@@ -50,7 +50,7 @@ type Shop struct {
 
 	// Throttle bounds how often an address may try to sign in, sign up or ask for
 	// a mail, and how often somebody may try one account. Nil: no bounds.
-	Throttle *Throttle
+	Throttle *ui.Throttle
 }
 
 //go:embed all:templates
@@ -130,7 +130,7 @@ func (s *Shop) route(method, path string, guard func(http.Handler) http.Handler,
 		s.Pages.Headers(w.Header())
 		// Whatever the method: net/http reads the form of a GET that has a body, too,
 		// and what is large of it into files.
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		r.Body = http.MaxBytesReader(w, r.Body, ui.MaxForm)
 		serve.ServeHTTP(w, r)
 		return nil
 	})
@@ -192,9 +192,6 @@ func seeOther(w http.ResponseWriter, r *http.Request, to string) {
 
 // show renders a page of the door.
 func (s *Shop) show(w http.ResponseWriter, r *http.Request, v *visit, name string, view ui.View) error {
-	if view.Notice == "" && view.DelayedRedirect == nil { // which nobody has the time to read
-		view.Notice = s.Sessions.TakeFlash(r.Context())
-	}
 	if v.in() {
 		view.Person = cmp.Or(v.user.Name, v.user.Email)
 		view.Menu = []ui.Item{

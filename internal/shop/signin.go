@@ -22,14 +22,14 @@ func (s *Shop) signInPage(w http.ResponseWriter, r *http.Request, v *visit) erro
 }
 
 // signInForm is the form with an address in it.
-func signInForm(r *http.Request, email string) form {
-	return form{Next: next(r), Form: ui.Form{Fields: []ui.Field{
+func signInForm(r *http.Request, email string) ui.Form {
+	return ui.Form{Next: next(r), Fields: []ui.Field{
 		emailField(email),
 		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true},
-	}}}
+	}}
 }
 
-func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visit, status int, f form) error {
+func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visit, status int, f ui.Form) error {
 	req, err := s.asked(r, f.Next)
 	if err != nil {
 		return err
@@ -44,27 +44,27 @@ func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visit, stat
 // signIn takes an address and its password. What is wrong with them it does not
 // tell: not whether anybody has the address.
 func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	email, password := typed(r, "email"), r.PostFormValue("password")
+	email, password := ui.FormText(r, "email"), r.PostFormValue("password")
 	f := signInForm(r, email)
 	switch {
 	case email == "":
-		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.wrong("email", "Enter your e-mail address."))
+		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.WithError("email", "Enter your e-mail address."))
 	case password == "":
 		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity,
-			f.wrong("password", "Enter your password, or have a sign-in link sent to you."))
+			f.WithError("password", "Enter your password, or have a sign-in link sent to you."))
 	}
 	browser := s.known(r, email)
-	if wait := s.Throttle.try(r, email, browser); wait > 0 {
-		return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.problem("There were too many tries to sign in. Wait "+
-			retryAfter(w.Header(), wait)+", or have a sign-in link sent to you."))
+	if wait := s.Throttle.Password(r, email, browser); wait > 0 {
+		return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("There were too many tries to sign in. Wait "+
+			ui.RetryAfter(w.Header(), wait)+", or have a sign-in link sent to you."))
 	}
 	u, err := s.Accounts.SignIn(r.Context(), email, password, account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)})
 	if text := refusedSignIn(w, err); text != "" {
 		wire.RequestLogOf(r.Context()).Err = err
-		return s.showSignIn(w, r, v, wire.Status(fault.Of(err).Kind), f.problem(text))
+		return s.showSignIn(w, r, v, wire.Status(fault.Of(err).Kind), f.WithProblem(text))
 	}
 	if err != nil {
 		return err
@@ -85,10 +85,10 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 	case f.Code == "invalid_credentials":
 		return "The e-mail address or the password is not right. Try again, or have a sign-in link sent to you."
 	case f.Code == "too_many_tries":
-		retryAfter(w.Header(), f.After)
+		ui.RetryAfter(w.Header(), f.After)
 		return "There were too many tries with a wrong password for this address. Have a sign-in link sent to you: it works at once."
 	case f.Code == "sign_in_busy":
-		return "Too many people are signing in just now. Try again in " + retryAfter(w.Header(), f.After) + ", or have a sign-in link sent to you."
+		return "Too many people are signing in just now. Try again in " + ui.RetryAfter(w.Header(), f.After) + ", or have a sign-in link sent to you."
 	}
 	return ""
 }
@@ -96,19 +96,19 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 // sendLink mails a sign-in link to the address, if it is somebody's. Whether it
 // is, the answer does not tell.
 func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	email := typed(r, "email")
+	email := ui.FormText(r, "email")
 	f := signInForm(r, email)
 	err := validEmail(email)
 	if err == nil {
-		if wait := s.Throttle.mail(r, email); wait > 0 {
-			return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.problem(tooManyMails(w, wait)))
+		if wait := s.Throttle.Mail(r, email); wait > 0 {
+			return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
 		}
 		err = s.Accounts.SendLink(r.Context(), email, f.Next)
 	}
-	if f, ok := f.refused(err); ok {
+	if f, ok := refused(f, err); ok {
 		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if err != nil {
@@ -121,13 +121,13 @@ func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visit) error 
 // tooManyMails is what somebody reads who asked for too many mails.
 func tooManyMails(w http.ResponseWriter, wait time.Duration) string {
 	return "Several mails were asked for just now. Use the newest that came; if none did, wait " +
-		retryAfter(w.Header(), wait) + " and ask again."
+		ui.RetryAfter(w.Header(), wait) + " and ask again."
 }
 
 // signOut ends the session of this browser. A form with a page to go on to is
 // that of somebody who wants to be there as somebody else.
 func (s *Shop) signOut(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	if err := s.Sessions.SignOut(r.Context()); err != nil {

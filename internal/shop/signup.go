@@ -25,25 +25,25 @@ func (s *Shop) signUpPage(w http.ResponseWriter, r *http.Request, v *visit) erro
 }
 
 // signUpForm is the form with an address and a name in it.
-func signUpForm(r *http.Request, email, name string) form {
-	return form{Next: next(r), Form: ui.Form{Fields: []ui.Field{
+func signUpForm(r *http.Request, email, name string) ui.Form {
+	return ui.Form{Next: next(r), Fields: []ui.Field{
 		{Name: "name", Label: "Name", Value: name, Autocomplete: "name"},
 		emailField(email),
 		newPasswordField("Password"),
-	}}}
+	}}
 }
 
-func (s *Shop) showSignUp(w http.ResponseWriter, r *http.Request, v *visit, status int, f form) error {
+func (s *Shop) showSignUp(w http.ResponseWriter, r *http.Request, v *visit, status int, f ui.Form) error {
 	return s.showForm(w, r, v, "sign-up", "Create an account", status, f)
 }
 
 // signUp mails a link that opens the account. Nothing here tells whether the
 // address has one already; the mail does.
 func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	email, name := typed(r, "email"), typed(r, "name")
+	email, name := ui.FormText(r, "email"), ui.FormText(r, "name")
 	f := signUpForm(r, email, name)
 	if v.in() {
 		goOn(w, r, f.Next)
@@ -52,17 +52,17 @@ func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
 	var browser string
 	err := validEmail(email)
 	if err == nil {
-		if wait := s.Throttle.mail(r, email); wait > 0 {
-			return s.showSignUp(w, r, v, http.StatusTooManyRequests, f.problem(tooManyMails(w, wait)))
+		if wait := s.Throttle.Mail(r, email); wait > 0 {
+			return s.showSignUp(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
 		}
 		browser, err = s.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next, account.Client{From: wire.Address(r)})
 	}
-	if f, ok := f.refused(err); ok {
+	if f, ok := refused(f, err); ok {
 		return s.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if busy := fault.Of(err); busy != nil && busy.Code == "sign_in_busy" {
 		wire.RequestLogOf(r.Context()).Err = err
-		return s.showSignUp(w, r, v, wire.Status(busy.Kind), f.problem("Too many people are signing in or up just now. Try again in "+retryAfter(w.Header(), busy.After)+"."))
+		return s.showSignUp(w, r, v, wire.Status(busy.Kind), f.WithProblem("Too many people are signing in or up just now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+"."))
 	}
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ type mailSent struct {
 
 // mailed sends whoever asked for a mail to the page that says what to do now.
 func (s *Shop) mailed(w http.ResponseWriter, r *http.Request, form, email, next string) {
-	s.leave(w, checkMailPath, form+" "+email)
+	s.Pages.SetNote(w, checkMailPath, form+" "+email)
 	to := checkMailPath
 	if next != "" {
 		to += "?next=" + url.QueryEscape(next)
@@ -107,7 +107,7 @@ func (s *Shop) mailed(w http.ResponseWriter, r *http.Request, form, email, next 
 
 // checkMail is that page. Whoever asked for nothing has none.
 func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visit) error {
-	form, email, _ := strings.Cut(left(r), " ")
+	form, email, _ := strings.Cut(ui.Note(r), " ")
 	m := mailSent{Email: email, Next: next(r), Mailbox: s.Mailbox}
 	switch {
 	case validEmail(email) == nil && form == askedBySignUp:
@@ -125,30 +125,30 @@ func (s *Shop) resetPage(w http.ResponseWriter, r *http.Request, v *visit) error
 	return s.showReset(w, r, v, http.StatusOK, resetForm(r, v.user.Email))
 }
 
-func resetForm(r *http.Request, email string) form {
-	return form{Next: next(r), Form: ui.Form{Fields: []ui.Field{emailField(email)}}}
+func resetForm(r *http.Request, email string) ui.Form {
+	return ui.Form{Next: next(r), Fields: []ui.Field{emailField(email)}}
 }
 
-func (s *Shop) showReset(w http.ResponseWriter, r *http.Request, v *visit, status int, f form) error {
+func (s *Shop) showReset(w http.ResponseWriter, r *http.Request, v *visit, status int, f ui.Form) error {
 	return s.showForm(w, r, v, "reset", "Reset your password", status, f)
 }
 
 // reset mails a link that lets somebody choose a new password, if the address is
 // somebody's.
 func (s *Shop) reset(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := readForm(r); err != nil {
+	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	email := typed(r, "email")
+	email := ui.FormText(r, "email")
 	f := resetForm(r, email)
 	err := validEmail(email)
 	if err == nil {
-		if wait := s.Throttle.mail(r, email); wait > 0 {
-			return s.showReset(w, r, v, http.StatusTooManyRequests, f.problem(tooManyMails(w, wait)))
+		if wait := s.Throttle.Mail(r, email); wait > 0 {
+			return s.showReset(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
 		}
 		err = s.Accounts.SendReset(r.Context(), email, f.Next)
 	}
-	if f, ok := f.refused(err); ok {
+	if f, ok := refused(f, err); ok {
 		return s.showReset(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if err != nil {

@@ -45,8 +45,13 @@ func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		f.RequestID = note.ID
 	}
 	f.Again = f.Again && r.Method == http.MethodGet
-	// The page is the package's own and holds nothing that cannot be shown.
-	_ = p.Render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Data: f})
+	p.showFailure(w, r, f)
+}
+
+// showFailure shows an error page. It leaves the flash for the next page that is
+// none, and cannot fail: the template is the package's own.
+func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
+	_ = p.render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Data: f}, func() {})
 }
 
 // titles are the headings of faults; a kind that has none "did not work".
@@ -116,7 +121,7 @@ func (p *Pages) WrongMethod(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		f.Text = "This is where a form is sent to, and no page to open. Go back to the page that the form is on, or begin at the start page."
 	}
-	_ = p.Render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Data: f})
+	p.showFailure(w, r, f)
 }
 
 // SameOrigin refuses forms that another site posts to us, by http.CrossOriginProtection:

@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"claviger/internal/fault"
 )
 
 // plain are pages without a door, for errors where none is at hand.
@@ -19,67 +17,6 @@ var plain = func() *Pages {
 	}
 	return p
 }()
-
-// Field is one input of a form, for the part "field".
-type Field struct {
-	Name         string
-	Label        string
-	Type         string // of the input: text, email, password, …; "" is text
-	Value        string // never shown again for a password
-	Hint         string
-	Error        string
-	Autocomplete string // such as username, current-password, new-password
-	Required     bool
-	Autofocus    bool
-}
-
-// Form is a form's fields and what is wrong with them, for the part "summary".
-type Form struct {
-	Problem string // what is wrong and belongs to no field
-	Fields  []Field
-}
-
-// Field returns the field of a name. A name that does not exist is an error of
-// the template.
-func (f Form) Field(name string) (Field, error) {
-	for _, field := range f.Fields {
-		if field.Name == name {
-			return field, nil
-		}
-	}
-	return Field{}, fmt.Errorf("the form has no field %s", name)
-}
-
-// Failed reports whether something is wrong with the form.
-func (f Form) Failed() bool {
-	for _, field := range f.Fields {
-		if field.Error != "" {
-			return true
-		}
-	}
-	return f.Problem != ""
-}
-
-// Refuse writes a fault at the field that it names, or above the form, and reports
-// whether err was one: any other error is not the person's to mend.
-func (f *Form) Refuse(err error) bool {
-	e := fault.Of(err)
-	if e == nil {
-		return false
-	}
-	for i, field := range f.Fields {
-		if e.Field != "" && field.Name == e.Field {
-			f.Fields[i].Error = e.Text
-			// Faults name the member of a request; people know its label.
-			if rest, ok := strings.CutPrefix(e.Text, e.Field+" "); ok {
-				f.Fields[i].Error = field.Label + " " + rest
-			}
-			return true
-		}
-	}
-	f.Problem = e.Text
-	return true
-}
 
 // Button is a form's button, for the part "button".
 type Button struct {

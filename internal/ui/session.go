@@ -27,6 +27,9 @@ const (
 	keyKept  = "kept."
 )
 
+// sessionsKey marks the context of a request whose session is loaded.
+type sessionsKey struct{}
+
 // Sessions know who sits at a browser, by a cookie. A visitor gets one when there
 // is something to remember, and not before.
 type Sessions struct {
@@ -91,7 +94,7 @@ func (s *Sessions) Wrap(next http.Handler) http.Handler {
 			s.Fail(w, r, fmt.Errorf("load the session: %w", away{err}))
 			return
 		}
-		r = r.WithContext(ctx)
+		r = r.WithContext(context.WithValue(ctx, sessionsKey{}, s))
 		if seen := s.scs.GetInt64(ctx, keySeen); seen != 0 && time.Since(time.Unix(0, seen)) > touch {
 			s.scs.Put(ctx, keySeen, time.Now().UnixNano())
 		}
@@ -212,12 +215,6 @@ func (s *Sessions) Who(ctx context.Context) (Signed, bool) {
 		At:     time.Unix(0, s.scs.GetInt64(ctx, keyAt)).UTC(),
 	}, true
 }
-
-// Flash keeps a text for the next page that this browser is shown.
-func (s *Sessions) Flash(ctx context.Context, text string) { s.scs.Put(ctx, keyFlash, text) }
-
-// TakeFlash returns that text and forgets it.
-func (s *Sessions) TakeFlash(ctx context.Context) string { return s.scs.PopString(ctx, keyFlash) }
 
 // Keep remembers a value of this browser's under a name, such as the secret that
 // ties a mailed link to it. Signing out forgets it.

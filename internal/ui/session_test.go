@@ -133,7 +133,7 @@ func TestAVisitorGetsNoCookie(t *testing.T) {
 		if _, ok := v.sessions.Who(ctx); ok {
 			t.Error("somebody is signed in")
 		}
-		if got := v.sessions.TakeFlash(ctx) + v.sessions.Take(ctx, "x"); got != "" {
+		if got := v.sessions.Take(ctx, "x"); got != "" {
 			t.Errorf("found %q", got)
 		}
 		w.WriteHeader(http.StatusOK)
@@ -184,22 +184,6 @@ func TestSignOut(t *testing.T) {
 	}
 	if v.cookie = &old; v.who() != 0 {
 		t.Error("the cookie still signs in")
-	}
-}
-
-func TestFlashShowsOnce(t *testing.T) {
-	v := newVisitor(t, false)
-	v.visit(func(ctx context.Context, w http.ResponseWriter) {
-		v.sessions.Flash(ctx, "Saved.")
-		w.Header().Set("Location", "/next")
-		w.WriteHeader(http.StatusSeeOther)
-	})
-	var got []string
-	for range 2 {
-		v.visit(func(ctx context.Context, _ http.ResponseWriter) { got = append(got, v.sessions.TakeFlash(ctx)) })
-	}
-	if diff := cmp.Diff([]string{"Saved.", ""}, got); diff != "" {
-		t.Errorf("flash (-want +got):\n%s", diff)
 	}
 }
 

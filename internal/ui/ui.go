@@ -171,9 +171,19 @@ func (p *Pages) add(base *template.Template, files fs.FS, file string) error {
 // Names lists the pages, so that a test can show each of them.
 func (p *Pages) Names() []string { return slices.Sorted(maps.Keys(p.pages)) }
 
-// Render shows a page. It is made whole before anything is sent, so an error can
-// still be answered: return it to where Fail is called.
+// Render shows a page, with the session's flash as its notice unless it has one of
+// its own. It is made whole before anything is sent, so an error can still be
+// answered: return it to where Fail is called.
 func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v View) error {
+	shown := func() {}
+	if v.Notice == "" && v.DelayedRedirect == nil { // nobody has time to read that page
+		v.Notice, shown = flash(r.Context())
+	}
+	return p.render(w, r, name, v, shown)
+}
+
+// render shows a page and calls shown when it is sure to be sent.
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v View, shown func()) error {
 	t, ok := p.pages[name]
 	if !ok {
 		return fmt.Errorf("show page %s: there is none", name)
@@ -191,6 +201,7 @@ func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	if err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
+	shown() // before the first byte, with which the session is saved
 	p.guard(w.Header(), policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))

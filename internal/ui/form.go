@@ -1,0 +1,110 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"claviger/internal/fault"
+)
+
+// MaxForm is how many bytes the body of a form may have.
+const MaxForm = 64 << 10
+
+// Field is one input of a form, for the part "field".
+type Field struct {
+	Name         string
+	Label        string
+	Type         string // of the input: text, email, password, …; "" is text
+	Value        string // never shown again for a password
+	Hint         string
+	Error        string
+	Autocomplete string // such as username, current-password, new-password
+	Required     bool
+	Autofocus    bool
+}
+
+// Form is a form's fields and what is wrong with them, for the part "summary".
+type Form struct {
+	Problem string // what is wrong and belongs to no field
+	Next    string // the page to go on to when the form succeeds; "" is the usual one
+	Fields  []Field
+}
+
+// Field returns the field of a name. A name that does not exist is an error of
+// the template.
+func (f Form) Field(name string) (Field, error) {
+	for _, field := range f.Fields {
+		if field.Name == name {
+			return field, nil
+		}
+	}
+	return Field{}, fmt.Errorf("the form has no field %s", name)
+}
+
+// Failed reports whether something is wrong with the form.
+func (f Form) Failed() bool {
+	for _, field := range f.Fields {
+		if field.Error != "" {
+			return true
+		}
+	}
+	return f.Problem != ""
+}
+
+// Refuse writes a fault at the field that it names, or above the form, and reports
+// whether err was one: any other error is not the person's to mend.
+func (f *Form) Refuse(err error) bool {
+	e := fault.Of(err)
+	if e == nil {
+		return false
+	}
+	for i, field := range f.Fields {
+		if e.Field != "" && field.Name == e.Field {
+			f.Fields[i].Error = e.Text
+			// Faults name the member of a request; people know its label.
+			if rest, ok := strings.CutPrefix(e.Text, e.Field+" "); ok {
+				f.Fields[i].Error = field.Label + " " + rest
+			}
+			return true
+		}
+	}
+	f.Problem = e.Text
+	return true
+}
+
+// WithError returns the form with an error at a field.
+func (f Form) WithError(name, text string) Form {
+	f.Fields = slices.Clone(f.Fields)
+	for i := range f.Fields {
+		if f.Fields[i].Name == name {
+			f.Fields[i].Error = text
+		}
+	}
+	return f
+}
+
+// WithProblem returns the form with an error that belongs to no field.
+func (f Form) WithProblem(text string) Form {
+	f.Problem = text
+	return f
+}
+
+// ReadForm parses the form of a POST, whose body is limited by MaxForm already.
+func ReadForm(r *http.Request) error {
+	err := r.ParseForm()
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return fault.New(fault.TooLarge, "form_too_large", "The form is too large. Shorten what you typed and send it again.")
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, "invalid_form", "The form could not be read. Go back and send it again.")
+	}
+	return nil
+}
+
+// FormText returns what was typed into a field, without white space around it.
+func FormText(r *http.Request, name string) string {
+	return strings.TrimSpace(r.PostFormValue(name))
+}

@@ -1,0 +1,108 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/validate"
+	"claviger/internal/wire"
+)
+
+// Throttle limits how often people try passwords and request emails. Limits per
+// account count the address that was typed, whether or not an account has it, so
+// they never reveal who has an account.
+//
+// Passwords and emails are counted separately: somebody who tries passwords until
+// the account is locked for a while cannot block the mailed link as well.
+type Throttle struct {
+	Accounts  *wire.Limiter        // passwords tried for one account
+	Clients   *wire.NetworkLimiter // passwords tried by one client, for any account
+	Mailboxes *wire.Limiter        // emails to one address
+	Senders   *wire.NetworkLimiter // emails requested by one client
+
+	// Links counts tokens that never belonged to a mailed link, by client address.
+	// A valid link works whatever else came from that address.
+	Links *wire.Guard
+}
+
+// NewThrottle returns a throttle with the usual limits.
+func NewThrottle(now func() time.Time) *Throttle {
+	limit := func(n int) *wire.Limiter { return &wire.Limiter{PerMinute: n, Now: now} }
+	return &Throttle{
+		Accounts: limit(10), Clients: wire.NewNetworkLimiter(30, now),
+		Mailboxes: limit(5), Senders: wire.NewNetworkLimiter(20, now), Links: &wire.Guard{Failures: limit(20)},
+	}
+}
+
+// Password counts one try of the password of the account that email names. It
+// returns how long to wait if there were too many. A known browser of the account
+// is counted under its own name: tries by others, even from the same network, do
+// not lock it out.
+func (t *Throttle) Password(r *http.Request, email, browser string) time.Duration {
+	switch {
+	case t == nil:
+		return 0
+	case browser != "":
+		return count(r, nil, t.Accounts, browser)
+	}
+	return count(r, t.Clients, t.Accounts, mailbox(email))
+}
+
+// OwnPassword counts one try of the password of a user who is signed in. It is
+// counted separately from addresses that anybody may type, which could otherwise
+// lock the user out.
+func (t *Throttle) OwnPassword(r *http.Request, userID int64) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return count(r, t.Clients, t.Accounts, "user "+strconv.FormatInt(userID, 10))
+}
+
+// LinkGuard returns the guard of mailed links: nil, which allows everything,
+// without a throttle.
+func (t *Throttle) LinkGuard() *wire.Guard {
+	if t == nil {
+		return nil
+	}
+	return t.Links
+}
+
+// Mail counts one requested email. It returns how long to wait if there were too
+// many.
+func (t *Throttle) Mail(r *http.Request, email string) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return count(r, t.Senders, t.Mailboxes, mailbox(email))
+}
+
+// count counts one call with both limiters. The client's limiter comes first: a
+// client that has to wait uses up nothing of the account.
+func count(r *http.Request, clients *wire.NetworkLimiter, accounts *wire.Limiter, account string) time.Duration {
+	if q := clients.Take(r); !q.OK {
+		return max(q.After, time.Second)
+	}
+	if q := accounts.Take(account); !q.OK {
+		return max(q.After, time.Second)
+	}
+	return 0
+}
+
+// mailbox is the name that an address is counted under, whatever was typed. No
+// user or browser is counted under a name that begins like this.
+func mailbox(email string) string {
+	const longest = 254 // bytes of a valid address
+	return "mail " + validate.EmailKey(email[:min(len(email), longest)])
+}
+
+// RetryAfter sets the header Retry-After and returns the wait in words.
+func RetryAfter(h http.Header, wait time.Duration) string {
+	n := int64((wait + time.Second - 1) / time.Second)
+	h.Set("Retry-After", strconv.FormatInt(n, 10))
+	if n == 1 {
+		return "a second"
+	}
+	return fmt.Sprintf("%d seconds", n)
+}
