@@ -14,7 +14,7 @@ import (
 // maxRetryAfter is the longest that a partner can make us wait.
 const maxRetryAfter = 24 * time.Hour
 
-// Delivered reports whether an answer means that the partner took the webhook,
+// Delivered reports whether an answer means that the partner accepted the webhook,
 // and else why not, in words. Usually that is any 2xx unless its body is a JSON
 // object with "success": false; with strict it is 200 and "success": true.
 func Delivered(status int, body string, strict bool) (ok bool, why string) {
@@ -49,7 +49,7 @@ func statusText(status int) string {
 }
 
 // RetryAfter is how long an answer asks us to wait, at most a day: as seconds or
-// as a date. 0 stands for no such wish, or one that cannot be read.
+// as a date. 0 means that the header is missing or cannot be read.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {
@@ -58,7 +58,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
-			return maxRetryAfter // digits too many for a number ask for very long
+			return maxRetryAfter // too many digits for a number ask for very long
 		}
 		return time.Duration(seconds) * time.Second
 	}
@@ -109,8 +109,8 @@ func cut(s string, limit int) string {
 // HeaderText writes headers as one `Name: value` per line: those named first in
 // that order, then the others in the order in which they are sent.
 func HeaderText(h http.Header, first ...string) string {
-	var room [16]string
-	names := append(room[:0], first...)
+	var buf [16]string
+	names := append(buf[:0], first...)
 	for name := range h {
 		if !slices.Contains(first, name) {
 			names = append(names, name)
@@ -163,11 +163,11 @@ func (a Answer) Text(limit int) string {
 	return text
 }
 
-// shorten cleans a text, and says so where it leaves something out.
+// shorten cleans a text, and marks that it was cut.
 func shorten(s string, limit int) string {
-	kept := Clean(s, limit)
+	short := Clean(s, limit)
 	if len(s) > limit {
-		kept += fmt.Sprintf(" … (cut after %d bytes)", limit)
+		short += fmt.Sprintf(" … (cut after %d bytes)", limit)
 	}
-	return kept
+	return short
 }

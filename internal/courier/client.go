@@ -1,8 +1,7 @@
-// Package courier carries requests to partners' servers: what a webhook's body
-// and headers are, how they are signed, the guarded HTTP client through which the
-// service calls addresses that others chose, and which answer means that a
-// webhook was delivered. It owns no table, and decides neither what is sent nor
-// when.
+// Package courier signs and posts webhooks. It builds their bodies and headers, has
+// the HTTP client for URLs that others chose, which refuses private addresses, and
+// decides which answer means that a webhook was delivered. It owns no table, and
+// does not decide what is sent or when.
 package courier
 
 import (
@@ -31,15 +30,15 @@ const (
 	maxDrain       = 256 << 10
 )
 
-// The connections that are kept.
+// The limits of the connection pool.
 const (
 	defaultIdlePerHost = 64
 	maxIdle            = 4096
 	idleTimeout        = 90 * time.Second
-	tidyEvery          = 15 * time.Second
+	pruneEvery         = 15 * time.Second
 )
 
-// What is wrong with a request that is not sent.
+// Why a request is not sent.
 var (
 	errSlow     = errors.New("no answer within " + Timeout.String())
 	errPlain    = errors.New("the URL does not begin with https://")
@@ -51,23 +50,22 @@ var (
 type Options struct {
 	AllowPrivate bool   // http, and addresses of the own machine and network, may be called
 	UserAgent    string // "": claviger
-	IdlePerHost  int    // connections to one host that are kept for use again for one owner; 0: 64
+	IdlePerHost  int    // idle connections to one host that are kept for one owner; 0: 64
 
 	// Dial makes connections in place of the network, unguarded.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Client calls addresses that others chose. It follows no redirects, uses no
-// proxy, and unless private addresses are allowed it calls only https and refuses
-// private addresses when it dials, after the host name was resolved: what the
-// name led to before does not matter.
+// Client calls URLs that others chose. It follows no redirects and uses no proxy.
+// Unless private addresses are allowed, it calls only https, and refuses private
+// addresses when it dials, after the host name was resolved.
 type Client struct {
 	options Options
-	lines   lines
+	pool    connPool
 }
 
-// New makes a client. It keeps connections open for use again; Close ends them.
-// It speaks HTTP/1.1: over HTTP/2 the same posts cost half as much again.
+// New makes a client. It reuses connections; Close closes the idle ones. It speaks
+// HTTP/1.1: the same posts over HTTP/2 cost half as much again.
 func New(o Options) *Client {
 	o.UserAgent = cmp.Or(o.UserAgent, "claviger")
 	o.IdlePerHost = cmp.Or(o.IdlePerHost, defaultIdlePerHost)
@@ -78,42 +76,42 @@ func New(o Options) *Client {
 	if o.Dial == nil {
 		o.Dial = dialer.DialContext
 	}
-	return &Client{options: o, lines: lines{
-		dial: o.Dial, perHost: o.IdlePerHost, most: maxIdle, idle: map[origin][]*line{},
+	return &Client{options: o, pool: connPool{
+		dial: o.Dial, perHost: o.IdlePerHost, max: maxIdle, idle: map[origin][]*conn{},
 		tls: &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
 	}}
 }
 
-// AllowsPrivate reports whether http and private addresses may be called. A
-// client that is not there may not call them.
+// AllowsPrivate reports whether http and private addresses may be called. A nil
+// client may not call them.
 func (c *Client) AllowsPrivate() bool { return c != nil && c.options.AllowPrivate }
 
 // UserAgent is how the client names itself.
 func (c *Client) UserAgent() string { return c.options.UserAgent }
 
-// Close ends the connections that are kept open.
-func (c *Client) Close() { c.lines.drop(func(*line) bool { return true }) }
+// Close closes the idle connections.
+func (c *Client) Close() { c.pool.closeIdle(func(*conn) bool { return true }) }
 
-// Request is what is sent. Header holds what to send beside the usual; it is not
-// changed.
+// Request is one request. Header holds headers beside those of every request; Send
+// does not change it.
 type Request struct {
 	Method string
 	URL    string
 	Header http.Header
 	Body   []byte
 
-	// Owner is the partner for whom it is sent. A connection is used again only for
-	// the same partner, and without one only once: whoever answers for one partner
-	// must not be able to answer for another at the same address.
+	// Owner is the partner for whom it is sent. A connection is reused only for the
+	// same partner, and without an owner never: the server of one partner must not be
+	// able to answer requests of another at the same address.
 	Owner int64
 
-	// Repeatable is what may arrive twice: where a kept connection breaks before
-	// anything of the answer came, it is sent again over a new one.
+	// Repeatable means that the request may arrive twice: if a reused connection breaks
+	// before an answer begins, it is sent again over a new one.
 	Repeatable bool
 }
 
-// Answer is what came back: the status, the headers, the beginning of the body,
-// and the time from sending to having read it.
+// Answer is what the server answered: the status, the headers and the beginning of
+// the body. Took is the time from sending the request until the body was read.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -144,24 +142,24 @@ func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
 	return a, fmt.Errorf("send the request: %w", err)
 }
 
-// exchange sends the request over a kept connection or a new one. A kept one may
-// be closed by the server at the very moment; what may be sent again is then.
+// exchange sends the request over an idle connection or a new one. The server may
+// close an idle one at the same moment; a repeatable request is then sent again.
 func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, begun time.Time) (Answer, error) {
 	for anew := false; ; anew = true {
 		if ctx.Err() != nil {
 			return Answer{}, ctx.Err()
 		}
-		l, err := c.lines.take(ctx, r.Owner, req.URL, anew, begun.Add(Timeout))
+		cn, err := c.pool.get(ctx, r.Owner, req.URL, anew, begun.Add(Timeout))
 		if err != nil {
 			return Answer{}, err
 		}
-		a, reusable, err := l.exchange(ctx, req, r.Body, begun)
+		a, reusable, err := cn.exchange(ctx, req, r.Body, begun)
 		if reusable {
-			c.lines.keep(l)
+			c.pool.put(cn)
 			return a, nil
 		}
-		_ = l.Close() // its answer has been read, or never will be
-		if err == nil || !r.Repeatable || !l.stale(err) {
+		_ = cn.Close() // its answer has been read, or never will be
+		if err == nil || !r.Repeatable || !cn.stale(err) {
 			return a, err
 		}
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
@@ -170,7 +168,7 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 
 // request makes the request for net/http, unless its URL may not be called.
 func (c *Client) request(r Request) (*http.Request, error) {
-	req, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body)) //nolint:noctx // the line minds it
+	req, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body)) //nolint:noctx // conn.exchange watches the context
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("make the request: %w", err)
@@ -205,29 +203,28 @@ func (c *Client) Text(r Request) string {
 	return strings.TrimSuffix(strings.ReplaceAll(head, "\r\n", "\n")+"\n\n"+body, "\n\n")
 }
 
-// rooms is where bodies are read into before it is known how long they are.
-var rooms = sync.Pool{New: func() any { return new([MaxBody]byte) }}
+// bodyBuffers are the buffers into which bodies of unknown length are read.
+var bodyBuffers = sync.Pool{New: func() any { return new([MaxBody]byte) }}
 
 // read reads the beginning of an answer's body, and reports whether that was all.
 func read(resp *http.Response) (body string, whole bool, err error) {
-	room := rooms.Get().(*[MaxBody]byte)
-	defer rooms.Put(room)
+	buf := bodyBuffers.Get().(*[MaxBody]byte)
+	defer bodyBuffers.Put(buf)
 	for n := 0; ; {
-		m, err := resp.Body.Read(room[n:])
+		m, err := resp.Body.Read(buf[n:])
 		n += m
 		switch {
 		case errors.Is(err, io.EOF):
-			return string(room[:n]), true, nil
+			return string(buf[:n]), true, nil
 		case err != nil || n == MaxBody:
-			return string(room[:n]), false, err
+			return string(buf[:n]), false, err
 		}
 	}
 }
 
-// drain reads what little is left of a body that was longer than we wanted, since
-// a connection can only be used again once its answer was read, and reports
-// whether it did. One that is much longer, or does not say how long it is, is not
-// worth it.
+// drain reads the rest of a body longer than MaxBody, because a connection can only
+// be reused when its answer was read, and reports whether it did. It gives up on
+// bodies that are much longer or have no Content-Length.
 func drain(resp *http.Response, n int) bool {
 	if resp.ContentLength < 0 || resp.ContentLength > maxDrain {
 		return false

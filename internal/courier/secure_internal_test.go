@@ -48,8 +48,8 @@ func TestSendOverTLS(t *testing.T) {
 		t.Errorf("a server that nobody vouches for: %v, %d requests", err, requests.Load())
 	}
 	<-names
-	c.lines.tls.RootCAs = x509.NewCertPool()
-	c.lines.tls.RootCAs.AddCert(s.Certificate())
+	c.pool.tls.RootCAs = x509.NewCertPool()
+	c.pool.tls.RootCAs.AddCert(s.Certificate())
 	for range 3 {
 		if a, err := c.Send(t.Context(), post); err != nil || a.Body != "hello" {
 			t.Fatalf("%+v, %v", a, err)

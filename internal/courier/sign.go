@@ -127,13 +127,13 @@ func appendID(b []byte, eventID int64) []byte {
 	return strconv.AppendInt(append(b, "evt_"...), eventID, 10)
 }
 
-// pen is room to write the headers of one webhook in.
-type pen struct {
+// headerBuffer is the buffer in which the headers of one webhook are written.
+type headerBuffer struct {
 	b   []byte
 	sum [sha256.Size]byte
 }
 
-var pens = sync.Pool{New: func() any { return &pen{b: make([]byte, 0, 512)} }}
+var headerBuffers = sync.Pool{New: func() any { return &headerBuffer{b: make([]byte, 0, 512)} }}
 
 // Headers makes the headers of one attempt, signed anew for its time. Names are
 // written as the documentation has them, since some partners' platforms hand them
@@ -144,8 +144,8 @@ func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secret
 	if keys == nil {
 		keys = secrets.derive()
 	}
-	p := pens.Get().(*pen)
-	defer pens.Put(p)
+	p := headerBuffers.Get().(*headerBuffer)
+	defer headerBuffers.Put(p)
 	// All names and values are cut from one string, which saves eight allocations.
 	var ends [9]int
 	b := append(append(append(p.b[:0], "X-"...), cmp.Or(s.Brand, defaultBrand)...), '-')
@@ -185,7 +185,7 @@ func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secret
 
 // standard appends the signatures of Standard Webhooks; from is where in b the
 // text before the body begins.
-func (p *pen) standard(b []byte, from int, k *keys, body []byte) []byte {
+func (p *headerBuffer) standard(b []byte, from int, k *keys, body []byte) []byte {
 	head := b[from:]
 	b = base64.StdEncoding.AppendEncode(append(b, "v1,"...), k.current.sign(p.sum[:0], head, body))
 	if k.previous != nil {

@@ -12,8 +12,8 @@ import (
 // a webhook is, takes it less than half the time. All else is left to net/http.
 func write(w *bufio.Writer, req *http.Request, body []byte) error {
 	agent := req.Header["User-Agent"]
-	var room [16]string
-	names, plain := plainNames(room[:0], req.Header)
+	var buf [16]string
+	names, plain := plainNames(buf[:0], req.Header)
 	if !plain || len(agent) != 1 || agent[0] == "" || req.Method != http.MethodPost || len(body) == 0 || !consists(req.Host, ".-:") {
 		return req.Write(w)
 	}

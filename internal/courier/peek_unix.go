@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// quiet reports whether an idle connection is open and nothing came over it.
-func quiet(conn net.Conn) bool {
+// peekIdle reports whether an idle connection is open and has nothing to read.
+func peekIdle(conn net.Conn) bool {
 	c, ok := conn.(syscall.Conn)
 	if !ok {
 		return true

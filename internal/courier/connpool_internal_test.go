@@ -63,8 +63,8 @@ func tlsServer(t *testing.T, config *tls.Config, serve func(*tls.Conn, *corked))
 	c := New(Options{Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, l.Addr().String())
 	}})
-	c.lines.tls.RootCAs = x509.NewCertPool()
-	c.lines.tls.RootCAs.AddCert(s.Certificate())
+	c.pool.tls.RootCAs = x509.NewCertPool()
+	c.pool.tls.RootCAs.AddCert(s.Certificate())
 	t.Cleanup(c.Close)
 	return c
 }
@@ -151,70 +151,68 @@ func kept(t *testing.T, s *httptest.Server) (c *Client, send func(host string)) 
 	}
 }
 
-// TestLinesOutliveADeadline: the time of the last request, long over when the next
-// one comes, does not make its connection useless.
-func TestLinesOutliveADeadline(t *testing.T) {
+// TestIdleConnOutlivesDeadline: the deadline of the last request does not prevent the
+// next request on its connection.
+func TestIdleConnOutlivesDeadline(t *testing.T) {
 	s, connections := counted(t)
 	c, send := kept(t, s)
 	send("a.example")
-	if err := c.lines.idle[origin{1, "http://a.example"}][0].SetDeadline(past); err != nil {
+	if err := c.pool.idle[origin{1, "http://a.example"}][0].SetDeadline(past); err != nil {
 		t.Fatal(err)
 	}
-	c.lines.tidy()
+	c.pool.prune()
 	send("a.example")
 	if n := connections.Load(); n != 1 {
 		t.Errorf("%d connections were made, want 1", n)
 	}
 }
 
-// TestTidyClosesWhatTheServerClosed: nobody may use it for long, and its
-// descriptor is one of few.
-func TestTidyClosesWhatTheServerClosed(t *testing.T) {
+// TestPruneClosesWhatTheServerClosed: a closed connection must not use a file
+// descriptor until somebody tries it.
+func TestPruneClosesWhatTheServerClosed(t *testing.T) {
 	s, _ := counted(t)
 	c, send := kept(t, s)
 	send("a.example")
 	send("b.example")
-	c.lines.tidy()
-	if c.lines.count != 2 {
-		t.Fatalf("%d lines are kept, want 2", c.lines.count)
+	c.pool.prune()
+	if c.pool.count != 2 {
+		t.Fatalf("%d connections are idle, want 2", c.pool.count)
 	}
 	s.CloseClientConnections()
-	c.lines.tidy()
-	if c.lines.count != 0 || len(c.lines.idle) != 0 {
-		t.Errorf("%d lines are kept, want none", c.lines.count)
+	c.pool.prune()
+	if c.pool.count != 0 || len(c.pool.idle) != 0 {
+		t.Errorf("%d connections are idle, want none", c.pool.count)
 	}
 }
 
-// TestFullPoolMakesRoom: where no more can be kept, the newest takes the place of
-// another.
-func TestFullPoolMakesRoom(t *testing.T) {
+// TestFullPoolEvicts: in a full pool the newest connection replaces another.
+func TestFullPoolEvicts(t *testing.T) {
 	s, connections := counted(t)
 	c, send := kept(t, s)
-	c.lines.most = 1
+	c.pool.max = 1
 	send("a.example")
 	send("b.example")
 	send("b.example")
-	if n := connections.Load(); n != 2 || c.lines.count != 1 {
-		t.Errorf("%d connections were made and %d are kept, want 2 and 1", n, c.lines.count)
+	if n := connections.Load(); n != 2 || c.pool.count != 1 {
+		t.Errorf("%d connections were made and %d are kept, want 2 and 1", n, c.pool.count)
 	}
 }
 
-// TestPoolIsBoundedOverOwners: however many partners there are, no more connections
-// are kept than the pool holds.
+// TestPoolIsBoundedOverOwners: the bound of the pool holds for any number of partners.
 func TestPoolIsBoundedOverOwners(t *testing.T) {
 	s, _ := counted(t)
 	c, _ := kept(t, s)
-	c.lines.most = 4
+	c.pool.max = 4
 	for owner := range int64(20) {
 		if _, err := c.Send(t.Context(), Request{Method: "POST", Owner: owner + 1, URL: "http://a.example", Body: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	open := 0
-	for _, lines := range c.lines.idle {
-		open += len(lines)
+	for _, idle := range c.pool.idle {
+		open += len(idle)
 	}
-	if open != 4 || c.lines.count != 4 {
-		t.Errorf("%d connections are kept and %d counted, want 4", open, c.lines.count)
+	if open != 4 || c.pool.count != 4 {
+		t.Errorf("%d connections are kept and %d counted, want 4", open, c.pool.count)
 	}
 }

@@ -1,0 +1,147 @@
+package courier
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// conn is a connection to a server. One request at a time uses it, in the goroutine
+// that sends the request. net/http runs two more goroutines per connection for
+// features that webhooks do not need, and passing a request to them and its answer
+// back costs as much as the rest of a delivery's HTTP.
+type conn struct {
+	net.Conn          // plain or TLS
+	raw      net.Conn // the TCP connection under it
+	to       origin   // the server and the owner
+	in       bufio.Reader
+	out      bufio.Writer
+	unread   int64     // how many bytes of the answer may still be read
+	used     bool      // for an earlier request
+	since    time.Time // idle
+	sent     time.Time // the present request
+	heard    bool      // something of its answer came
+}
+
+// past is a deadline that aborts reads and writes in progress.
+var past = time.Unix(1, 0)
+
+// What is wrong with an answer.
+var (
+	errLongHeader = errors.New("the answer's headers are too long")
+	errNotHTTP    = errors.New("the answer is not HTTP")
+	errMidway     = errors.New("the answer broke off")
+)
+
+const (
+	// atOnce is how soon the error of a connection that the server had closed shows.
+	atOnce = time.Second
+	// drainTime is how long reading the unused rest of an answer may take.
+	drainTime = time.Second
+)
+
+func newConn(stream, raw net.Conn, to origin) *conn {
+	c := &conn{Conn: stream, raw: raw, to: to}
+	c.in.Reset(reader{c})
+	c.out.Reset(stream)
+	return c
+}
+
+// reader reads at most unread bytes from the connection.
+type reader struct{ *conn }
+
+func (r reader) Read(b []byte) (int, error) {
+	if r.unread <= 0 {
+		return 0, errLongHeader
+	}
+	n, err := r.Conn.Read(b[:min(int64(len(b)), r.unread)])
+	r.unread -= int64(n)
+	r.heard = r.heard || n > 0
+	return n, err
+}
+
+// reusable sets the deadline of an idle connection and reports whether it is open and
+// has nothing to read. Bytes that came after the last answer mean that the server
+// closes the connection: some servers send 408 first, which must not be read as the
+// answer to the next request.
+func (c *conn) reusable(until time.Time) bool {
+	if c.Conn != c.raw {
+		// TLS may have buffered more than the answer. With a deadline in the past, the
+		// read returns only what is buffered.
+		var b [1]byte
+		_ = c.SetReadDeadline(past)
+		if _, err := c.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return false
+		}
+	}
+	// Every call on a connection past its deadline fails, also a peek.
+	return c.SetDeadline(until) == nil && peekIdle(c.raw)
+}
+
+// exchange sends a request and reads its answer. It reports whether the connection
+// can be used for another request.
+func (c *conn) exchange(ctx context.Context, req *http.Request, sent []byte, begun time.Time) (a Answer, reusable bool, err error) {
+	c.heard, c.unread = false, maxHeader
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
+	defer func() { reusable = stop() && reusable }()
+	if err := write(&c.out, req, sent); err != nil {
+		return a, false, err
+	}
+	if err := c.out.Flush(); err != nil {
+		return a, false, err
+	}
+	c.sent = time.Now()
+	resp, err := c.head(req) //nolint:bodyclose // that would read it to its end, however long it is
+	if err != nil {
+		return a, false, err
+	}
+	c.unread = math.MaxInt64 // read bounds the body
+	body, whole, err := read(resp)
+	a = Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, Took: time.Since(begun)}
+	if err != nil {
+		return a, false, fmt.Errorf("%w: %w", errMidway, err)
+	}
+	if !whole {
+		_ = c.SetReadDeadline(time.Now().Add(min(drainTime, time.Until(begun.Add(Timeout)))))
+		whole = drain(resp, len(body))
+	}
+	return a, whole && !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols && c.in.Buffered() == 0, nil
+}
+
+// head reads the answer up to its body. It skips interim answers, within the limit
+// on the size of headers.
+func (c *conn) head(req *http.Request) (*http.Response, error) {
+	for {
+		resp, err := http.ReadResponse(&c.in, req)
+		switch {
+		case err != nil && c.unread <= 0:
+			return nil, errLongHeader
+		case err != nil && !broke(err):
+			return nil, errNotHTTP // net/http's error quotes the answer
+		case err != nil:
+			return nil, err
+		case resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols:
+			return resp, nil
+		}
+	}
+}
+
+// broke reports whether an error comes from the connection and not from the content
+// of the answer.
+func broke(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// stale reports whether an error means that the server had closed an idle connection
+// before the request came: the error shows at once, and no answer began.
+func (c *conn) stale(err error) bool {
+	return c.used && !c.heard && !isTimeout(err) && (c.sent.IsZero() || time.Since(c.sent) < atOnce)
+}
