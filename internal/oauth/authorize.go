@@ -28,20 +28,20 @@ const (
 	maxNonce = 500
 )
 
-// Request is an authorization request that has passed all checks, or that failed
-// one but can be answered to its partner.
+// Request is an authorization request that passed all checks, or that failed one whose
+// error can be sent to its partner.
 type Request struct {
 	Partner     partner.Partner
 	Profile     profile.Profile
-	RedirectURL string // the saved one, which is the only place a buyer is sent to
+	RedirectURL string // the saved one; buyers are redirected nowhere else
 	State       string
 	Nonce       string
 	Challenge   string // of PKCE, method S256; "": none
 	Scope       string // what is granted
-	NamedScope  string // what the token answer names of it; "": nothing, it is what was asked for
+	NamedScope  string // the scope member of the token answer; "": none, it is what was asked for
 	Prompt      []string
 	MaxAge      int    // seconds since the sign-in; -1: not asked
-	Subject     string // whom the partner expects, as it knows them; "": anybody
+	Subject     string // the user that the partner expects; "": anybody
 	ByPartner   bool   // the partner started the flow, not the marketplace
 }
 
@@ -52,8 +52,8 @@ type Denial struct{ Code, Text string }
 
 func (d *Denial) Error() string { return d.Code + ": " + d.Text }
 
-// Unavailable is the denial of a request while its partner is paused. The reason
-// of the pause is the operator's.
+// Unavailable is the denial of a request while its partner is paused. It does not name
+// the reason, which is for the operator only.
 func Unavailable() *Denial {
 	return deny("temporarily_unavailable", "The marketplace has paused this application: nobody can be connected with it for now. Try again later.")
 }
@@ -69,9 +69,9 @@ var parameters = []string{
 }
 
 // ParseAuthorize reads an authorization request that a partner sent a buyer with. An
-// error is a fault when the client or its redirect URI is not right: it is shown
-// here and nobody is redirected. It is a *Denial when anything else is wrong; the
-// Request then serves for Refused.
+// error is a fault when the client or its redirect URI is wrong: a page shows it and
+// nobody is redirected. It is a *Denial when anything else is wrong; Refused then makes
+// the redirect of the Request.
 func (s *Server) ParseAuthorize(ctx context.Context, q url.Values) (Request, error) {
 	r, err := s.client(ctx, q)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Server) MarketplaceRequest(ctx context.Context, partnerID int64) (Reque
 	return s.connected(ctx, p)
 }
 
-// client finds out whose request it is and where its answer may go.
+// client looks up the client of a request and checks its redirect URI.
 func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(q[name]) > 1 {
@@ -113,7 +113,7 @@ func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	}
 	p, err := s.Partners.ByClientID(ctx, id)
 	if fault.Is(err, "unknown_partner") {
-		if text := secret.Mistaken(id, secret.ClientID); text != "" { // and is not shown to whoever looks on
+		if text := secret.Mistaken(id, secret.ClientID); text != "" { // it is a secret, so the page does not show it
 			return Request{}, fault.New(fault.Invalid, "unknown_client", "There is no application with this client_id. %s", text).On("client_id")
 		}
 		return Request{}, fault.New(fault.Invalid, "unknown_client",
@@ -134,8 +134,8 @@ func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	return r, nil
 }
 
-// connected is a request without anything asked, of a partner that has said where
-// buyers are sent to.
+// connected is a request with the default parameters, for a partner that has saved a
+// redirect URL.
 func (s *Server) connected(ctx context.Context, p partner.Partner) (Request, error) {
 	how, err := s.Profiles.Read(ctx, s.DB, p.ID)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Server) connected(ctx context.Context, p partner.Partner) (Request, err
 	return Request{Partner: p, Profile: how, RedirectURL: how.RedirectURL, Scope: scopeLicense, MaxAge: -1}, nil
 }
 
-// read takes the rest of the parameters; what is empty counts as not sent.
+// read reads the other parameters; an empty one counts as not sent.
 func (r *Request) read(q url.Values) *Denial {
 	for _, name := range parameters {
 		if len(q[name]) > 1 {
@@ -207,8 +207,8 @@ func namedScope(asked, granted string) string {
 	return cmp.Or(strings.Join(list, " "), scopeLicense)
 }
 
-// readChallenge takes PKCE, by S256 or not at all: plain protects nobody, and a
-// challenge without a method is plain.
+// readChallenge reads the parameters of PKCE. Only S256 is accepted: plain protects
+// nobody, and a challenge without a method is plain.
 func (r *Request) readChallenge(challenge, method string) *Denial {
 	switch {
 	case challenge == "" && method == "":
@@ -230,7 +230,7 @@ func notBase64URL(c rune) bool {
 	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) && c != '-' && c != '_'
 }
 
-// readSignIn takes how fresh a sign-in the partner wants.
+// readSignIn reads how recent a sign-in the partner demands.
 func (r *Request) readSignIn(prompt, maxAge string) *Denial {
 	r.Prompt = strings.Fields(prompt)
 	for _, p := range r.Prompt {
@@ -255,8 +255,7 @@ func (r *Request) readSignIn(prompt, maxAge string) *Denial {
 // promptsSupported is what prompt may ask for.
 var promptsSupported = []string{"none", "login", "consent", "select_account"}
 
-// unfit says why what a partner sent cannot come back to it as it is; "" when it
-// can.
+// unfit says why a value cannot be sent back to the partner unchanged; "" when it can.
 func unfit(s string, most int) string {
 	switch {
 	case len(s) > most:

@@ -27,9 +27,9 @@ type credentials struct {
 	ClientSecret string `json:"client_secret"`
 }
 
-// enter reads the request of a client into in, of which given is a part, and finds
-// out who it is; also, if not nil, is called once that is known. No endpoint for
-// clients is served but through here.
+// enter reads the request of a client into in, of which given is a part, and
+// authenticates the client; also, if not nil, is called after that. Every endpoint for
+// clients goes through here.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials, also readAlong) (partner.Partner, error) {
 	if err := read(w, r, in); err != nil {
 		return partner.Partner{}, err
@@ -42,9 +42,9 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *cr
 	return who, nil
 }
 
-// read reads the body into in. Parameters are never taken from the query, where
-// secrets end up in logs; one that stands there is refused, so that a client that
-// leaks them learns of it.
+// read reads the body into in. Parameters are never read from the query, where secrets
+// end up in logs. One in the query is refused, so that a client that leaks them learns
+// of it.
 func read(w http.ResponseWriter, r *http.Request, in any) error {
 	if r.URL.RawQuery != "" {
 		q, err := wire.LenientQuery(r)
@@ -108,7 +108,7 @@ func basicOf(text string) (credentials, error) {
 	if err != nil {
 		return credentials{}, errBasic
 	}
-	id, word, ok := strings.Cut(string(raw), ":")
+	id, password, ok := strings.Cut(string(raw), ":")
 	if !ok {
 		return credentials{}, errBasic
 	}
@@ -116,15 +116,14 @@ func basicOf(text string) (credentials, error) {
 	if c.ClientID, err = url.QueryUnescape(id); err != nil {
 		return credentials{}, errBasic
 	}
-	if c.ClientSecret, err = url.QueryUnescape(word); err != nil {
+	if c.ClientSecret, err = url.QueryUnescape(password); err != nil {
 		return credentials{}, errBasic
 	}
 	return c, nil
 }
 
-// known looks the client up. Wrong credentials are counted under the address and
-// under the client id, and answered by 429 when there were too many; right ones
-// are not held up by them.
+// known looks the client up. Wrong credentials are counted by address and by client id,
+// and answered by 429 when there were too many; right ones always pass.
 func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.Partner, error) {
 	if lacks := lacking(c); lacks != "" {
 		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
@@ -171,11 +170,11 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 	return partner.Partner{}, "", err
 }
 
-// readAlong reads what a client asks for in the snapshot in which it is known, so
-// that the database is asked once and not twice.
+// readAlong reads what a client asks for in the transaction that authenticates it, so
+// that there is one round trip to the database and not two.
 type readAlong func(ctx context.Context, tx *sqldb.Tx, who partner.Partner)
 
-// byClient looks the client up, and along with it what it asks for.
+// byClient looks the client up, and what it asks for with it.
 func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (who partner.Partner, err error) {
 	if also == nil {
 		return s.Partners.ByClient(ctx, s.DB, c.ClientID, c.ClientSecret)
@@ -195,7 +194,7 @@ const (
 	noSecret = "The client_secret is not one of this client_id. Compare it with that of your application; a replaced secret ends when its overlap does."
 )
 
-// lacking says what is not there of credentials, "" when both are.
+// lacking says which part of the credentials is missing, "" if none.
 func lacking(c credentials) string {
 	switch {
 	case c == credentials{}:

@@ -18,9 +18,9 @@ type Authentication struct {
 	At     time.Time
 }
 
-// Consented returns those of the licenses that the buyer has let their application
-// know before, in their order. A consent ends when the license is released, or
-// changes hands.
+// Consented returns those of the licenses that the buyer has agreed to share with their
+// application before, in their order. A consent ends when the license is released or
+// transferred.
 func (s *Server) Consented(ctx context.Context, userID int64, list []license.License) ([]license.License, error) {
 	ids := make([]int64, len(list))
 	for i, l := range list {
@@ -33,25 +33,24 @@ func (s *Server) Consented(ctx context.Context, userID int64, list []license.Lic
 	if err != nil {
 		return nil, fmt.Errorf("look up consents: %w", err)
 	}
-	stands := make(map[consent]bool, len(given))
+	valid := make(map[consent]bool, len(given))
 	for _, c := range given {
-		stands[c] = true
+		valid[c] = true
 	}
 	var known []license.License
 	for _, l := range list {
-		if stands[consent{l.ID, l.Epoch}] {
+		if valid[consent{l.ID, l.Epoch}] {
 			known = append(known, l)
 		}
 	}
 	return known, nil
 }
 
-// Accept is the buyer's yes: in one transaction the license is redeemed, the
-// consent remembered and a code made. to is where the buyer is sent with it. A
-// request that was made under another redirect URL than the one saved by now is
-// refused.
+// Accept records the buyer's consent: one transaction redeems the license, stores the
+// consent and makes a code. to is the URL to which the buyer is redirected with it. If
+// the partner changed its redirect URL after the request, it is refused.
 func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Authentication, redemptionID string) (to string, l license.License, err error) {
-	// The partner of a license never changes, so this need not be asked in the
+	// The partner of a license never changes, so this need not be read in the
 	// transaction.
 	if l, err = s.Licenses.ByRedemption(ctx, redemptionID); err != nil {
 		return "", license.License{}, err
@@ -80,7 +79,7 @@ func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Auth
 	return r.answer(params), l, nil
 }
 
-// accept queues what a yes writes. A consent that stands keeps its age.
+// accept queues the rows of a consent. A valid consent keeps its creation time.
 func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Authentication, l license.License, code string) {
 	now := s.Now()
 	tx.Queue(`INSERT INTO oauth_consents (license_id, user_id, epoch, created_at) VALUES ($1, $2, $3, $4)
@@ -97,14 +96,13 @@ func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Authenticat
 	})
 }
 
-// Connection is a license that its owner has let its application know.
+// Connection is a license that its owner shares with its application.
 type Connection struct {
 	License license.License
 	Since   time.Time
 }
 
-// Consents returns the connections of a user that stand, the newest license
-// first.
+// Consents returns the valid connections of a user, the newest license first.
 func (s *Server) Consents(ctx context.Context, userID int64) ([]Connection, error) {
 	type consent struct {
 		licenseID, epoch int64

@@ -43,7 +43,7 @@ func (s *Server) metadata() metadata {
 	return metadata{
 		Issuer:        s.Issuer,
 		Authorization: s.Issuer + "/openid/authorize",
-		// The twin of /openid/token that leaves out the empty error member: strict
+		// The variant of /openid/token without the empty error member: strict
 		// clients, which are those that read this, refuse it.
 		Token:         s.Issuer + "/openid/oauth2/token",
 		Userinfo:      s.Issuer + "/openid/userinfo",
@@ -77,8 +77,8 @@ func (s *Server) jwks(w http.ResponseWriter, r *http.Request) error {
 	return wire.JSON(w, http.StatusOK, set)
 }
 
-// shared lets everybody keep the answer for a while, and every page read it: it
-// is the same for all and holds nothing secret.
+// shared lets caches store the answer and every site read it: it is the same for all
+// and contains no secret.
 func shared(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(int(jwksAge/time.Second)))
 	w.Header().Set("Access-Control-Allow-Origin", "*")

@@ -14,17 +14,17 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// reloadTime is how long after its use a code presented again is a callback that
-// was loaded twice. Later it is a stolen one, and what it gave is revoked.
+// reloadTime is how long after its use a code that is sent again is a callback that
+// was loaded twice. Later the code was stolen, and the tokens given for it are revoked.
 const reloadTime = 10 * time.Second
 
-// What burns a code.
+// The parameters that invalidate a code when they are wrong.
 const (
 	byRedirect = "redirect_uri"
 	byVerifier = "code_verifier"
 )
 
-// exchange gives tokens for a code.
+// exchange returns tokens for a code.
 func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequest, member bool) ([]byte, error) {
 	switch "" {
 	case in.Code:
@@ -40,21 +40,21 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 		return nil, err
 	}
 	if g.partnerID != who.ID {
-		return nil, s.foreign(ctx, who, g, "code")
+		return nil, s.refuseForeign(ctx, who, g, "code")
 	}
 	p, err := s.Profiles.Read(ctx, s.DB, who.ID)
 	if err != nil {
 		return nil, err
 	}
 	now := s.Now()
-	if err := s.open(ctx, who, g, p, now); err != nil {
+	if err := s.checkCode(ctx, who, g, p, now); err != nil {
 		return nil, err
 	}
-	l, stands, err := standing(ctx, s.DB, g)
+	l, valid, err := licenseOf(ctx, s.DB, g)
 	if err != nil {
 		return nil, err
 	}
-	if !stands {
+	if !valid {
 		return nil, errEnded("code")
 	}
 	if err := s.matches(ctx, g, in, now); err != nil {
@@ -66,7 +66,7 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 	if err != nil {
 		return nil, err
 	}
-	if err := s.spend(ctx, g, tokens, now); err != nil {
+	if err := s.consumeCode(ctx, g, tokens, now); err != nil {
 		return nil, err
 	}
 	if member && !p.NoErrorMember {
@@ -79,9 +79,9 @@ func errUsed() error {
 	return badGrant("The code was used already. Each code serves once; let the user connect again for a new one.")
 }
 
-// open reports why a code is open no more, or nil. A code that is used again late
-// ends the tokens that its first use gave.
-func (s *Server) open(ctx context.Context, who partner.Partner, g grant, p profile.Profile, now time.Time) error {
+// checkCode returns why a code can no longer be exchanged, or nil. A code that is sent
+// again after reloadTime revokes the tokens that its first use gave.
+func (s *Server) checkCode(ctx context.Context, who partner.Partner, g grant, p profile.Profile, now time.Time) error {
 	switch {
 	case g.burned != "":
 		return badGrant("The code was used up by an exchange that failed, because its %s was wrong. Let the user connect again for a new one.", g.burned)
@@ -100,8 +100,8 @@ func (s *Server) open(ctx context.Context, who partner.Partner, g grant, p profi
 	return nil
 }
 
-// matches compares the request with the grant. What the right client gets wrong
-// uses the code up; what it leaves out does not.
+// matches compares the request with the grant. A wrong parameter uses the code up; a
+// missing one does not.
 func (s *Server) matches(ctx context.Context, g grant, in tokenRequest, now time.Time) error {
 	sum := sha256.Sum256([]byte(in.CodeVerifier))
 	var burned string
@@ -128,7 +128,7 @@ func (s *Server) matches(ctx context.Context, g grant, in tokenRequest, now time
 	return err
 }
 
-// burn uses a code up without giving anything for it.
+// burn marks a code as used without giving tokens for it.
 func (s *Server) burn(ctx context.Context, g grant, by string, now time.Time) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE oauth_grants SET used_at = $2, burned = $3 WHERE id = $1 AND used_at = 0`, g.id, now, by)
@@ -140,15 +140,15 @@ func (s *Server) burn(ctx context.Context, g grant, by string, now time.Time) er
 	return nil
 }
 
-// spend uses a code up and stores the tokens that it gives. The one conditional
-// update is what lets a code serve once, however many present it at once and on
-// however many nodes; only who it succeeds for stores tokens.
-func (s *Server) spend(ctx context.Context, g grant, tokens pair, now time.Time) error {
+// consumeCode marks a code as used and stores the tokens given for it. The conditional
+// update makes a code single-use, however many requests send it at once and on
+// however many nodes: only the request whose update succeeds stores tokens.
+func (s *Server) consumeCode(ctx context.Context, g grant, tokens pair, now time.Time) error {
 	var won bool
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE oauth_grants SET used_at = $2 WHERE id = $1 AND used_at = 0`, g.id, now)
 		if won = n > 0; won {
-			s.keep(tx, tokens, g.id, now)
+			s.queueTokens(tx, tokens, g.id, now)
 		}
 		return err
 	})

@@ -9,10 +9,9 @@ import (
 	"claviger/internal/partner"
 )
 
-// hinted returns the subject of an id_token_hint, "" when none was sent. What we
-// did not sign for this partner is refused rather than passed over: an application
-// that says whom it expects must not be given somebody else. That the token has
-// expired is no matter.
+// hinted returns the subject of an id_token_hint, "" when none was sent. A token that
+// we did not sign for this partner is refused rather than ignored: an application that
+// says whom it expects must not get somebody else. An expired token is accepted.
 func (s *Server) hinted(ctx context.Context, hint string, p partner.Partner) (string, error) {
 	if hint == "" {
 		return "", nil
@@ -23,15 +22,15 @@ func (s *Server) hinted(ctx context.Context, hint string, p partner.Partner) (st
 	}
 	var t idToken
 	if json.Unmarshal(body, &t) != nil || t.Issuer != s.Issuer || t.Audience != p.ClientID || t.Subject == "" {
-		// It is not repeated: whose it is, is nobody else's business.
+		// The message does not quote it, because it may be another user's token.
 		return "", deny("invalid_request", "id_token_hint is not an identity token that was signed here for this client_id "+
 			"by a key that is still published; leave it out, or send a newer one")
 	}
 	return t.Subject, nil
 }
 
-// verified is the body of a token that a key which is served has signed, nil for
-// any other text.
+// verified is the body of a token that a published key has signed, nil for any other
+// text.
 func (k *Keys) verified(ctx context.Context, token string) ([]byte, error) {
 	r, err := k.current(ctx)
 	if err != nil {
@@ -60,8 +59,8 @@ func (k *Keys) verified(ctx context.Context, token string) ([]byte, error) {
 	return nil, nil
 }
 
-// Expects reports whether a user is whom the partner that sent a request expects:
-// it may have said so by a hint.
+// Expects reports whether a user is the one that the partner's id_token_hint names, if
+// it sent one.
 func (s *Server) Expects(r Request, userID int64) bool {
 	return r.Subject == "" || r.Subject == s.subject(r.Partner.ID, userID)
 }

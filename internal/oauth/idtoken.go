@@ -26,8 +26,8 @@ type claims struct {
 	accessToken string
 }
 
-// idToken is the body of an identity token. The buyer's e-mail address is not in
-// it: partners never get it.
+// idToken is the body of an identity token. Partners never get the buyer's email
+// address.
 type idToken struct {
 	Issuer        string `json:"iss"`
 	Subject       string `json:"sub"`
@@ -67,7 +67,7 @@ func (s *Server) subject(partnerID, userID int64) string {
 	return s.Sealer.Pepper(fmt.Sprintf("subject of user %d for partner %d", userID, partnerID))
 }
 
-// accessHash ties an identity token to the access token given with it: the left
+// accessHash binds an identity token to the access token given with it: the left
 // half of its hash, as OpenID has it for both of our algorithms.
 func accessHash(token string) string {
 	sum := sha256.Sum256([]byte(token))

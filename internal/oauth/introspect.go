@@ -21,7 +21,7 @@ type introspection struct {
 	Issuer    string `json:"iss,omitempty"`
 }
 
-// introspect says whether a token serves. Another client's token is as inactive
+// introspect says whether a token is valid. Another client's token is as inactive
 // as one that does not exist.
 func (s *Server) introspect(w http.ResponseWriter, r *http.Request) error {
 	var in presented
@@ -38,11 +38,11 @@ func (s *Server) introspect(w http.ResponseWriter, r *http.Request) error {
 	}
 	inactive := err != nil || t.grant.partnerID != who.ID || !t.grant.revokedAt.IsZero() || !t.usedAt.IsZero() || !s.Now().Before(t.expiresAt)
 	if !inactive {
-		_, stands, err := standing(r.Context(), s.DB, t.grant)
+		_, valid, err := licenseOf(r.Context(), s.DB, t.grant)
 		if err != nil {
 			return err
 		}
-		inactive = !stands
+		inactive = !valid
 	}
 	if inactive {
 		return wire.JSON(w, http.StatusOK, introspection{})

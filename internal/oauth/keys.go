@@ -31,39 +31,38 @@ const (
 // algs is every algorithm, the default one first.
 var algs = []Alg{RS256, ES256}
 
-// State is where a key stands in its life.
+// State is the phase of a key's life.
 type State string
 
-// The states, in the order of a life.
+// The states, in order.
 const (
 	Next     State = "next"     // published, and does not sign yet
 	Active   State = "active"   // signs
-	Previous State = "previous" // published until what it signed is dead
+	Previous State = "previous" // published until every token it signed has expired
 )
 
 const (
-	// jwksAge is how long others may keep the published keys.
+	// jwksAge is how long others may cache the published keys.
 	jwksAge = time.Hour
-	// publishedAhead is how long a key is published before it signs, so that
-	// everybody has it by then.
+	// publishedAhead is how long a key is published before it signs, so that every
+	// cache has it by then.
 	publishedAhead = 24 * time.Hour
-	// reloadEvery bounds how long a node does not notice what another did. It is
-	// short so that a revoked key is gone everywhere at once; reading the few keys
-	// once a second costs nothing that shows.
+	// reloadEvery is how often a node reads the keys. It is short so that no node uses
+	// a revoked key for long; reading a few rows once a second costs nothing that shows.
 	reloadEvery = time.Second
-	// defaultGrace is until what a replaced key signed has expired everywhere: other
-	// nodes sign with it for up to reloadEvery more, and clocks differ a little.
+	// defaultGrace is the time after which every token that a replaced key signed has
+	// expired: other nodes sign with it for up to reloadEvery more, and clocks differ.
 	defaultGrace = idTokenLife + jwksAge + 5*time.Minute
 )
 
-// Keys keeps the keys that sign identity tokens, in the database and opened in
-// memory. Of each algorithm there is one that is next and one that is active, and
-// while they are served those that were active before.
+// Keys stores the keys that sign identity tokens, sealed in the database and opened in
+// memory. Each algorithm has one next and one active key, and previous ones as long as
+// they are published.
 type Keys struct {
 	DB     *sqldb.DB
-	Sealer *secret.Sealer // not needed by List and Forget
+	Sealer *secret.Sealer // not needed by List and Prune
 	Now    func() time.Time
-	Grace  time.Duration // how long a replaced key is served; 0: until what it signed is dead
+	Grace  time.Duration // how long a replaced key is published; 0: until every token it signed has expired
 
 	ring    atomic.Pointer[ring]
 	loading sync.Mutex // held by whoever reloads the ring; nobody signs under it
@@ -75,8 +74,8 @@ type Key struct {
 	Alg         Alg
 	State       State
 	CreatedAt   time.Time
-	ActivatesAt time.Time // zero: nobody has asked for it yet
-	ServedUntil time.Time // zero: no other is to replace it yet
+	ActivatesAt time.Time // zero: no rotation was requested yet
+	ServedUntil time.Time // zero: no other key replaces it yet
 }
 
 // row is a stored key.
@@ -95,8 +94,8 @@ func scanRow(r *sqldb.Row, k *row) error {
 
 const rowColumns = `id, kid, alg, sealed, created_at, activates_at`
 
-// stored reads all keys in the order in which they came, or will come, to sign;
-// those that nobody has activated are last.
+// stored reads all keys, ordered by the time from which they sign; those without such
+// a time are last.
 func stored(ctx context.Context, r sqldb.Reader) ([]row, error) {
 	list, err := sqldb.All(ctx, r, scanRow, `SELECT `+rowColumns+` FROM oauth_keys ORDER BY id`)
 	if err != nil {
@@ -115,8 +114,8 @@ func stored(ctx context.Context, r sqldb.Reader) ([]row, error) {
 	return list, nil
 }
 
-// successor is when the key at i of such a list is replaced; zero when no other
-// is to replace it yet.
+// successor is when the key at i of such a list is replaced; zero when no other key
+// replaces it yet.
 func successor(list []row, i int) time.Time {
 	for _, later := range list[i+1:] {
 		if later.alg == list[i].alg {
@@ -126,8 +125,8 @@ func successor(list []row, i int) time.Time {
 	return time.Time{}
 }
 
-// state is where the key at i of such a list stands at a time, and until when it
-// is served.
+// state is the state of the key at i of such a list at a time, and until when it is
+// published.
 func (k *Keys) state(list []row, i int, now time.Time) (state State, servedUntil time.Time) {
 	own, next := list[i].activatesAt, successor(list, i)
 	if !next.IsZero() {
@@ -174,8 +173,8 @@ func (o opened) sign(claims any) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// Published returns the public halves of all keys that are served. The active
-// ones are first, for readers who take the first that fits.
+// Published returns the public keys. The active ones are first, for clients that use
+// the first that fits.
 func (k *Keys) Published(ctx context.Context) (jose.JSONWebKeySet, error) {
 	r, err := k.current(ctx, algs...)
 	if err != nil {
@@ -193,15 +192,14 @@ func (k *Keys) Published(ctx context.Context) (jose.JSONWebKeySet, error) {
 	return jose.JSONWebKeySet{Keys: slices.Concat(byState[Active], byState[Previous], byState[Next])}, nil
 }
 
-// Prepare makes the keys that are missing, so that the first who needs one does
-// not wait for that.
+// Prepare makes the keys that are missing, so that the first request does not wait for
+// them.
 func (k *Keys) Prepare(ctx context.Context) error {
 	_, err := k.current(ctx, algs...)
 	return err
 }
 
-// List returns all keys, by algorithm in the order in which they came, or will
-// come, to sign.
+// List returns all keys by algorithm, ordered by the time from which they sign.
 func (k *Keys) List(ctx context.Context) ([]Key, error) {
 	rows, err := stored(ctx, k.DB)
 	if err != nil {
@@ -222,9 +220,9 @@ func (k *Keys) list(rows []row) []Key {
 }
 
 // Rotate makes the next key of an algorithm, or of each with "", the active one:
-// a day after it was first published, or at once with now, which leaves those who
-// keep the published keys without it for a while. A new next key is made. It
-// returns all keys.
+// a day after it was first published, or at once with now, when clients that cache the
+// published keys do not have it for a while. A new next key is made. It returns all
+// keys.
 func (k *Keys) Rotate(ctx context.Context, by audit.Actor, alg Alg, now bool) ([]Key, error) {
 	which := algs
 	if alg != "" {
@@ -303,7 +301,7 @@ func (k *Keys) rotate(ctx context.Context, tx *sqldb.Tx, by audit.Actor, before 
 	tx.Queue(`UPDATE oauth_keys SET activates_at = $2 WHERE id = $1`, next.id, from)
 	audit.Record(tx, now, by, "key.rotate", subjectOf(next.kid), next.facts(), row{alg: alg, activatesAt: from}.facts())
 	if pending {
-		return nil // its own next one is there already
+		return nil // it has a next key already
 	}
 	made.createdAt = now
 	return add(ctx, tx, by, made)
@@ -320,11 +318,11 @@ func add(ctx context.Context, tx *sqldb.Tx, by audit.Actor, made row) error {
 	return nil
 }
 
-// Prune removes the keys that are no longer served.
+// Prune removes the keys that are no longer published.
 func (k *Keys) Prune(ctx context.Context) (int64, error) {
-	var gone int64
+	var removed int64
 	err := k.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		gone = 0
+		removed = 0
 		rows, err := stored(ctx, tx)
 		if err != nil {
 			return err
@@ -341,7 +339,7 @@ func (k *Keys) Prune(ctx context.Context) (int64, error) {
 			}
 			if n > 0 { // else another node was first
 				audit.Record(tx, now, itself, "key.forget", subjectOf(r.kid), r.facts(), nil)
-				gone++
+				removed++
 			}
 		}
 		return nil
@@ -349,7 +347,7 @@ func (k *Keys) Prune(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("prune signing keys: %w", err)
 	}
-	return gone, nil
+	return removed, nil
 }
 
 func subjectOf(kid string) string { return "key:" + kid }

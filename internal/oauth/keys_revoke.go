@@ -10,9 +10,9 @@ import (
 )
 
 // Revoke removes a key that somebody else may know: it is no longer published, and
-// nothing that it signed is accepted any more. If it signs, or was to sign, then all
-// keys of its algorithm that have not signed yet go with it, since whoever took it
-// found them beside it, and new keys take their places at once. It returns all keys.
+// tokens that it signed are no longer accepted. If it is active or next, the other keys
+// of its algorithm that have not signed yet are removed too, because a thief found them
+// beside it, and new keys replace them at once. It returns all keys.
 func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string) ([]Key, error) {
 	alg, err := k.algOf(ctx, kid)
 	if err != nil {

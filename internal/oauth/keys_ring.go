@@ -21,8 +21,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// ring is the keys as they were read at a time, ready to sign. It is never
-// changed: a newer one takes its place.
+// ring is the keys as they were read at a time, ready to sign. It is immutable: a
+// newer one replaces it.
 type ring struct {
 	rows   []row // see stored
 	opened map[string]opened
@@ -35,7 +35,7 @@ type opened struct {
 	public jose.JSONWebKey
 }
 
-// itself is the actor of what nobody asked for.
+// itself is the actor of what the service does by itself.
 var itself = audit.System("service")
 
 // current is the ring, with keys of these algorithms in it. While one caller
@@ -107,7 +107,7 @@ func (k *Keys) reload(ctx context.Context) (*ring, error) {
 	return next, nil
 }
 
-// label ties a sealed key to its row.
+// label binds a sealed key to its row.
 func label(kid string) string { return "signing key " + kid }
 
 // open unseals a key. Reading an RSA key computes beforehand what signing needs.

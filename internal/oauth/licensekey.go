@@ -9,8 +9,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// licenseAnswer is a user's license (specification 2.2), with the tier, without
-// which several clients take every license for one of tier 1.
+// licenseAnswer is a user's license (specification 2.2). It has the tier, because
+// several clients assume tier 1 without it.
 type licenseAnswer struct {
 	LicenseKey string   `json:"license_key"`
 	Status     string   `json:"status"`
@@ -18,8 +18,8 @@ type licenseAnswer struct {
 	Tier       int      `json:"tier"`
 }
 
-// licenseKey answers the license that an access token opens. It alone takes the
-// token from the query, as the specification has it.
+// licenseKey answers the license of an access token. It is the only endpoint that reads
+// the token from the query, as the specification demands.
 func (s *Server) licenseKey(w http.ResponseWriter, r *http.Request) error {
 	q, err := wire.LenientQuery(r, "access_token")
 	if err != nil {
@@ -34,9 +34,9 @@ func (s *Server) licenseKey(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// bearer returns what the access token of a request opens. The token is that of
-// the header, or other, which came elsewhere; in both places it is refused. where
-// says how to send one.
+// bearer returns the license of the request's access token. The token is that of the
+// header, or other, which came elsewhere; a token in both places is refused. where says
+// how to send one.
 func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where string) (use, error) {
 	var inHeader string
 	headers := r.Header["Authorization"]
@@ -52,7 +52,7 @@ func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where str
 	}
 	value := inHeader + other
 	if value == "" {
-		// RFC 6750: who sent nothing is told how, and not that something was wrong.
+		// RFC 6750: a request without a token gets no error code.
 		challenge(w, "")
 		lacks := "The request carries no access token."
 		if text := wire.Misplaced(r, secret.IsKind); text != "" {

@@ -8,26 +8,26 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// grantsKept is how long a grant is kept at least, so that the use of its code can
-// be answered by what became of it. While it has tokens it stays.
-const grantsKept = 31 * 24 * time.Hour
+// grantRetention is how long a grant is stored at least, so that the error for a late
+// use of its code can say what happened. A grant with tokens stays.
+const grantRetention = 31 * 24 * time.Hour
 
-// forgetBatch is how many rows are removed in one transaction: others write too.
-const forgetBatch = 1000
+// pruneBatch is how many rows one transaction removes, so that other writers do not wait.
+const pruneBatch = 1000
 
-// PruneAnswers removes the answers kept for a repeated refresh whose time is
-// over. They hold tokens, sealed as they are, so this is done every minute.
+// PruneAnswers removes the answers stored for repeated refreshes after repeatTime.
+// They hold sealed tokens, so this runs every minute.
 func (s *Server) PruneAnswers(ctx context.Context) (int64, error) {
 	n, err := s.DB.DeleteInBatches(ctx, s.Now().Add(-repeatTime), `DELETE FROM oauth_answers WHERE used_at <= (
 		SELECT max(used_at) FROM (SELECT used_at FROM oauth_answers WHERE used_at < $1 ORDER BY used_at LIMIT $2) AS old)`)
 	if err != nil {
-		return n, fmt.Errorf("prune kept answers: %w", err)
+		return n, fmt.Errorf("prune stored answers: %w", err)
 	}
 	return n, nil
 }
 
-// Prune removes what serves nobody any more: tokens that have expired, and old
-// grants without tokens. It returns how many.
+// Prune removes expired tokens and old grants without tokens. It returns how many rows
+// it removed.
 func (s *Server) Prune(ctx context.Context) (int64, error) {
 	now := s.Now()
 	tokens, err := s.DB.DeleteInBatches(ctx, now, `DELETE FROM oauth_tokens WHERE hash IN (
@@ -35,21 +35,21 @@ func (s *Server) Prune(ctx context.Context) (int64, error) {
 	if err != nil {
 		return tokens, fmt.Errorf("prune tokens: %w", err)
 	}
-	grants, err := s.forgetGrants(ctx, now.Add(-grantsKept))
+	grants, err := s.pruneGrants(ctx, now.Add(-grantRetention))
 	if err != nil {
 		return tokens + grants, fmt.Errorf("prune grants: %w", err)
 	}
 	return tokens + grants, nil
 }
 
-// forgetGrants removes grants without tokens. There may be many old ones that
-// still have some; they are passed over by a reader, so that no writer waits. It
-// goes through all tokens, which spares every refresh an index by grant.
-func (s *Server) forgetGrants(ctx context.Context, before time.Time) (n int64, err error) {
+// pruneGrants removes old grants without tokens. It finds them outside the write
+// transaction, because it may skip many that still have tokens. It scans all tokens,
+// which saves every refresh an index by grant.
+func (s *Server) pruneGrants(ctx context.Context, before time.Time) (n int64, err error) {
 	last := int64(0)
 	for {
 		list, err := sqldb.All(ctx, s.DB, sqldb.Value[int64], `SELECT g.id FROM oauth_grants g WHERE g.id > $1 AND g.created_at < $2
-			AND g.id NOT IN (SELECT grant_id FROM oauth_tokens) ORDER BY g.id LIMIT $3`, last, before, forgetBatch)
+			AND g.id NOT IN (SELECT grant_id FROM oauth_tokens) ORDER BY g.id LIMIT $3`, last, before, pruneBatch)
 		if err != nil || len(list) == 0 {
 			return n, err
 		}

@@ -65,10 +65,10 @@ func (s *Server) Initiation(r Request) string {
 	})
 }
 
-// mostShown bounds what is repeated of a wrong parameter.
-const mostShown = 300
+// maxShown bounds how much of a wrong parameter a message quotes.
+const maxShown = 300
 
-// shown is a parameter as a message repeats it.
+// shown is a parameter as a message quotes it.
 func shown(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if !isText(string(c)) {
@@ -76,8 +76,8 @@ func shown(s string) string {
 		}
 		return c
 	}, strings.ToValidUTF8(s, "?"))
-	if len(s) > mostShown {
-		s = strings.ToValidUTF8(s[:mostShown], "") + "…"
+	if len(s) > maxShown {
+		s = strings.ToValidUTF8(s[:maxShown], "") + "…"
 	}
 	return s
 }

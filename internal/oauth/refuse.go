@@ -27,9 +27,9 @@ type refusal struct {
 	Description string `json:"error_description"`
 }
 
-// shaped answers the faults of a handler in the form of OAuth. What is nobody's
-// fault is left to the doors' common answer: RFC 6749 has no word for it.
-func shaped(h func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+// asOAuth wraps a handler and writes its faults in the form of OAuth. Other errors go
+// to wire's answer for internal errors: RFC 6749 has no code for them.
+func asOAuth(h func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		// Of RFC 6749 section 5.1, for caches older than Cache-Control.
 		w.Header().Set("Cache-Control", "no-store")
@@ -44,7 +44,7 @@ func shaped(h func(http.ResponseWriter, *http.Request) error) func(http.Response
 			wait := max(f.After, time.Second)
 			w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 		}
-		return wire.JSON(w, wire.Status(f.Kind), refusal{f.Code, speakable(f.Text)})
+		return wire.JSON(w, wire.Status(f.Kind), refusal{f.Code, describable(f.Text)})
 	}
 }
 
@@ -53,9 +53,9 @@ func wrongMethod(w http.ResponseWriter, _ *http.Request) {
 	_ = wire.JSON(w, http.StatusMethodNotAllowed, refusal{invalidRequest, "This path answers " + w.Header().Get("Allow") + " only."})
 }
 
-// speakable is text in the characters that RFC 6749 allows in a description:
+// describable is text in the characters that RFC 6749 allows in a description:
 // ASCII without the quote and the backslash.
-func speakable(text string) string {
+func describable(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c == '"', c == '\\':
@@ -72,7 +72,7 @@ func badRequest(text string, args ...any) error {
 	return fault.New(fault.Invalid, invalidRequest, text, args...)
 }
 
-// badGrant is the fault of a code or a refresh token that does not serve.
+// badGrant is the fault of a code or a refresh token that is not valid.
 func badGrant(text string, args ...any) error {
 	return fault.New(fault.Invalid, invalidGrant, text, args...)
 }

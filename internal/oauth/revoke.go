@@ -9,16 +9,16 @@ import (
 	"claviger/internal/wire"
 )
 
-// presented is the body of a request about a token. Its token_type_hint is not
-// read: one look finds tokens of every type.
+// presented is the body of a request about a token. It has no token_type_hint,
+// because one lookup finds tokens of every type.
 type presented struct {
 	credentials
 	Token string `json:"token"`
 }
 
-// revoke ends a token as RFC 7009 has it: a refresh token with all of its family,
-// an access token alone. What is not known, or is another client's, is answered as
-// what is revoked: there is nothing that the client could do about it.
+// revoke revokes a token by RFC 7009: a refresh token with all tokens of its grant, an
+// access token alone. An unknown token, and one of another client, gets the same answer
+// as a revoked one: there is nothing that the client could do about it.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	var in presented
 	who, err := s.enter(w, r, &in, &in.credentials, nil)

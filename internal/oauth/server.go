@@ -4,13 +4,13 @@
 // discovery) with their description, openapi.yaml. It owns the tables oauth_keys,
 // oauth_grants, oauth_tokens, oauth_answers and oauth_consents.
 //
-// One authorization is a grant: its code, and the family of all tokens given for
-// it. Codes and tokens are opaque and stored hashed. A grant is never told that
-// its license was released, transferred or lost its owner: every use compares the
-// epoch of the license with the one that the grant was made under.
+// One authorization is a grant: its code, and all tokens given for it. Codes and
+// tokens are opaque and stored hashed. Releasing or transferring a license does not
+// change its grants: every use compares the epoch of the license with the one at
+// which the grant was made.
 //
-// The pages of the flow are package shop's; what a license is, package license's;
-// how a client proves itself, package partner's.
+// The pages of the flow are in package shop, the rules of a license in package
+// license, and the credentials of clients in package partner.
 package oauth
 
 import (
@@ -46,7 +46,7 @@ type Server struct {
 	Guard *wire.Guard
 }
 
-// Lifetimes are how long what the server gives out serves.
+// Lifetimes are how long codes and tokens are valid.
 type Lifetimes struct{ Code, Access, Refresh time.Duration }
 
 // description is openapi.yaml as JSON; a test keeps it so.
@@ -60,11 +60,11 @@ func (s *Server) Routes() []wire.Route {
 	routes := []wire.Route{
 		wire.Public("POST", "/openid/token", s.token(true)),
 		wire.Public("POST", "/openid/oauth2/token", s.token(false)),
-		wire.Public("GET", "/openid/license_key", shaped(s.licenseKey)),
-		wire.Public("GET", "/openid/userinfo", shaped(s.userinfo)),
-		wire.Public("POST", "/openid/userinfo", shaped(s.userinfo)),
-		wire.Public("POST", "/openid/revoke", shaped(s.revoke)),
-		wire.Public("POST", "/openid/introspect", shaped(s.introspect)),
+		wire.Public("GET", "/openid/license_key", asOAuth(s.licenseKey)),
+		wire.Public("GET", "/openid/userinfo", asOAuth(s.userinfo)),
+		wire.Public("POST", "/openid/userinfo", asOAuth(s.userinfo)),
+		wire.Public("POST", "/openid/revoke", asOAuth(s.revoke)),
+		wire.Public("POST", "/openid/introspect", asOAuth(s.introspect)),
 		wire.Public("GET", "/openid/jwks", s.jwks),
 		wire.Public("GET", "/openid/.well-known/openid-configuration", s.discovery),
 		wire.Public("GET", "/.well-known/openid-configuration", s.discovery),

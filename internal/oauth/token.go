@@ -26,17 +26,17 @@ type tokenRequest struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
-// token serves a token endpoint. With member, the answer to a code exchange has
-// the empty error member of the specification, unless the partner switched it off;
-// its twin never has it, because some strict clients take any error member for an
-// error.
+// token serves a token endpoint. With member, the answer to a code exchange has the
+// empty error member of the specification, unless the partner switched it off. The
+// other token endpoint never has it, because strict clients read any error member as
+// an error.
 func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) error {
-	return shaped(func(w http.ResponseWriter, r *http.Request) error {
+	return asOAuth(func(w http.ResponseWriter, r *http.Request) error {
 		var in tokenRequest
-		var h held
+		var h storedRefresh
 		who, err := s.enter(w, r, &in, &in.credentials, func(ctx context.Context, tx *sqldb.Tx, who partner.Partner) {
 			if in.GrantType == refreshGrant {
-				h = hold(ctx, tx, who, in.RefreshToken)
+				h = loadRefresh(ctx, tx, who, in.RefreshToken)
 			}
 		})
 		if err != nil {

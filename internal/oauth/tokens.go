@@ -32,9 +32,9 @@ type grant struct {
 	namedScope    string // by the answer to the code; "": none
 	authTime      time.Time
 	expiresAt     time.Time // of the code
-	usedAt        time.Time // of the code; zero: open
-	burned        string    // the parameter by which an exchange failed and used the code up
-	revokedAt     time.Time // of all its tokens; zero: they serve
+	usedAt        time.Time // of the code; zero: not used
+	burned        string    // the wrong parameter that used the code up
+	revokedAt     time.Time // of all its tokens; zero: not revoked
 }
 
 const grantColumns = `g.id, g.partner_id, g.license_id, g.user_id, g.license_epoch, g.redirect_url, g.redirect_epoch, g.challenge,
@@ -59,7 +59,7 @@ func (s *Server) byCode(ctx context.Context, code string) (grant, error) {
 	return g, nil
 }
 
-// kind says what a token is good for.
+// kind is the type of a token.
 type kind int
 
 const (
@@ -81,8 +81,8 @@ func scanToken(r *sqldb.Row, t *token) error {
 	return r.Scan(append([]any{&t.hash, (*int)(&t.kind), &t.createdAt, &t.expiresAt, &t.usedAt}, t.grant.columns()...)...)
 }
 
-// A token is the time of its making, which is no secret, and 256 random bits, all
-// in lower-case hex.
+// A token is the time at which it was made, which is no secret, and 256 random bits,
+// all in lower-case hex.
 const (
 	stampLen = 12
 	tokenLen = stampLen + 64
@@ -93,13 +93,13 @@ func newToken(now time.Time) string {
 	return secret.Make(fmt.Sprintf("%0*x", stampLen, now.UnixMilli()))
 }
 
-// keyOf is what a token is stored and found under: its time and its hash. The time
-// stands first so that new rows stand together: under the hash alone each would
-// change another page of the table, and a refresh cost a quarter more.
+// keyOf is the primary key of a token: its time and its hash. The time comes first so
+// that new rows are neighbors: with the hash alone each would change another page of
+// the table, and a refresh would cost a quarter more.
 func keyOf(value string) string { return value[:stampLen] + secret.Hash(value) }
 
-// byToken returns the token that was given out under this value, or sqldb.ErrNone.
-// It is looked up by its hash, so the time it takes tells nothing of others.
+// byToken returns the stored token of a value, or sqldb.ErrNone. The lookup is by hash,
+// so its duration reveals nothing about other tokens.
 func byToken(ctx context.Context, r sqldb.Reader, value string) (token, error) {
 	if len(value) != tokenLen || strings.Trim(value, "0123456789abcdef") != "" {
 		return token{}, sqldb.ErrNone
@@ -112,22 +112,20 @@ func byToken(ctx context.Context, r sqldb.Reader, value string) (token, error) {
 	return t, nil
 }
 
-// pair is an access token and a refresh token on their way to the client; they
-// are stored hashed.
+// pair is a new access token and a new refresh token. They are stored hashed.
 type pair struct{ access, refresh string }
 
-// keep queues the rows of a new pair.
-func (s *Server) keep(tx *sqldb.Tx, p pair, grantID int64, now time.Time) {
+// queueTokens queues the rows of a new pair.
+func (s *Server) queueTokens(tx *sqldb.Tx, p pair, grantID int64, now time.Time) {
 	tx.Queue(`INSERT INTO oauth_tokens (hash, grant_id, kind, created_at, expires_at, used_at)
 		VALUES ($1, $2, 1, $3, $4, 0), ($5, $2, 2, $3, $6, 0)`,
 		keyOf(p.access), grantID, now, now.Add(s.Life.Access), keyOf(p.refresh), now.Add(s.Life.Refresh))
 }
 
-// prepare makes a new pair and the whole answer that tells it, with scope unless it
-// is empty. It signs, which is
-// the dear part, and is called before and outside the transaction that stores the
-// pair: signing inside would hold up everybody else's writes, and signing after
-// it could lose a token that is rotated already.
+// prepare makes a new pair and the answer that contains it, with scope unless it is
+// empty. It signs, which is slow, and is called before the transaction that stores the
+// pair: signing inside would delay other writers, and a failure after it would lose a
+// token that is already rotated.
 func (s *Server) prepare(ctx context.Context, c claims, scope string) (pair, []byte, error) {
 	p := pair{access: newToken(c.now), refresh: newToken(c.now)}
 	c.accessToken = p.access
@@ -144,31 +142,31 @@ func (s *Server) prepare(ctx context.Context, c claims, scope string) (pair, []b
 	b = append(b, p.refresh...)
 	b = append(b, `","id_token":"`...)
 	b = append(b, id...)
-	if scope != "" { // our own words, which need no quoting
+	if scope != "" { // one of our constants, which needs no escaping
 		b = append(b, `","scope":"`...)
 		b = append(b, scope...)
 	}
 	return p, append(b, `"}`...), nil
 }
 
-// errEnded is the fault of a connection that ended with what happened to its
-// license.
+// errEnded is the fault of a connection that ended because its license was released,
+// transferred or lost its owner.
 func errEnded(what string) error {
 	return badGrant("The %s is void: the license was released, transferred or lost its owner since. Let the user connect again.", what)
 }
 
-// standing returns the license of a grant, and whether the grant still stands for
-// it. Hold and refund leave it standing: the license is told as deactivated.
-func standing(ctx context.Context, r sqldb.Reader, g grant) (license.License, bool, error) {
-	l, err := license.Get(ctx, r, g.licenseID)
+// licenseOf returns the license of a grant, and whether the grant is still valid for
+// it. It is after a hold or a refund: the license is then shown as deactivated.
+func licenseOf(ctx context.Context, r sqldb.Reader, g grant) (l license.License, valid bool, err error) {
+	l, err = license.Get(ctx, r, g.licenseID)
 	if err != nil {
 		return license.License{}, false, fmt.Errorf("read the license of a grant: %w", err)
 	}
 	return l, l.Epoch == g.licenseEpoch, nil
 }
 
-// revokeFamily ends all tokens of a grant, present and future, in a transaction of
-// its own: it stands although the request that led to it is refused.
+// revokeFamily revokes all tokens of a grant in a transaction of its own, because the
+// request that caused it is refused.
 func (s *Server) revokeFamily(ctx context.Context, who partner.Partner, g grant, why string) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := s.Now()
@@ -184,9 +182,9 @@ func (s *Server) revokeFamily(ctx context.Context, who partner.Partner, g grant,
 	return nil
 }
 
-// foreign audits that a client presented what belongs to another one. Nothing else
-// happens: a stolen code or token must not let its thief cut the owner off.
-func (s *Server) foreign(ctx context.Context, who partner.Partner, g grant, what string) error {
+// refuseForeign audits that a client sent a code or token of another one, and returns
+// the fault. It revokes nothing: a thief must not be able to disconnect the owner.
+func (s *Server) refuseForeign(ctx context.Context, who partner.Partner, g grant, what string) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		audit.Record(tx, s.Now(), actor(who), "oauth.foreign", g.name(), nil, audit.Facts{"what": what, "partner_id": g.partnerID})
 		return nil
@@ -200,14 +198,13 @@ func (s *Server) foreign(ctx context.Context, who partner.Partner, g grant, what
 // name is a grant as the audit names it.
 func (g grant) name() string { return "grant:" + strconv.FormatInt(g.id, 10) }
 
-// use is an access token that serves, with what it opens.
+// use is a valid access token and its license.
 type use struct {
 	token
 	license license.License
 }
 
-// serving returns what an access token opens, or the fault of one that does not
-// serve.
+// serving returns the license of an access token, or a fault if it is not valid.
 func (s *Server) serving(ctx context.Context, value string) (use, error) {
 	t, err := byToken(ctx, s.DB, value)
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != accessKind {
@@ -223,8 +220,8 @@ func (s *Server) serving(ctx context.Context, value string) (use, error) {
 	case !s.Now().Before(t.expiresAt):
 		return use{}, badToken("The access token has expired. Get a new one by a refresh.")
 	}
-	l, stands, err := standing(ctx, s.DB, t.grant)
-	if err == nil && !stands {
+	l, valid, err := licenseOf(ctx, s.DB, t.grant)
+	if err == nil && !valid {
 		err = badToken("The access token is void: the license was released, transferred or lost its owner since. Let the user connect again.")
 	}
 	return use{t, l}, err

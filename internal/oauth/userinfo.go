@@ -6,8 +6,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// userinfoAnswer is what an application learns of its user. The e-mail address is
-// not among it.
+// userinfoAnswer is what an application learns about its user. The email address is
+// not part of it.
 type userinfoAnswer struct {
 	Subject       string `json:"sub"`
 	LicenseKey    string `json:"license_key"`
@@ -15,8 +15,8 @@ type userinfoAnswer struct {
 	LicenseStatus string `json:"license_status"`
 }
 
-// userinfo answers who an access token stands for. OpenID wants it by GET and by
-// POST, where the token may stand in the body.
+// userinfo answers whose an access token is. OpenID demands it by GET and by
+// POST, where the token may be in the body.
 func (s *Server) userinfo(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		AccessToken string `json:"access_token"`
