@@ -25,7 +25,7 @@ const testKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1
 var tester = audit.System("test")
 
 // served runs the service on a database until it is stopped.
-func served(t *testing.T, db string) (rooms *app.Rooms, stop func()) {
+func served(t *testing.T, db string) (rooms *app.Services, stop func()) {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey = "127.0.0.1:0", "", db, testKey
@@ -37,7 +37,7 @@ func served(t *testing.T, db string) (rooms *app.Rooms, stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
-	return a.Rooms(), func() {
+	return a.Services(), func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -46,7 +46,7 @@ func served(t *testing.T, db string) (rooms *app.Rooms, stop func()) {
 }
 
 // seller makes a partner with a plan.
-func seller(t *testing.T, r *app.Rooms) int64 {
+func seller(t *testing.T, r *app.Services) int64 {
 	t.Helper()
 	p, _, _, err := r.Profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Partner"}, profile.URLs{}, false, partner.Credentials{})
 	if err == nil {
@@ -59,7 +59,7 @@ func seller(t *testing.T, r *app.Rooms) int64 {
 }
 
 // sell sells a license to somebody and returns its id and who that is.
-func sell(t *testing.T, r *app.Rooms, partnerID int64, email string) (licenseID, userID int64) {
+func sell(t *testing.T, r *app.Services, partnerID int64, email string) (licenseID, userID int64) {
 	t.Helper()
 	p := license.Purchase{PartnerID: partnerID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: email}}
 	_, err := r.Licenses.Purchase(t.Context(), tester, p, func(s license.Sale) []byte {
@@ -73,7 +73,7 @@ func sell(t *testing.T, r *app.Rooms, partnerID int64, email string) (licenseID,
 }
 
 // newest is the id of the newest event.
-func newest(t *testing.T, r *app.Rooms, partnerID int64) int64 {
+func newest(t *testing.T, r *app.Services, partnerID int64) int64 {
 	t.Helper()
 	list, err := r.Events.List(t.Context(), partnerID, event.Filter{}, paging.Page{Number: 1, Limit: 1, Order: paging.NewestFirst})
 	if err != nil || len(list.Events) == 0 {

@@ -39,9 +39,9 @@ import (
 	"claviger/internal/wire"
 )
 
-// Rooms is every room of the house, for whoever works inside it, such as the
-// emulator.
-type Rooms struct {
+// Services is every domain service of the application, for programs that call them
+// directly, such as the development server and tests.
+type Services struct {
 	DB       *sqldb.DB
 	Audit    *audit.Log
 	Partners *partner.Registry
@@ -59,7 +59,7 @@ type Rooms struct {
 type App struct {
 	cfg        Config
 	log        *slog.Logger
-	rooms      *Rooms
+	services   *Services
 	caller     *courier.Client
 	sender     *mail.Sender
 	sending    *Sending
@@ -89,6 +89,9 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 // NewOn is New on a database that is open and up to date; the house closes it
 // at its end. On an error the database stays the caller's.
 func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
+	if cfg.Now == nil {
+		cfg.Now = Now
+	}
 	a := &App{cfg: cfg, log: cfg.logger()}
 	box, err := a.sealer(ctx, db)
 	if err != nil {
@@ -148,12 +151,12 @@ func (c Config) logger() *slog.Logger {
 // sealer makes what seals and opens secrets, from the key that the data was sealed
 // with. A wrong key is found out here rather than at the first webhook.
 func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) {
-	partners := &partner.Registry{DB: db, Now: Now}
+	partners := &partner.Registry{DB: db, Now: a.cfg.Now}
 	first, total, err := partners.List(ctx, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
 	if err != nil {
 		return nil, err
 	}
-	keys, err := (&oauth.Keys{DB: db, Now: Now}).List(ctx)
+	keys, err := (&oauth.Keys{DB: db, Now: a.cfg.Now}).List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -177,25 +180,25 @@ func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) 
 	return box, nil
 }
 
-// buildServices makes the rooms.
+// buildServices makes the domain services.
 func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
-	a.sender = &mail.Sender{DB: db, Now: Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
-	r := &Rooms{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: a.sender.Wake}}
+	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
+	r := &Services{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: a.sender.Wake}}
 	r.Audit = &audit.Log{DB: db}
-	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: Now, Brand: a.cfg.Brand}
-	r.Accounts = &account.Book{DB: db, Now: Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
+	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand}
+	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = a.linkMailer.Wake
-	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
-	r.Webhooks = &webhook.Outbox{DB: db, Now: Now, Dispatcher: a.dispatcher(r)}
+	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
+	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Dispatcher: a.dispatcher(r)}
 	a.sending = &Sending{DB: db, Dispatcher: r.Webhooks.Dispatcher, Log: a.log}
 	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Revive, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
-	r.Licenses = &license.Registry{DB: db, Now: Now, Events: r.Events, EraseAddress: profile.EraseContacts}
+	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, EraseAddress: profile.EraseContacts}
 	r.OAuth = a.connect(r, box)
-	r.Answers = &idempotency.Pruner{DB: db, Now: Now}
-	a.rooms = r
+	r.Answers = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
+	a.services = r
 }
 
 // guesses is how many wrong keys or tokens of an address are answered as such in a
@@ -214,8 +217,8 @@ func readersForPartners(db *sqldb.DB) int64 { return int64(max(db.Readers()*3/4,
 
 // buildRoutes makes the doors and puts their routes into one table.
 func (a *App) buildRoutes() (*wire.Mux, error) {
-	r := a.rooms
-	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: Now} }
+	r := a.services
+	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: a.cfg.Now} }
 	var guard *wire.Guard
 	if a.cfg.RateLimit > 0 {
 		guard = &wire.Guard{Failures: limit(guesses)}
@@ -240,8 +243,8 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	return mux, nil
 }
 
-// Rooms is the inside of the house.
-func (a *App) Rooms() *Rooms { return a.rooms }
+// Services returns the domain services.
+func (a *App) Services() *Services { return a.services }
 
 // Addr is where the house listens, with the port that it got.
 func (a *App) Addr() string { return a.server.Addr() }
@@ -294,7 +297,7 @@ func (a *App) endDuties(ctx context.Context) error {
 // greet tells a new install what is left to do. Not knowing is no reason not to
 // serve.
 func (a *App) greet(ctx context.Context) {
-	tokens, err := a.rooms.Accounts.Tokens(ctx)
+	tokens, err := a.services.Accounts.Tokens(ctx)
 	if err == nil && len(tokens) == 0 {
 		a.log.Warn("there is no operator token yet; make one with: claviger token add --name admin --scopes admin")
 	}

@@ -110,7 +110,7 @@ func TestHouseServes(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
-	if err := a.Rooms().DB.Ping(t.Context()); err == nil {
+	if err := a.Services().DB.Ping(t.Context()); err == nil {
 		t.Error("the database is open after the end")
 	}
 }
@@ -201,7 +201,7 @@ func TestWrongKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, _, err = a.Rooms().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
+	_, _, _, err = a.Services().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
 	if err := errors.Join(err, a.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestRateLimit(t *testing.T) {
 			cfg := config(t)
 			cfg.RateLimit = tt.limit
 			a, stop := run(t, cfg)
-			_, _, keys, err := a.Rooms().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
+			_, _, keys, err := a.Services().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +318,7 @@ func TestGuessingPasswords(t *testing.T) {
 // wait, and their API key serves on.
 func TestWrongClientSecret(t *testing.T) {
 	a, stop := run(t, config(t))
-	_, _, keys, err := a.Rooms().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
+	_, _, keys, err := a.Services().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,11 +362,11 @@ func TestNodes(t *testing.T) {
 	cfg := config(t)
 	one, stopOne := run(t, cfg)
 	two, stopTwo := run(t, cfg)
-	p, _, _, err := one.Rooms().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
+	p, _, _, err := one.Services().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := two.Rooms().Partners.Get(t.Context(), p.ID); err != nil || got.Name != "Acme" {
+	if got, err := two.Services().Partners.Get(t.Context(), p.ID); err != nil || got.Name != "Acme" {
 		t.Errorf("the second node has %+v, %v", got, err)
 	}
 	if err := errors.Join(stopOne(), stopTwo()); err != nil {

@@ -47,12 +47,13 @@ type Config struct {
 
 	SecretFiles map[string]string // the files that secret settings were read from, by the setting's name
 
-	// What only devserver sets; no setting leads to these.
-	TestMoney bool           // the shop sells for money that is none
-	Mailbox   string         // the page where mails are shown that Catcher took
-	Catcher   mail.Transport // takes mails where Mail is not configured; nil: nobody does
-	Extra     []wire.Route   // served beside those of the doors
-	OwnHosts  bool           // requests must name the service by one of its own names
+	// What devserver and tests set; no setting leads to these.
+	Now       func() time.Time // the clock; nil: the machine's
+	TestMoney bool             // the shop sells for money that is none
+	Mailbox   string           // the page where mails are shown that Catcher took
+	Catcher   mail.Transport   // takes mails where Mail is not configured; nil: nobody does
+	Extra     []wire.Route     // served beside those of the doors
+	OwnHosts  bool             // requests must name the service by one of its own names
 }
 
 // LogFormat is how a log line is written.

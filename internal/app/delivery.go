@@ -14,18 +14,18 @@ import (
 // userAgent is who calls partners.
 const userAgent = "Claviger-Webhooks/1"
 
-// dispatcher makes what sends webhooks, from rooms that are furnished so far.
-func (a *App) dispatcher(r *Rooms) *webhook.Dispatcher {
+// dispatcher makes what sends webhooks, from the services that are built so far.
+func (a *App) dispatcher(r *Services) *webhook.Dispatcher {
 	return (&webhook.Dispatcher{
-		DB: r.DB, Now: Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
+		DB: r.DB, Now: a.cfg.Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
 		Endpoint: r.endpoint, Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
 		Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
-		Metrics:   webhook.NewMetrics(a.server.Metrics, r.DB, Now),
+		Metrics:   webhook.NewMetrics(a.server.Metrics, r.DB, a.cfg.Now),
 	}).Prepare()
 }
 
 // endpoint is where a partner's webhooks go and what signs them.
-func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
+func (r *Services) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
 	p, err := r.Partners.Get(ctx, partnerID)
 	if fault.Is(err, "unknown_partner") {
 		return webhook.Endpoint{}, nil // it was deleted: there is nothing to send, and no trouble
@@ -51,12 +51,12 @@ func (r *Rooms) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint
 // webhooks and redelivering them, telling of outages, sending mail, and keeping itself clean.
 func (a *App) work() []func(context.Context) {
 	watch := &outage.Watch{
-		DB: a.rooms.DB, Now: Now, Partners: a.rooms.Partners, Profiles: a.rooms.Profiles, Service: a.service(),
-		Count: a.rooms.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.rooms.Mail, Log: a.log,
+		DB: a.services.DB, Now: a.cfg.Now, Partners: a.services.Partners, Profiles: a.services.Profiles, Service: a.service(),
+		Count: a.services.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
 	}
 	return []func(context.Context){
 		a.sending.Run,
-		(&webhook.Replayer{Outbox: a.rooms.Webhooks, Log: a.log}).Run,
+		(&webhook.Replayer{Outbox: a.services.Webhooks, Log: a.log}).Run,
 		watch.Run,
 		a.sender.Run,
 		a.linkMailer.Run,

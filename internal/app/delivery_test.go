@@ -13,19 +13,19 @@ import (
 // that never ends.
 func TestDeletedPartnerHasNoEndpoint(t *testing.T) {
 	a, stop := run(t, config(t))
-	rooms := a.Rooms()
-	p, _, _, err := rooms.Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"},
+	services := a.Services()
+	p, _, _, err := services.Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"},
 		profile.URLs{Webhook: "https://acme.example/webhook"}, false, partner.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err := rooms.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.URL == "" {
+	if e, err := services.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.URL == "" {
 		t.Errorf("its endpoint is %+v, %v", e, err)
 	}
-	if err := rooms.Profiles.Remove(t.Context(), audit.System("test"), p.ID); err != nil {
+	if err := services.Profiles.Remove(t.Context(), audit.System("test"), p.ID); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := rooms.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.URL != "" {
+	if e, err := services.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.URL != "" {
 		t.Errorf("the endpoint of a deleted partner is %+v, %v", e, err)
 	}
 	if err := stop(); err != nil {

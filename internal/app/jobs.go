@@ -26,23 +26,23 @@ type Housekeeping struct {
 // of webhooks, mails, sessions, links and unconfirmed sign-ups, tokens, replaced
 // keys, and the addresses of clients.
 func (a *App) pruners() map[string]func(context.Context) (int64, error) {
-	db := a.rooms.DB
+	db := a.services.DB
 	return map[string]func(context.Context) (int64, error){
-		"stored answers":    a.rooms.Answers.Prune,
-		"webhook responses": (&webhook.Pruner{DB: db, Now: Now, Keep: a.cfg.KeepResponses}).Prune,
-		"mails":             (&mail.Pruner{DB: db, Now: Now}).Prune,
-		"sessions":          (&account.Sessions{DB: db, Now: Now}).Prune,
-		"sign-in links":     a.rooms.Accounts.Prune, // and sign-ups
-		"password tries":    a.rooms.Accounts.PruneTries,
-		"tokens":            a.rooms.OAuth.Prune,
-		"signing keys":      a.rooms.OAuth.Keys.Prune,
-		"client addresses":  (&audit.Pruner{DB: db, Now: Now}).Prune,
+		"stored answers":    a.services.Answers.Prune,
+		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
+		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
+		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,
+		"sign-in links":     a.services.Accounts.Prune, // and sign-ups
+		"password tries":    a.services.Accounts.PruneTries,
+		"tokens":            a.services.OAuth.Prune,
+		"signing keys":      a.services.OAuth.Keys.Prune,
+		"client addresses":  (&audit.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 	}
 }
 
 // promptPruners remove what must not stay: answers with tokens in them.
 func (a *App) promptPruners() map[string]func(context.Context) (int64, error) {
-	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.rooms.OAuth.PruneAnswers}
+	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.services.OAuth.PruneAnswers}
 }
 
 // Run does a round now and then until ctx ends. A round that fails is logged

@@ -18,10 +18,10 @@ import (
 )
 
 // connect makes the room that connects licenses with applications.
-func (a *App) connect(r *Rooms, box *secret.Sealer) *oauth.Server {
-	keys := &oauth.Keys{DB: r.DB, Sealer: box, Now: Now}
+func (a *App) connect(r *Services, box *secret.Sealer) *oauth.Server {
+	keys := &oauth.Keys{DB: r.DB, Sealer: box, Now: a.cfg.Now}
 	return &oauth.Server{
-		DB: r.DB, Sealer: box, Now: Now, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Keys: keys,
+		DB: r.DB, Sealer: box, Now: a.cfg.Now, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Keys: keys,
 		Issuer: a.url,
 		Life:   oauth.Lifetimes{Code: a.cfg.CodeLife, Access: a.cfg.AccessLife, Refresh: a.cfg.RefreshLife},
 	}
@@ -30,7 +30,7 @@ func (a *App) connect(r *Rooms, box *secret.Sealer) *oauth.Server {
 // prepareKeys makes the keys that sign identity tokens, before somebody waits for
 // one: an RSA key takes its time.
 func (a *App) prepareKeys(ctx context.Context) {
-	if err := a.rooms.OAuth.Keys.Prepare(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, sqldb.ErrClosed) {
+	if err := a.services.OAuth.Keys.Prepare(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, sqldb.ErrClosed) {
 		a.log.Error("the keys that sign identity tokens could not be made; the first sign-in tries again", "err", err)
 	}
 }
@@ -41,18 +41,18 @@ func (a *App) shop() (*shop.Shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := a.rooms
-	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: Now}, strings.HasPrefix(a.url, "https://"))
+	r := a.services
+	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: a.cfg.Now}, strings.HasPrefix(a.url, "https://"))
 	sessions.Fail = pages.Fail
 	s := &shop.Shop{
 		Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners,
-		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: Now,
+		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now,
 		Glance: 200 * time.Millisecond, Patience: time.Second, TestMoney: a.cfg.TestMoney, Mailbox: a.cfg.Mailbox,
 	}
 	// The rate limit is about programs: without one, nobody may guess passwords all
 	// the same. Where the money is none, as in development, there is nothing to guess.
 	if a.cfg.RateLimit > 0 || !a.cfg.TestMoney {
-		s.Throttle = ui.NewThrottle(Now)
+		s.Throttle = ui.NewThrottle(a.cfg.Now)
 	}
 	return s, nil
 }

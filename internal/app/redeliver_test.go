@@ -13,8 +13,8 @@ import (
 func TestRedeliveriesAreLimited(t *testing.T) {
 	a, stop := run(t, config(t))
 	const key = "lk_0f9d8c7b6a5f4e3d2c1b0a9f8e7d6c5b4a3f2e1d0c9b8a7f6e5d4c3b2a1f0e9d"
-	err := a.Rooms().DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		_, _, err := a.Rooms().Partners.Create(t.Context(), tx, audit.System("test"), partner.Draft{Name: "Acme"}, partner.Credentials{APIKey: key})
+	err := a.Services().DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, _, err := a.Services().Partners.Create(t.Context(), tx, audit.System("test"), partner.Draft{Name: "Acme"}, partner.Credentials{APIKey: key})
 		return err
 	})
 	if err != nil {

@@ -102,7 +102,7 @@ func (e *Emulator) open(ctx context.Context, cfg Config) error {
 	if e.house, err = app.NewOn(ctx, db, cfg.App); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	e.catcher.mails = e.house.Rooms().Mail
+	e.catcher.mails = e.house.Services().Mail
 	if err := e.seed(ctx, s, cfg); err != nil {
 		return errors.Join(err, e.house.Close()) //nolint:contextcheck // what runs is stopped whatever ended ctx
 	}
@@ -131,7 +131,7 @@ func (e *Emulator) surround(cfg *app.Config, db *sqldb.DB) error {
 // seed puts what is missing into the house, writes the card and hands the sample
 // its part of it.
 func (e *Emulator) seed(ctx context.Context, s seed, cfg Config) error {
-	rooms, url := e.house.Rooms(), e.house.URL()
+	rooms, url := e.house.Services(), e.house.URL()
 	p, err := s.grow(ctx, rooms, cfg, url)
 	if err != nil {
 		return fmt.Errorf("seed the data: %w", err)

@@ -38,7 +38,7 @@ var plans = []partner.Plan{
 // grow makes what the seed promises and is not there yet, and puts what this
 // start asks for (URLs, brand, single key) in its place. It can be cut off anywhere and run
 // again; once it was through, only the second half happens.
-func (s seed) grow(ctx context.Context, rooms *app.Rooms, cfg Config, url string) (partner.Partner, error) {
+func (s seed) grow(ctx context.Context, rooms *app.Services, cfg Config, url string) (partner.Partner, error) {
 	if s.partnerID == 0 {
 		p, err := s.partner(ctx, rooms, cfg)
 		if err != nil {
@@ -88,7 +88,7 @@ func target(asked, stored, url, path string) *string {
 }
 
 // partner makes the seeded partner and its plans.
-func (s seed) partner(ctx context.Context, rooms *app.Rooms, cfg Config) (partner.Partner, error) {
+func (s seed) partner(ctx context.Context, rooms *app.Services, cfg Config) (partner.Partner, error) {
 	p, err := rooms.Partners.ByKey(ctx, s.credentials(false).APIKey)
 	if fault.Is(err, "invalid_key") {
 		draft := partner.Draft{Name: "Sample App", Brand: cfg.App.Brand, SingleKey: cfg.SingleKey != nil && *cfg.SingleKey}
@@ -106,7 +106,7 @@ func (s seed) partner(ctx context.Context, rooms *app.Rooms, cfg Config) (partne
 }
 
 // people makes the buyer, the partner's member and the operator.
-func (s seed) people(ctx context.Context, rooms *app.Rooms, p partner.Partner) error {
+func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner) error {
 	names := map[string]string{buyerEmail: "Bea Buyer", memberEmail: "Pat Partner", operatorEmail: "Olga Operator"}
 	for _, email := range []string{buyerEmail, memberEmail, operatorEmail} {
 		u, _, err := rooms.Accounts.Create(ctx, actor, account.Person{Email: email, Name: names[email]})
@@ -139,7 +139,7 @@ func (s seed) people(ctx context.Context, rooms *app.Rooms, p partner.Partner) e
 }
 
 // operatorToken makes the operator's token, which may do everything.
-func (s seed) operatorToken(ctx context.Context, rooms *app.Rooms) error {
+func (s seed) operatorToken(ctx context.Context, rooms *app.Services) error {
 	_, err := rooms.Accounts.ByToken(ctx, s.token())
 	if fault.Is(err, "invalid_token") {
 		_, _, err = rooms.Accounts.AddToken(ctx, actor, "claviger dev", []account.Scope{account.Admin}, time.Time{}, s.token())
@@ -149,7 +149,7 @@ func (s seed) operatorToken(ctx context.Context, rooms *app.Rooms) error {
 
 // stale says which of the seeded secrets were replaced since: they are hashed,
 // so what replaced them cannot be printed.
-func (s seed) stale(ctx context.Context, rooms *app.Rooms, p partner.Partner) ([]string, error) {
+func (s seed) stale(ctx context.Context, rooms *app.Services, p partner.Partner) ([]string, error) {
 	var notes []string
 	c := s.credentials(p.SingleKey)
 	note := func(err error, code, what string) error {

@@ -62,7 +62,7 @@ func (h *house) keyed(t *testing.T, path, key, body string) string {
 // into those that are added later, too.
 func TestErasedIsInNoColumn(t *testing.T) {
 	h := start(t, nil)
-	rooms := h.Rooms()
+	rooms := h.Services()
 	test := audit.System("test")
 	made := read[struct {
 		ID int64 `json:"id"`

@@ -44,7 +44,7 @@ func start(t *testing.T, change func(*app.Config)) *house {
 			t.Errorf("the house ended with %v", err)
 		}
 	})
-	_, token, err := a.Rooms().Accounts.AddToken(t.Context(), audit.System("test"), "test", []account.Scope{account.Admin}, time.Time{}, "")
+	_, token, err := a.Services().Accounts.AddToken(t.Context(), audit.System("test"), "test", []account.Scope{account.Admin}, time.Time{}, "")
 	if err != nil {
 		t.Fatalf("make the operator's token: %v", err)
 	}

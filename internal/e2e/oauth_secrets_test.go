@@ -326,7 +326,7 @@ func (w *watched) meetsBugs() {
 	}
 	everything("/fails")
 	everything("/panics")
-	if err := w.house.Rooms().DB.Close(); err != nil {
+	if err := w.house.Services().DB.Close(); err != nil {
 		w.Fatal(err)
 	}
 	for _, path := range []string{"/openid/token/", "/openid/userinfo", "/openid/introspect", "/openid/license_key", "/sign-in", "/sign-in/link", "/openid/authorize", "/v2/licenses"} {

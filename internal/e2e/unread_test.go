@@ -53,7 +53,7 @@ func TestUnreadAnswersOfOnePartner(t *testing.T) {
 	h := start(t, nil)
 	slow, other := h.seller(t, "slow"), h.seller(t, "other")
 	h.operator.must(t, 201, "POST", "/operator/v1/purchases", object{"partner_id": slow.ID, "tier": 1, "quantity": 100, "external_id": "all"})
-	err := h.Rooms().DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+	err := h.Services().DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		body := strings.Repeat("x", 1<<10)
 		for range 10 {
 			tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
