@@ -8,13 +8,13 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Draft is an event about to be written by the holder of the partner's ledger,
-// which gives it its ordinal.
+// Draft is an event to append. The caller holds the lock of the partner's ledger,
+// which gives the ordinal.
 type Draft struct {
 	Event
 	Ord      int64
 	Was      Status // of the license before; 0 for a new one
-	PlanName string // of the plan of the tier, for the webhook; "" if the tier is sold no more
+	PlanName string // of the tier's plan, for the webhook; "" if the tier is no longer sold
 }
 
 // NextIDs draws ids for so many events.

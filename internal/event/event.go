@@ -1,8 +1,8 @@
-// Package event keeps the record of every act on a license: append-only, each
-// with a dense ordinal within its partner and an id that rises in commit order
-// per partner. It owns the tables events and event_blocks. Each event puts a
-// delivery into the webhook outbox in the same transaction. Which act makes
-// which event is decided in package license.
+// Package event stores the events of licenses: append-only, each with a dense
+// ordinal within its partner and an id that rises in commit order per partner. It
+// owns the tables events and event_blocks. Each event adds a delivery to the webhook
+// outbox in the same transaction. Package license decides which command makes which
+// event.
 package event
 
 import (
@@ -45,8 +45,7 @@ func ParseStatus(s string) (Status, error) {
 	return 0, fault.Parameter("status", "must be inactive, active or deactivated.")
 }
 
-// Kind is what happened. Its numbers are those of the status that it leaves
-// behind.
+// Kind is what happened. Its numbers are those of the status that it leads to.
 type Kind int
 
 // The three kinds.
@@ -101,8 +100,8 @@ const (
 	Operator       Reason = "operator"
 )
 
-// sentences are what partners read of a reason: fixed words, so that nothing
-// about a buyer or of an operator's notes can reach them.
+// sentences are what partners read as the reason. They are fixed, so that nothing
+// about a buyer and none of an operator's notes can reach partners.
 var sentences = map[Reason]string{
 	Purchased:      "The license was purchased.",
 	Redeemed:       "The buyer activated the license.",
@@ -118,7 +117,7 @@ var sentences = map[Reason]string{
 	Operator:       "The marketplace activated the license for the buyer.",
 }
 
-// Sentence says the reason in words.
+// Sentence returns the reason as a sentence.
 func (r Reason) Sentence() string { return sentences[r] }
 
 // Event is a full snapshot of what a license became: a partner's handler is one

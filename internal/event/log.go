@@ -13,7 +13,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Log keeps and reads the events.
+// Log stores and reads the events.
 type Log struct {
 	DB     *sqldb.DB
 	Outbox *webhook.Outbox // nil: deliveries wait for a dispatcher of another node
@@ -58,7 +58,7 @@ func (l *Log) List(ctx context.Context, partnerID int64, f Filter, p paging.Page
 }
 
 // OfLicense lists the events of one license, which are few, with their newest
-// responses. Filter.Status has no meaning here and is passed over.
+// responses. Filter.Status is ignored.
 func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging.Page) (List, error) {
 	return l.list(ctx, func(tx *sqldb.Tx) (List, error) {
 		const where = `license_id = $1 AND id > $2 AND (kind = $3 OR $3 = 0)`
@@ -78,7 +78,7 @@ func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging
 	})
 }
 
-// list runs read in one snapshot and adds the responses, two questions in all.
+// list runs read in one snapshot and adds the responses: two queries in all.
 func (l *Log) list(ctx context.Context, read func(*sqldb.Tx) (List, error)) (List, error) {
 	var list List
 	err := l.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -127,7 +127,7 @@ func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p pa
 	if !ok {
 		return List{Events: []Event{}, Total: total}, nil
 	}
-	// The inner question walks the index alone; the outer one reads rows.
+	// The subquery walks the index alone; the outer query reads rows.
 	side := side(p)
 	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
 		WHERE partner_id = $1 AND status = $2 AND ord `+side+` (
@@ -156,7 +156,7 @@ func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p pa
 		args = append(args, int(f.Status))
 		where += fmt.Sprintf(` AND status = $%d`, len(args))
 	}
-	// The inner question walks the index alone; SQLite takes it for nothing else.
+	// The subquery walks the index alone; SQLite uses this index for nothing else.
 	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
 		WHERE partner_id = $1 AND ord IN (SELECT ord FROM events WHERE `+where+` ORDER BY ord `+direction(p)+` LIMIT $3 OFFSET $4)
 		ORDER BY ord `+direction(p), args...)
@@ -168,9 +168,9 @@ func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p pa
 }
 
 // ordinalAfter is the ordinal of the partner's last event whose id is not above
-// after. A cursor is nearly always an id that the partner saw: one look-up. Any
-// other number is found by halving, since ids rise with ordinals; that spares
-// every event a further index.
+// after. A cursor is nearly always the id of one of the partner's events: one
+// look-up. Any other number is found by binary search, since ids rise with ordinals,
+// so that no further index is needed.
 func ordinalAfter(ctx context.Context, tx *sqldb.Tx, partnerID, after int64) (int64, error) {
 	if after <= 0 {
 		return 0, nil
@@ -192,16 +192,16 @@ func ordinalAfter(ctx context.Context, tx *sqldb.Tx, partnerID, after int64) (in
 }
 
 // Feed returns the events of all partners after an id, oldest first, and whether
-// more are there. It stops before the oldest event that a transaction still in
-// flight may come to precede, so a reader that goes on from the last id it saw
-// misses nothing: ids of different partners may be committed out of order.
+// there are more. Ids of different partners may be committed out of order, so it
+// stops before the lowest id that an open transaction may still commit: a reader
+// that continues from the last id it read misses nothing.
 func (l *Log) Feed(ctx context.Context, after int64, limit int) (events []Event, more bool, err error) {
-	settled, err := l.DB.StableUpTo(ctx, "event_ids")
+	stable, err := l.DB.StableUpTo(ctx, "event_ids")
 	if err != nil {
-		return nil, false, fmt.Errorf("see which events are settled: %w", err)
+		return nil, false, fmt.Errorf("read up to which id events are stable: %w", err)
 	}
 	events, err = sqldb.All(ctx, l.DB, scan, `SELECT `+columns+` FROM events WHERE id > $1 AND id <= $2
-		ORDER BY id LIMIT $3`, after, settled, limit+1)
+		ORDER BY id LIMIT $3`, after, stable, limit+1)
 	if err != nil {
 		return nil, false, fmt.Errorf("read the feed of events: %w", err)
 	}

@@ -109,7 +109,7 @@ func (m *market) write(partners []int64, each int) <-chan struct{} {
 	return done
 }
 
-// Whoever reads a partner's events while others write them never finds a new one
+// A client that reads a partner's events while others write them never finds a new one
 // below those that it saw: ids rise in the order of commits.
 func TestNoEventAppearsBelowOneThatWasSeen(t *testing.T) {
 	m := open(t)
@@ -189,7 +189,7 @@ func TestFeedMissesNothing(t *testing.T) {
 	}
 }
 
-// A transaction that has drawn an id and is not committed yet holds the feed
+// A transaction that has allocated an id and is not committed yet holds the feed
 // back: what another partner commits meanwhile, under a higher id, is not shown
 // before it.
 func TestFeedWaitsForTransactionsInFlight(t *testing.T) {
@@ -210,7 +210,7 @@ func TestFeedWaitsForTransactionsInFlight(t *testing.T) {
 		}
 		return ids(events)
 	}
-	drawn, commit := make(chan int64), make(chan struct{})
+	allocated, commit := make(chan int64), make(chan struct{})
 	finished := make(chan error)
 	go func() {
 		finished <- m.db.Write(context.WithoutCancel(t.Context()), func(tx *sqldb.Tx) error {
@@ -226,12 +226,12 @@ func TestFeedWaitsForTransactionsInFlight(t *testing.T) {
 			e := first[0]
 			e.ID, e.Tier = id, 2
 			(*event.Log)(nil).Append(tx, event.Draft{Event: e, Ord: l.Events + 1, Was: event.Inactive})
-			drawn <- id
+			allocated <- id
 			<-commit
 			return nil
 		})
 	}()
-	lower := <-drawn
+	lower := <-allocated
 	m.buy(quick, 1)
 	if got := feed(); len(got) != 0 {
 		t.Errorf("shown while event %d is in flight: %v", lower, got)

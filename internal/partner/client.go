@@ -8,11 +8,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// ByClientID returns the partner with that client id, which proves nothing: it
-// stands in every authorization request.
+// ByClientID returns the partner with that client id. It authenticates nobody: the
+// client id is in every authorization request.
 func (r *Registry) ByClientID(ctx context.Context, clientID string) (Partner, error) {
 	if !utf8.ValidString(clientID) || strings.Contains(clientID, "\x00") {
-		return Partner{}, Unknown() // PostgreSQL stores no such text, and so refuses the question
+		return Partner{}, Unknown() // PostgreSQL refuses such a text in a query
 	}
 	p, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM partners WHERE client_id = $1`, clientID)
 	return orUnknown(p, err, "get a partner by its client id")

@@ -1,6 +1,6 @@
-// Package partner holds the partner applications: who they are, how they prove
-// themselves (client id and secret, API keys, webhook secret), which plans of
-// theirs are sold, and which people are their members. It owns the tables
+// Package partner owns the partner applications: their names, their credentials
+// (client id and secret, API keys, webhook secret), their plans and their members.
+// It owns the tables
 // partners, partner_counters, partner_secrets, plans and members.
 //
 // The URLs of a partner and its contacts are package profile's, its licenses
@@ -38,7 +38,7 @@ const (
 type Partner struct {
 	ID        int64
 	Name      string
-	Brand     string // the word in its header names, as in X-<Brand>-Signature
+	Brand     string // part of its header names, as in X-<Brand>-Signature
 	ClientID  string
 	Strict    bool // a webhook counts as delivered only by 200 and "success": true
 	SingleKey bool // its API key is its webhook secret too
@@ -49,8 +49,8 @@ type Partner struct {
 	PausedAt    time.Time // zero: it is not paused
 	PauseReason string    // for the operator
 
-	// Revision counts the transactions that wrote the partner's licenses: while it
-	// stands, none of them has changed. Only ByKey tells it.
+	// Revision counts the transactions that wrote the partner's licenses: while it is
+	// the same, none of them has changed. Only ByKey reads it.
 	Revision int64
 }
 
@@ -59,7 +59,7 @@ type Draft struct {
 	Name, Brand       string
 	Strict, SingleKey bool
 	ExternalID        string // unique among partners, or ""
-	Content           string // what was asked for under ExternalID, hashed; see Earlier
+	Content           string // hash of the request under ExternalID; see Earlier
 }
 
 // Change is what is to become of a partner; nil leaves a member as it is.
@@ -67,13 +67,13 @@ type Change struct {
 	Name, Brand       *string
 	Strict, SingleKey *bool
 
-	// Of a change of SingleKey, which gives new secrets: how long the old ones go
-	// on, and those to take instead of new ones.
+	// For a change of SingleKey, which replaces secrets: how long the old ones stay
+	// valid, and the values to use instead of generated ones.
 	Overlap time.Duration
 	Given   Credentials
 }
 
-// Registry is the register of partners.
+// Registry reads and changes partners.
 type Registry struct {
 	DB     *sqldb.DB
 	Sealer *secret.Sealer
@@ -141,9 +141,9 @@ func (r *Registry) List(ctx context.Context, p paging.Page) (list []Partner, tot
 	return list, total, nil
 }
 
-// lock takes the partner's row for the rest of the transaction and returns it:
-// whoever changes a partner, its secrets or its plans does so one after another.
-// Writers of its licenses do not wait here; see Lock.
+// lock locks the partner's row until the transaction ends and returns it. It
+// serializes changes of a partner, its secrets and its plans. Writers of its
+// licenses do not wait here; see Lock.
 func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 	p, err := sqldb.One(ctx, tx, scan,
 		`UPDATE partners SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id)
@@ -151,9 +151,9 @@ func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 }
 
 // Create makes a partner in the caller's transaction and returns it with its
-// credentials, which cannot be read again. A member of given that is not empty is
-// taken instead of a new one. With an external id that another partner has it
-// returns ErrExists, also when that one was committed only a moment ago.
+// credentials, which cannot be read again. Members of given that are not empty are
+// used instead of generated ones. If another partner has the external id it returns
+// ErrExists, also when that partner was committed during this transaction.
 func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d Draft, given Credentials) (Partner, Credentials, error) {
 	if d.Brand == "" {
 		d.Brand = r.Brand
@@ -183,8 +183,8 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 	return p, c, nil
 }
 
-// Amend changes a partner in the caller's transaction. A change that changes
-// nothing writes nothing. One of single_key gives new secrets.
+// Amend changes a partner in the caller's transaction. It writes nothing if nothing
+// changes. A change of single_key replaces secrets.
 func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, c Change) (Partner, Issued, error) {
 	before, err := lock(ctx, tx, id)
 	if err != nil {
@@ -231,15 +231,14 @@ func (c Change) on(p Partner) (Partner, error) {
 	return p, nil
 }
 
-// Valid reports the first member of the draft that is not acceptable, for a
-// caller who has work to do before it creates the partner.
+// Valid reports the first invalid member of the draft, for a caller that has work
+// to do before it creates the partner.
 func (d Draft) Valid() error {
 	_, err := d.checked()
 	return err
 }
 
-// Valid reports the first member of the change that is not acceptable whatever
-// the partner is.
+// Valid reports the first member of the change that is invalid for any partner.
 func (c Change) Valid() error {
 	_, err := c.on(Partner{Name: "any", Brand: DefaultBrand})
 	return err

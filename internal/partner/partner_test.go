@@ -22,7 +22,7 @@ var (
 	operator = audit.Actor{Kind: audit.ByToken, ID: 1, Name: "tests"}
 )
 
-// desk is a registry on an empty database with a clock that the test turns.
+// desk is a registry on an empty database with a clock that the test sets.
 type desk struct {
 	*partner.Registry
 	now time.Time

@@ -19,8 +19,8 @@ const maxReason = 255
 // authorized, and nothing is sent to it.
 func (p Partner) Paused() bool { return !p.PausedAt.IsZero() }
 
-// Pause pauses a partner in the caller's transaction. One that is paused already
-// stays so since it was; another reason takes the place of the first.
+// Pause pauses a partner in the caller's transaction. A paused partner keeps the
+// time of its pause and gets the new reason.
 func (r *Registry) Pause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, reason string) (Partner, error) {
 	reason, err := validate.Line("reason", reason, 1, maxReason)
 	if err != nil {
@@ -41,9 +41,9 @@ func (r *Registry) Resume(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id 
 	})
 }
 
-// setPause changes the pause under both locks of the partner, in the order that
-// everybody takes them: who sells waits for the first, who changes the partner for
-// the second.
+// setPause changes the pause under both locks of the partner, in the order in which
+// they are always acquired: sales wait for the first, changes of the partner for the
+// second.
 func (r *Registry) setPause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, action string, set func(*Partner, time.Time)) (Partner, error) {
 	if _, err := Lock(tx, id).One(ctx); err != nil {
 		_, err = orUnknown(Partner{}, err, "lock a partner's licenses")
@@ -65,7 +65,7 @@ func (r *Registry) setPause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, i
 	return after, nil
 }
 
-// pause is what the audit says of a pause.
+// pause is the state of a pause in an audit entry.
 func (p Partner) pause() audit.Facts {
 	return audit.Facts{"paused": p.Paused(), "reason": p.PauseReason}
 }
@@ -79,9 +79,9 @@ func IsPaused(ctx context.Context, r sqldb.Reader, id int64) (bool, error) {
 	return paused, nil
 }
 
-// CheckNotPaused refuses what is not to be had of a paused partner, with the operator's
-// reason: it is not for buyers. It is asked by whoever holds the ledger, so that
-// nothing slips through beside a pause.
+// CheckNotPaused refuses a sale, change or activation for a paused partner. The
+// fault has the operator's reason, which must not be shown to buyers. The caller
+// holds the lock of the ledger, so that a pause takes effect at once.
 func (l Ledger) CheckNotPaused(ctx context.Context, tx *sqldb.Tx) error {
 	if !l.Paused {
 		return nil

@@ -40,14 +40,13 @@ func scanPlan(r *sqldb.Row, p *Plan) error {
 	return r.Scan(&p.Tier, &p.Name, &p.PriceCents, &p.Currency, &p.CheckoutURL, &p.ExternalRef, &p.CreatedAt, &p.UpdatedAt)
 }
 
-// QueuePlan asks, together with what else the transaction asks, for the plan that a
-// tier is sold by. sqldb.ErrNone means that the tier is not sold.
+// QueuePlan queues the query for the plan of a tier. sqldb.ErrNone means that the
+// tier is not sold.
 func QueuePlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Result[Plan] {
 	return sqldb.QueueQuery(tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`, partnerID, tier)
 }
 
-// QueuePlanNames asks, together with what else the transaction asks, for the tiers
-// and names of all plans that a partner sells.
+// QueuePlanNames queues the query for the tiers and names of a partner's plans.
 func QueuePlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Plan] {
 	return sqldb.QueueQuery(tx, func(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) },
 		`SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
@@ -87,7 +86,8 @@ func queuePartner(tx *sqldb.Tx, id int64) *sqldb.Result[int64] {
 	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`, id)
 }
 
-// planError tells a partner that does not exist from a plan that it does not have.
+// planError returns the fault for a partner that does not exist, or for a plan that
+// it does not have.
 func planError(ctx context.Context, known *sqldb.Result[int64], err error) error {
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return err

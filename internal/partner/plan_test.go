@@ -93,7 +93,7 @@ func TestPutPlanRefuses(t *testing.T) {
 		t.Errorf("unknown partner: %v", err)
 	}
 	if list, err := d.Plans(t.Context(), p.ID); len(list) != 0 || err != nil {
-		t.Errorf("refused plans were kept: %+v, %v", list, err)
+		t.Errorf("refused plans were stored: %+v, %v", list, err)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestDeletePlan(t *testing.T) {
 		return is
 	}
 	if !sold() {
-		t.Error("AskPlan does not find the plan")
+		t.Error("QueuePlan does not find the plan")
 	}
 	if err := d.DeletePlan(t.Context(), operator, p.ID, 2); err != nil {
 		t.Fatal(err)

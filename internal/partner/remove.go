@@ -10,9 +10,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Removable takes the partner for the rest of the transaction and refuses one that
-// has licenses, which are never deleted. Nobody can sell one until the transaction
-// ends, and nobody can after it, if it removes the partner.
+// Removable locks the partner until the transaction ends and refuses one that has
+// licenses, which are never deleted. No license can be sold while it is locked.
 func Removable(ctx context.Context, tx *sqldb.Tx, id int64) error {
 	l, err := Lock(tx, id).One(ctx)
 	switch {
@@ -28,8 +27,8 @@ func Removable(ctx context.Context, tx *sqldb.Tx, id int64) error {
 	return err
 }
 
-// Remove deletes a partner that Removable let through, with its secrets, plans and
-// members, once what other packages have of it is gone.
+// Remove deletes a partner that Removable accepted, with its secrets, plans and
+// members. Other packages delete their rows first.
 func (r *Registry) Remove(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64) error {
 	for _, table := range []string{"partner_secrets", "plans", "members", "partner_counters"} {
 		tx.Queue(`DELETE FROM `+table+` WHERE partner_id = $1`, id)

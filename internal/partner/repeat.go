@@ -13,8 +13,7 @@ import (
 var ErrExists = errors.New("partner: the external id is taken")
 
 // Earlier returns what was answered when a partner was created under an external
-// id, if one was. content tells the same request from another one, which is
-// refused.
+// id, if one was. Another content than the stored one is refused.
 func Earlier(ctx context.Context, tx *sqldb.Tx, externalID, content string) (answer []byte, found bool, err error) {
 	if externalID == "" {
 		return nil, false, nil

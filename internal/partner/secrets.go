@@ -13,7 +13,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Secret names one of the secrets that a partner holds.
+// Secret names one of a partner's secrets.
 type Secret string
 
 // The secrets of a partner.
@@ -23,11 +23,11 @@ const (
 	WebhookSecret Secret = "webhook_secret"
 )
 
-// MaxOverlap is how long a replaced secret may go on working.
+// MaxOverlap is how long a replaced secret may stay valid.
 const MaxOverlap = 30 * 24 * time.Hour
 
-// Credentials is all that a partner proves itself with, in the clear. It exists
-// when a partner is created and is not kept.
+// Credentials are a partner's credentials in the clear. They exist while a partner
+// is created and are not stored.
 type Credentials struct {
 	ClientID      string
 	ClientSecret  string
@@ -35,7 +35,7 @@ type Credentials struct {
 	WebhookSecret string
 }
 
-// filled makes what is missing. With a single key the webhook secret is the API
+// filled generates what is missing. With a single key the webhook secret is the API
 // key.
 func (c Credentials) filled(single bool) Credentials {
 	if c.ClientID == "" {
@@ -56,7 +56,7 @@ func (c Credentials) filled(single bool) Credentials {
 	return c
 }
 
-// newSecret makes a new secret.
+// newSecret generates a secret.
 func newSecret(what Secret) string {
 	switch what {
 	case ClientSecret:
@@ -87,11 +87,12 @@ func (r *Registry) storeSecret(tx *sqldb.Tx, p Partner, what Secret, value strin
 		p.ID, what, hash, sealed, at)
 }
 
-// label ties a sealed secret to its partner: it does not open in another's row.
+// label binds a sealed secret to its partner: it cannot be opened in another
+// partner's row.
 func label(id int64) string { return "webhook secret of partner " + strconv.FormatInt(id, 10) }
 
 // ByKey returns the partner whose API key that is, in one statement. The key is
-// looked up by its hash, so the time it takes tells nothing of other keys.
+// looked up by its hash, so that timing reveals nothing about other keys.
 func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 	list, err := sqldb.All(ctx, r.DB, scanRevision, `SELECT `+columns+`, c.turns FROM partner_secrets s
 		JOIN partners ON partners.id = s.partner_id JOIN partner_counters c ON c.partner_id = s.partner_id
@@ -111,8 +112,8 @@ func scanRevision(r *sqldb.Row, p *Partner) error {
 	return r.Scan(p.fields(&p.Revision)...)
 }
 
-// ByClient returns the partner with that client id if the secret is one of its
-// live client secrets. It never says which of the two was wrong.
+// ByClient returns the partner with that client id if the secret is one of its valid
+// client secrets. The fault does not say which of the two was wrong.
 func (r *Registry) ByClient(ctx context.Context, db sqldb.Reader, clientID, clientSecret string) (Partner, error) {
 	list, err := sqldb.All(ctx, db, scanClient, `SELECT `+columns+`, s.hash FROM partners JOIN partner_secrets s ON s.partner_id = partners.id
 		WHERE partners.client_id = $1 AND s.kind = $2 AND (s.expires_at = 0 OR s.expires_at > $3)`, clientID, ClientSecret, r.Now())
@@ -139,7 +140,7 @@ func scanClient(r *sqldb.Row, c *client) error {
 }
 
 // WebhookSecrets returns the secrets that sign a partner's webhooks, the newest
-// first: one, or two while a rotation's overlap lasts.
+// first: one, or two during the overlap of a rotation.
 func (r *Registry) WebhookSecrets(ctx context.Context, id int64) ([]string, error) {
 	list, err := sqldb.All(ctx, r.DB, sqldb.Value[string], `SELECT sealed FROM partner_secrets
 		WHERE partner_id = $1 AND kind IN ($2, $3) AND sealed <> '' AND (expires_at = 0 OR expires_at > $4) ORDER BY id DESC`,
@@ -155,15 +156,15 @@ func (r *Registry) WebhookSecrets(ctx context.Context, id int64) ([]string, erro
 	return list, nil
 }
 
-// Rotation is a secret that took another's place. Value is shown this once.
+// Rotation is a secret that replaced another. Value is shown only once.
 type Rotation struct {
 	What          Secret
 	Value         string
 	PreviousUntil time.Time // when the replaced one ends
 }
 
-// Rotate gives a partner a new secret. The one it replaces works on for overlap,
-// one that was replaced earlier ends at once, so that never more than two live.
+// Rotate replaces a secret of a partner. The replaced one stays valid for overlap;
+// one that was replaced earlier ends at once, so that at most two are valid.
 // With a single key, rotating the API key or the webhook secret rotates both.
 func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Secret, overlap time.Duration) (Rotation, error) {
 	if err := what.valid(); err != nil {
@@ -195,9 +196,8 @@ func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Se
 	return done, nil
 }
 
-// Switch ends a rotation's overlap now: the secret that was replaced works no
-// more, and webhooks are signed by the new one alone. Without an overlap under
-// way it changes nothing.
+// Switch ends a rotation's overlap now: the replaced secret becomes invalid, and
+// webhooks are signed by the new one alone. Without an overlap it changes nothing.
 func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Secret) error {
 	if err := what.valid(); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Se
 	return nil
 }
 
-// end ends what a secret of the kind replaced, and returns how many that were.
+// end deletes the replaced secrets of a kind, and returns how many there were.
 func (r *Registry) end(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret) (int64, error) {
 	ended, err := tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at > $3`, p.ID, kind, r.Now())
 	if err != nil || !p.signs(kind) {
@@ -238,7 +238,7 @@ func (s Secret) valid() error {
 	}
 }
 
-// stored is the kind under which a secret is kept: a single key is an API key.
+// stored is the kind under which a secret is stored: a single key is an API key.
 func (p Partner) stored(what Secret) Secret {
 	if p.SingleKey && what == WebhookSecret {
 		return APIKey

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Issued are the secrets that a change gave a partner, in the clear. They are
-// shown this once. Empty: the change gave none.
+// Issued are the new secrets of a change, in the clear. They are shown only once.
+// It is empty if the change replaced none.
 type Issued struct {
 	APIKey        string
 	WebhookSecret string    // with a single key, the API key
@@ -27,9 +27,9 @@ func validOverlap(overlap time.Duration) error {
 
 // reissue queues the switch between one key and two, under the partner's lock; p is
 // the partner as it will be. The API key and the webhook secret are both replaced:
-// what was one secret must not go on as two, nor what was two as one. The replaced
-// ones go on for overlap, as with any rotation. A member of given that is not empty
-// is taken instead of a new one.
+// one secret must not become two, nor two one. The replaced ones stay valid for
+// overlap, as with any rotation. Members of given that are not empty are used
+// instead of generated ones.
 func (r *Registry) reissue(tx *sqldb.Tx, by audit.Actor, p Partner, given Credentials, overlap time.Duration) Issued {
 	c := given.filled(p.SingleKey)
 	now := r.Now()
@@ -46,8 +46,8 @@ func (r *Registry) reissue(tx *sqldb.Tx, by audit.Actor, p Partner, given Creden
 	return Issued{APIKey: c.APIKey, WebhookSecret: c.WebhookSecret, PreviousUntil: until}
 }
 
-// expire queues the end of the live secrets of a kind. What has an end already was
-// replaced before, or its end has come: it goes, so that never more than two live.
+// expire queues the end of the valid secrets of a kind. Those that already have an
+// end are deleted, so that at most two are valid.
 func (r *Registry) expire(tx *sqldb.Tx, id int64, kind Secret, overlap time.Duration, until time.Time) {
 	tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at <> 0`, id, kind)
 	if overlap == 0 {
@@ -57,9 +57,9 @@ func (r *Registry) expire(tx *sqldb.Tx, id int64, kind Secret, overlap time.Dura
 	}
 }
 
-// endSigning ends the signing of what a switch of single_key left behind, and
-// returns how many secrets that were: with a single key the webhook secret before
-// it; else the single key before, which stays an API key for as long as it may.
+// endSigning ends the signing by secrets from before a change of single_key, and
+// returns how many there were: with a single key, the earlier webhook secret; else
+// the earlier single key, which stays an API key until its overlap ends.
 func (p Partner) endSigning(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	if p.SingleKey {
 		return tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2`, p.ID, WebhookSecret)
