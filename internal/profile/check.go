@@ -15,7 +15,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// The names of the URLs, as the doors have them.
+// The names of the URLs in requests.
 const (
 	webhookField  = "webhook_url"
 	redirectField = "redirect_url"
@@ -24,7 +24,7 @@ const (
 // CheckTimeout bounds the whole check of a profile's URLs.
 const CheckTimeout = 30 * time.Second
 
-// errBound is the cause of a check that was ended.
+// errBound is the cause of a check that took too long.
 var errBound = errors.New("the whole check took longer than " + CheckTimeout.String())
 
 // maxShown is how many bytes of an answer's headers, and of its body, a transcript
@@ -35,10 +35,10 @@ const maxShown = 2 << 10
 // private addresses are acceptable.
 type Checker struct {
 	Client *courier.Client
-	Often  bool // a partner's URLs may be checked as often as it likes, one check at a time
+	Often  bool // no limit on how often a partner's URLs are checked; still one check at a time
 }
 
-// Check is one step of the transcript of a check: what was sent, what came back
+// Check is one step of the transcript of a check: what was sent, what was answered
 // and what that means.
 type Check = fault.Check
 
@@ -46,7 +46,7 @@ type Check = fault.Check
 type urlUpdate struct {
 	webhook, redirect *string
 	connection        Connection
-	checkedAt         time.Time // zero: they were taken as they are
+	checkedAt         time.Time // zero: they were not checked
 }
 
 // checkedPartner is the partner whose URLs are checked, as far as the check knows it.
@@ -56,7 +56,7 @@ type checkedPartner struct {
 	newSecrets bool // the secrets are so new that the partner cannot have them
 }
 
-// checkedPartner reads what the check of a partner's URLs needs. Nobody's server is called
+// checkedPartner reads what the check of a partner's URLs needs. No server is called
 // for a partner that does not exist.
 func (b *Book) checkedPartner(ctx context.Context, id int64) (p checkedPartner, err error) {
 	if p.Partner, err = b.Partners.Get(ctx, id); err != nil {
@@ -117,8 +117,8 @@ func (c Checker) read(name string, value *string) (*string, error) {
 	return &read, err
 }
 
-// check calls the URLs that are set and returns what came of it; all of them have
-// to pass. It is done before the transaction, since partners' servers may be slow.
+// check calls the URLs that are set and returns the transcript; all of them have to
+// pass. It runs before the transaction, since partners' servers may be slow.
 func (b *Book) check(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check, error) {
 	if !n.calls() {
 		n.checkedAt = b.Now()
@@ -138,7 +138,7 @@ func (b *Book) try(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check
 	defer cancel()
 	transcript := b.transcript(bounded, *n, p)
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("check a partner's URLs: %w", context.Cause(ctx)) // Whoever asked has left.
+		return nil, fmt.Errorf("check a partner's URLs: %w", context.Cause(ctx)) // The client has left.
 	}
 	for _, c := range transcript {
 		if !c.OK && !c.Warning {
@@ -154,8 +154,8 @@ func (n urlUpdate) calls() bool {
 	return n.webhook != nil && *n.webhook != "" || n.redirect != nil && *n.redirect != ""
 }
 
-// transcript checks both URLs at the same time, so that a slow one leaves the
-// other its time.
+// transcript checks both URLs at the same time, so that a slow one does not use up
+// the time of the other.
 func (b *Book) transcript(ctx context.Context, n urlUpdate, p checkedPartner) []Check {
 	redirect := make(chan []Check, 1)
 	go func() {
@@ -172,7 +172,8 @@ func (b *Book) transcript(ctx context.Context, n urlUpdate, p checkedPartner) []
 	return append(<-redirect, webhook...)
 }
 
-// refusal is the refusal of a URL for a step; saved says that the partner has one.
+// refusal is the fault for a URL whose step failed; saved says that the partner has
+// a saved URL.
 func refusal(c Check, transcript []Check, saved bool) *fault.Error {
 	name, why := webhookField, c.Text
 	if c.Step == redirectStep {
@@ -184,9 +185,9 @@ func refusal(c Check, transcript []Check, saved bool) *fault.Error {
 	if len(c.Likely) > 0 {
 		why += " " + c.Likely[0]
 	}
-	next := "Put this right and send it again."
+	next := "Fix this and send it again."
 	if saved {
-		next = "The saved URL stays in use; put this right and send the new one again."
+		next = "The saved URL stays in use; fix this and send the new one again."
 	}
 	f := fault.New(fault.Unprocessable, "url_check_failed", "%s did not pass its check: %s %s", name, why, next).On(name)
 	f.Checks = transcript
@@ -222,7 +223,7 @@ func (c Checker) redirect(ctx context.Context, url string) Check {
 	return check
 }
 
-// sameHandler reports whether a redirect only mends how a URL is written: a slash
+// sameHandler reports whether a redirect only changes how a URL is written: a slash
 // at the end, the scheme, or www.
 func sameHandler(from, to string) bool {
 	base, err := neturl.Parse(from)
@@ -239,7 +240,7 @@ func sameHandler(from, to string) bool {
 	return plain(base) == plain(target)
 }
 
-// noAnswer says why no HTTP answer came, and what to do about it.
+// noAnswer explains why there was no HTTP answer, and what to do about it.
 func noAnswer(ctx context.Context, err error) (text string, likely []string) {
 	if errors.Is(context.Cause(ctx), errBound) {
 		return errBound.Error() + " and was ended", []string{"Answer as soon as the event is stored, and do the work afterwards."}
@@ -250,8 +251,8 @@ func noAnswer(ctx context.Context, err error) (text string, likely []string) {
 	return courier.Explain(err), likely
 }
 
-// on is the profile with the new URLs. A URL that stays the same keeps the time
-// when it was last seen to work, unless it was checked again.
+// on is the profile with the new URLs. A URL that stays the same keeps its time of
+// validation, unless it was checked again.
 func (n urlUpdate) on(p Profile) Profile {
 	if n.webhook != nil {
 		p.WebhookValidAt = n.validAt(*n.webhook, p.WebhookURL, p.WebhookValidAt)

@@ -9,20 +9,20 @@ import (
 
 // The ways in which identity tokens are signed.
 const (
-	RS256 = "RS256" // what a partner has that asked for nothing else
+	RS256 = "RS256" // the default
 	ES256 = "ES256"
 )
 
 // Connection is how a partner wants buyers to be connected with its application;
-// nil leaves a thing as it is.
+// nil leaves a member as it is.
 type Connection struct {
 	InitiateLoginURI *string // empty unsets it
 	IDTokenAlg       *string
 	NoErrorMember    *bool
 }
 
-// NewConnection is a connection in the words of the doors, where partners read of
-// a member that is sent.
+// NewConnection converts the members of a request, which has error_member where
+// Connection has its opposite.
 func NewConnection(initiateLoginURI, idTokenAlg *string, errorMember *bool) Connection {
 	c := Connection{InitiateLoginURI: initiateLoginURI, IDTokenAlg: idTokenAlg}
 	if errorMember != nil {
@@ -31,8 +31,7 @@ func NewConnection(initiateLoginURI, idTokenAlg *string, errorMember *bool) Conn
 	return c
 }
 
-// Connect is SetURLs for the connection alone, which nobody's server is called
-// for.
+// Connect is SetURLs for the connection alone, for which no server is called.
 func (b *Book) Connect(ctx context.Context, by audit.Actor, partnerID int64, c Connection) (Profile, []Contact, error) {
 	p, contacts, _, err := b.SetURLs(ctx, by, partnerID, URLChange{Connection: c})
 	return p, contacts, err

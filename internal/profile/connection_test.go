@@ -15,7 +15,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// read reads a profile within a transaction, as other rooms do.
+// read reads a profile within a transaction, as other packages do.
 func (d *desk) read(t *testing.T, id int64) (p profile.Profile, err error) {
 	t.Helper()
 	return p, d.DB.Read(t.Context(), func(tx *sqldb.Tx) (err error) {

@@ -18,7 +18,7 @@ const (
 	maxName     = 100 // characters
 )
 
-// Contact is somebody whom the service tells when it cannot reach the partner's
+// Contact is a person who gets an email when the service cannot reach the partner's
 // application.
 type Contact struct {
 	ID        int64
@@ -67,7 +67,7 @@ func (b *Book) addContact(ctx context.Context, tx *sqldb.Tx, by audit.Actor, par
 		return Contact{}, err
 	case n.same > 0:
 		return Contact{}, fault.New(fault.Conflict, "contact_exists",
-			"There is a contact with this e-mail address; delete it first to add it anew.").On("email")
+			"There is a contact with this email address; delete it first to add it again.").On("email")
 	case n.all >= MaxContacts:
 		return Contact{}, fault.New(fault.Conflict, "too_many_contacts",
 			"A profile has at most %d contacts; delete one first.", MaxContacts)
@@ -86,9 +86,8 @@ type counts struct{ all, same int64 }
 
 func scanCounts(r *sqldb.Row, n *counts) error { return r.Scan(&n.all, &n.same) }
 
-// touch marks the profile as changed. It comes first: it also makes those who
-// change the same profile's contacts wait for one another, so that two of them
-// cannot both be the fiftieth.
+// touch marks the profile as changed. It runs first, since it also serializes changes
+// of the same profile's contacts, so that the limit of contacts holds.
 func touch(ctx context.Context, tx *sqldb.Tx, partnerID int64, at time.Time) error {
 	_, err := found(sqldb.One(ctx, tx, scan,
 		`UPDATE profiles SET updated_at = $2 WHERE partner_id = $1 RETURNING `+columns, partnerID, at))
@@ -119,8 +118,8 @@ func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, con
 	return nil
 }
 
-// facts leaves name and address out: entries stay for ever, and a contact is a
-// person who can ask to be erased.
+// facts has neither name nor address: audit entries are never deleted, and a contact
+// can demand to be erased.
 func (c Contact) facts() audit.Facts { return audit.Facts{"contact_id": c.ID} }
 
 // EraseContacts removes the contacts with an address from the profiles of all
@@ -139,12 +138,12 @@ func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email stri
 		if err := touch(ctx, tx, partnerID, at); err != nil {
 			return err
 		}
-		gone, err := sqldb.All(ctx, tx, scanContact,
+		deleted, err := sqldb.All(ctx, tx, scanContact,
 			`DELETE FROM contacts WHERE partner_id = $1 AND email_key = $2 RETURNING `+contactColumns, partnerID, validate.EmailKey(email))
 		if err != nil {
 			return fmt.Errorf("erase contacts: %w", err)
 		}
-		for _, c := range gone {
+		for _, c := range deleted {
 			audit.Record(tx, at, by, "contact.delete", subject(partnerID), c.facts(), nil)
 		}
 	}

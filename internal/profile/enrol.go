@@ -12,13 +12,13 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Enrolment is what makes a partner and its profile. The URLs are taken as they
-// are and shown as not validated, unless Validate asks for the check first.
+// Enrolment creates a partner and its profile. The URLs are shown as not validated,
+// unless Validate is set: then they are checked first.
 type Enrolment struct {
 	Draft       partner.Draft
 	URLs        URLs
 	Validate    bool
-	Given       partner.Credentials // members that are not empty are taken instead of new ones
+	Given       partner.Credentials // members that are not empty are used instead of generated ones
 	Idempotency idempotency.Request
 }
 

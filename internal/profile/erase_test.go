@@ -10,7 +10,7 @@ import (
 )
 
 // TestEraseContacts: the contacts with an erased address go, at every partner and
-// whatever its letter case; others stay. The audit tells which, and no name.
+// whatever its letter case; others stay. The audit names their ids, and no name.
 func TestEraseContacts(t *testing.T) {
 	d := open(t, private)
 	first, _ := d.enrol(t, profile.URLs{})

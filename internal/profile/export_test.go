@@ -11,7 +11,7 @@ func (b *Book) Validate(ctx context.Context, p partner.Partner, urls URLChange, 
 	return b.try(ctx, &urlUpdate{webhook: urls.Webhook, redirect: urls.Redirect}, checkedPartner{Partner: p, secrets: secrets})
 }
 
-// Claim takes a partner's URLs for a check that never ends.
+// Claim claims a partner's URLs for a check that never ends.
 func (b *Book) Claim(ctx context.Context, partnerID int64) error {
 	_, err := b.claim(ctx, partnerID)
 	return err

@@ -36,12 +36,12 @@ type post struct {
 	body []byte
 }
 
-// app is a partner's program: it takes a post or not.
+// app is a partner's program: it accepts a post or not.
 type app func(p post) bool
 
-// serveApp runs an app that answers as the specification wishes, and keeps the
+// serveApp runs an app that answers as the specification says, and records the
 // posts.
-func serveApp(t *testing.T, takes app) (url string, posts *[]post) {
+func serveApp(t *testing.T, accepts app) (url string, posts *[]post) {
 	t.Helper()
 	posts = new([]post)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ func serveApp(t *testing.T, takes app) (url string, posts *[]post) {
 		}
 		p := post{r, body}
 		*posts = append(*posts, p)
-		if !takes(p) {
+		if !accepts(p) {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"success":false,"message":"bad signature"}`)
 			return
@@ -62,7 +62,7 @@ func serveApp(t *testing.T, takes app) (url string, posts *[]post) {
 	return s.URL + "/hook", posts
 }
 
-// brandCheck verifies X-Acme-Signature, or what somebody takes for it.
+// brandCheck verifies X-Acme-Signature, rightly or with a mistake.
 func brandCheck(key []byte, text func(p post) string, form func([]byte) string) app {
 	return func(p post) bool {
 		mac := hmac.New(sha256.New, key)
@@ -94,20 +94,20 @@ func TestWebhookCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, takes := range map[string]app{
+	for name, accepts := range map[string]app{
 		"its own signature":  brandCheck([]byte(ownSecret), proper, hex.EncodeToString),
 		"standard signature": standardCheck(t, library),
 	} {
-		url, posts := serveApp(t, takes)
+		url, posts := serveApp(t, accepts)
 		checks, err := validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &url}, ownSecret)
 		want := []profile.Check{
 			{URL: url, Step: "POST webhook_url: purchase", OK: true, Text: "it was delivered"},
 			{URL: url, Step: "POST webhook_url: activate", OK: true, Text: "it was delivered"},
 			{URL: url, Step: "POST webhook_url: deactivate", OK: true, Text: "it was delivered"},
-			{URL: url, Step: "POST webhook_url: deactivate with a wrong signature", OK: true, Text: "it was not taken, as it must be: it answered 401 Unauthorized"},
+			{URL: url, Step: "POST webhook_url: deactivate with a wrong signature", OK: true, Text: "it was refused, as it must be: it answered 401 Unauthorized"},
 			{URL: url, Step: "POST webhook_url: the same deactivate with its right signature", OK: true, Text: "it was delivered"},
 		}
-		if diff := cmp.Diff(want, checks, words); diff != "" || err != nil {
+		if diff := cmp.Diff(want, checks, ignoreDetails); diff != "" || err != nil {
 			t.Fatalf("%s: %v (-want +got)\n%s", name, err, diff)
 		}
 		const base = `{"license_key":"00000000-0000-4000-8000-000000000000",`
@@ -151,7 +151,7 @@ func TestWebhookCheckWarnsOfNoSignatureCheck(t *testing.T) {
 	url, _ := serveApp(t, func(post) bool { return true })
 	checks, err := validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &url}, ownSecret)
 	last := checks[len(checks)-1]
-	if err != nil || len(checks) != 4 || last.OK || !last.Warning || last.Text != "it took a post whose signature is wrong" || !strings.Contains(last.Likely[0], "Anybody") {
+	if err != nil || len(checks) != 4 || last.OK || !last.Warning || last.Text != "it accepted a post whose signature is wrong" || !strings.Contains(last.Likely[0], "Anybody") {
 		t.Errorf("%+v, %v", last, err)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +168,7 @@ func TestWebhookCheckWarnsOfNoSignatureCheck(t *testing.T) {
 }
 
 // TestWebhookCheckProvesARefusal: that a post with a wrong signature is refused
-// shows something only if the same post with its right one is taken.
+// shows something only if the same post with its right one is accepted.
 func TestWebhookCheckProvesARefusal(t *testing.T) {
 	verifies := brandCheck([]byte(ownSecret), proper, hex.EncodeToString)
 	for name, c := range map[string]struct {
@@ -209,7 +209,8 @@ func TestWebhookCheckProvesARefusal(t *testing.T) {
 	}
 }
 
-// TestWebhookCheckFindsMistakes: servers that verify in a wrong way are told how.
+// TestWebhookCheckFindsMistakes: the transcript names the mistake of a server that
+// verifies wrongly.
 func TestWebhookCheckFindsMistakes(t *testing.T) {
 	whole, bare := []byte(ownSecret), []byte(strings.TrimPrefix(ownSecret, "whsec_"))
 	decoded, err := base64.StdEncoding.DecodeString(string(bare))
@@ -227,7 +228,7 @@ func TestWebhookCheckFindsMistakes(t *testing.T) {
 		return func(p post) string { return p.Header.Get("X-Acme-Timestamp") + write(p.body) }
 	}
 	for name, c := range map[string]struct {
-		takes   app
+		accepts app
 		want    string
 		secrets []string
 	}{
@@ -255,7 +256,7 @@ func TestWebhookCheckFindsMistakes(t *testing.T) {
 			if secrets == nil {
 				secrets = []string{ownSecret}
 			}
-			found(t, c.takes, c.want, secrets...)
+			found(t, c.accepts, c.want, secrets...)
 		})
 	}
 }
@@ -283,10 +284,10 @@ func TestWebhookCheckFindsPython(t *testing.T) {
 	}
 }
 
-// found checks that an app is refused and told of its mistake.
-func found(t *testing.T, takes app, want string, secrets ...string) {
+// found checks that an app is refused and that the transcript names its mistake.
+func found(t *testing.T, accepts app, want string, secrets ...string) {
 	t.Helper()
-	url, _ := serveApp(t, takes)
+	url, _ := serveApp(t, accepts)
 	_, err := validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &url}, secrets...)
 	f := fault.Of(err)
 	if f == nil || f.Code != "url_check_failed" || f.Field != "webhook_url" || !strings.Contains(f.Text, want) {
@@ -298,12 +299,12 @@ func found(t *testing.T, takes app, want string, secrets ...string) {
 			t.Errorf("%s: %s, likely %q; want %q", c.Step, c.Text, c.Likely, want)
 		}
 	}
-	if last := checks[len(checks)-1]; last.OK || !last.Warning || !strings.Contains(last.Step, "to find the mistake") || !strings.HasPrefix(last.Text, "it was taken") {
+	if last := checks[len(checks)-1]; last.OK || !last.Warning || !strings.Contains(last.Step, "to find the mistake") || !strings.HasPrefix(last.Text, "it was accepted") {
 		t.Errorf("the last step is %+v", last)
 	}
 }
 
-// readsSeconds verifies well, but takes the timestamp for seconds when it looks
+// readsSeconds verifies well, but accepts the timestamp for seconds when it looks
 // how old it is.
 func readsSeconds(key []byte) app {
 	good := brandCheck(key, proper, hex.EncodeToString)

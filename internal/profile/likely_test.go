@@ -61,8 +61,8 @@ func TestWebhookCheckNamesLikelyMistakes(t *testing.T) {
 		"bad request":       {false, reply(400, ""), "it answered 400", []string{"right secret", "byte by byte", "lower case", "refuses the event", "as malformed"}, 17},
 		"login":             {false, reply(401, "", "WWW-Authenticate", "Bearer"), "it answered 401", []string{"asks for a login", "right secret", "byte by byte", "lower case", "refuses the event itself", "as unauthorized"}, 17},
 		"bearer":            {false, reply(401, `{"error":"missing bearer token"}`), "it answered 401", []string{"no Authorization: Bearer", "right secret", "byte by byte", "lower case", "refuses the event itself", "as unauthorized"}, 17},
-		"firewall":          {false, reply(403, htmlPage), "it answered 403", []string{"A page came back", "right secret", "byte by byte", "lower case", "refuses", "as unauthorized", "HTML"}, 17},
-		"success false":     {false, reply(200, `{"success":false}`), `with "success": false`, []string{"refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret", "must take license keys", "right secret", "byte by byte", "lower case", "refused the post"}, 17},
+		"firewall":          {false, reply(403, htmlPage), "it answered 403", []string{"The answer is a web page", "right secret", "byte by byte", "lower case", "refuses", "as unauthorized", "HTML"}, 17},
+		"success false":     {false, reply(200, `{"success":false}`), `with "success": false`, []string{"refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret", "must accept license keys", "right secret", "byte by byte", "lower case", "refused the post"}, 17},
 		"strict, nothing":   {true, reply(200, `{"ok":true}`), `without "success": true`, []string{"strict"}, 3},
 		"strict, a string":  {true, reply(200, `{"success":"true"}`), `without "success": true`, []string{"no string"}, 3},
 		"strict, other 2xx": {true, reply(201, `{"success":true}`), "must answer 200", []string{"strict"}, 3},
@@ -128,7 +128,7 @@ func TestWebhookCheckPasses(t *testing.T) {
 	}
 }
 
-// TestWebhookCheckOfOneKind: a handler that takes some kinds only is refused for
+// TestWebhookCheckOfOneKind: a handler that accepts some kinds only is refused for
 // the others, and still tried with a wrong signature.
 func TestWebhookCheckOfOneKind(t *testing.T) {
 	url, posts := serveApp(t, func(p post) bool { return strings.Contains(string(p.body), `"event":"activate"`) })
@@ -189,7 +189,7 @@ func TestCheckIsBounded(t *testing.T) {
 		"never":    {0, courier.Timeout, "there was no answer within 10s", true, 2},
 		"slowly":   {9 * time.Second, profile.CheckTimeout, "the whole check took longer than 30s and was ended", false, 5},
 		"too slow": {courier.Timeout - time.Nanosecond, profile.CheckTimeout, "the whole check took longer than 30s and was ended", false, 5},
-		"in time":  {5 * time.Second, 20 * time.Second, "it took a post whose signature is wrong", false, 5},
+		"in time":  {5 * time.Second, 20 * time.Second, "it accepted a post whose signature is wrong", false, 5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			defer time.Sleep(courier.Timeout) // the servers of the last requests come to their end

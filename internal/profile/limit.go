@@ -12,16 +12,16 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// How often URLs are checked: a check posts to an address that a partner chose,
-// which must not become a way to flood somebody else's server.
+// How often URLs are checked: a check posts to an address that a partner chose, and
+// must not be usable to flood somebody else's server.
 const (
 	MaxChecks   = 10 // of one partner in CheckWindow, over all nodes
 	CheckWindow = 10 * time.Minute
 	MaxAtOnce   = 20 // of all partners, on one node
 )
 
-// checkLease is for how long a check has a partner's URLs for itself if its node
-// dies: longer than any check takes.
+// checkLease is how long the claim of a check lasts if its node dies: longer than
+// any check.
 const checkLease = CheckTimeout + 15*time.Second
 
 // slots counts the checks that this node makes.
@@ -30,7 +30,7 @@ type checkSlots struct {
 	used int
 }
 
-// acquire takes one of the places, or reports that there is none.
+// acquire reports whether a slot was free, and uses it.
 func (p *checkSlots) acquire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,8 +66,8 @@ func (b *Book) startCheck(ctx context.Context, partnerID int64) (end func(), err
 	}
 	return func() {
 		defer b.slots.release()
-		// Who asked may have left, and the partner is free all the same. If this fails
-		// the claim ends by itself.
+		// The client may have left; the claim must be released all the same. If this
+		// fails the claim expires by itself.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		_ = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -77,8 +77,8 @@ func (b *Book) startCheck(ctx context.Context, partnerID int64) (end func(), err
 	}, nil
 }
 
-// claim counts a check of a partner's URLs and takes them for it, for all nodes to
-// see.
+// claim counts a check of a partner's URLs and claims them on all nodes until it
+// ends.
 func (b *Book) claim(ctx context.Context, partnerID int64) (until time.Time, err error) {
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if _, err := lock(ctx, tx, partnerID); err != nil {
@@ -110,7 +110,7 @@ func (b *Book) claim(ctx context.Context, partnerID int64) (until time.Time, err
 	return until, nil
 }
 
-// claimed is what a profile's row says of checks.
+// claimed are the columns of a profile's row about checks.
 type claimed struct {
 	times string
 	until time.Time
@@ -122,8 +122,8 @@ func scanClaim(r *sqldb.Row, c *claimed) error { return r.Scan(&c.times, &c.unti
 // future was written before the clock was set back.
 func (c claimed) since(after, now time.Time) []time.Time {
 	var list []time.Time
-	for word := range strings.FieldsSeq(c.times) {
-		n, err := strconv.ParseInt(word, 10, 64)
+	for field := range strings.FieldsSeq(c.times) {
+		n, err := strconv.ParseInt(field, 10, 64)
 		if at := time.Unix(0, n); err == nil && at.After(after) && !at.After(now) {
 			list = append(list, at)
 		}
@@ -132,9 +132,9 @@ func (c claimed) since(after, now time.Time) []time.Time {
 }
 
 func written(times []time.Time) string {
-	words := make([]string, len(times))
+	fields := make([]string, len(times))
 	for i, at := range times {
-		words[i] = strconv.FormatInt(at.UnixNano(), 10)
+		fields[i] = strconv.FormatInt(at.UnixNano(), 10)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(fields, " ")
 }

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// held is a server that answers when it is told to; each request is announced.
+// held is a server that signals each request and answers when the test lets it.
 func held(t *testing.T) (url string, came <-chan struct{}, free func()) {
 	t.Helper()
 	arrived, gate := make(chan struct{}, 100), make(chan struct{})
@@ -31,7 +31,7 @@ func another(d *desk) *profile.Book {
 	return &profile.Book{DB: d.DB, Partners: d.Partners, Now: d.Now, Check: d.Check}
 }
 
-// TestOneCheckOfAPartnerAtATime, be it asked for by the partner or the operator, on
+// TestOneCheckOfAPartnerAtATime, requested by the partner or the operator, on
 // this node or another.
 func TestOneCheckOfAPartnerAtATime(t *testing.T) {
 	d := open(t, private)
@@ -143,7 +143,7 @@ func TestACheckWhoseNodeDied(t *testing.T) {
 	}
 }
 
-// TestTwentyChecksAtOnce: beyond that everybody is told to wait, partners that are
+// TestTwentyChecksAtOnce: beyond that every check is refused for a while, partners that are
 // yet to be made too, and the partner's count is not touched.
 func TestTwentyChecksAtOnce(t *testing.T) {
 	d := open(t, private)

@@ -17,8 +17,7 @@ import (
 	"claviger/internal/courier"
 )
 
-// forgery is how the signatures of a post are made. Usual mistakes are made by
-// changing it.
+// forgery is how the signatures of a post are made. Each common mistake changes it.
 type forgery struct {
 	id, body        string
 	ms, seconds     string // the timestamps that are sent
@@ -27,11 +26,11 @@ type forgery struct {
 	brandForm, form func([]byte) string
 	secrets         courier.Secrets
 	also            []naming // further headers that hold the signatures
-	swapped         bool     // each signature stands in the other's headers
+	swapped         bool     // each signature is in the other's headers
 }
 
-// forge signs a post in another way than ours; header is a courier's, where names
-// stand as they are sent.
+// forge signs a post in another way than ours; header has the names as they are
+// sent.
 func (t *trial) forge(header map[string][]string, eventID int64, at time.Time, body []byte, change func(*forgery)) courier.Signed {
 	f := &forgery{
 		id: "evt_" + strconv.FormatInt(eventID, 10), body: string(body),
@@ -65,20 +64,20 @@ func (f *forgery) over(body string) {
 
 func code(key []byte, text string) []byte {
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write([]byte(text)) // a hash takes everything
+	_, _ = mac.Write([]byte(text)) // a hash never fails
 	return mac.Sum(nil)
 }
 
-// mistake is a usual way to verify a signature wrongly. A server that makes it
-// takes a post that is signed in this way.
+// mistake is a common way to verify a signature wrongly. A server that makes it
+// accepts a post that is signed in this way.
 type mistake struct {
 	signed string // how the post was signed
-	likely string // what to tell who makes it
+	likely string // what the partner reads
 	change func(*forgery)
-	when   func(courier.Secrets) bool // nil: it can always be made
+	when   func(courier.Secrets) bool // nil: it is always possible
 }
 
-// mistakes are in the order in which they are met.
+// mistakes are in the order of how common they are.
 var mistakes = []mistake{
 	{
 		signed: "over the body alone",
@@ -135,7 +134,7 @@ var mistakes = []mistake{
 	},
 	{
 		signed: "with the key of the other header",
-		likely: "Your server takes the wrong form of the secret as its key: X-<Brand>-Signature has the secret as shown, whsec_ included; webhook-signature the base64 behind whsec_, decoded.",
+		likely: "Your server uses the wrong form of the secret as its key: X-<Brand>-Signature has the secret as shown, whsec_ included; webhook-signature the base64 behind whsec_, decoded.",
 		change: func(f *forgery) {
 			f.brandKey, f.key = courier.StandardKey(f.secrets.Brand), []byte(f.secrets.Current)
 		},
@@ -173,8 +172,7 @@ const converted = "Your server converts the timestamp before it computes the sig
 
 func bare(secret string) []byte { return []byte(strings.TrimPrefix(secret, "whsec_")) }
 
-// refusesSignature reports whether posts were answered as one answers what is
-// not signed well.
+// refusesSignature reports whether the answers are those to a wrong signature.
 func refusesSignature(posts []*result) bool {
 	return !slices.ContainsFunc(posts, func(r *result) bool {
 		switch s := r.answer.Status; s {
@@ -186,9 +184,9 @@ func refusesSignature(posts []*result) bool {
 	})
 }
 
-// diagnose finds out what is wrong when every post was refused: it makes the
-// usual mistakes one after another until such a post is taken. Who cannot have
-// the secret makes no mistake.
+// diagnose finds out what is wrong when every post was refused: it makes the common
+// mistakes one after another until such a post is accepted. A partner that cannot
+// have the secret yet makes no mistake.
 func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
 	refused := slices.Clone(posts)
 	if !t.newSecrets {
@@ -211,7 +209,7 @@ func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
 		r.Warning, r.Likely = true, nil // It is not this one that is refused.
 		posts = append(posts, r)
 		if r.OK {
-			r.OK, r.Text, r.Likely = false, "it was taken, and must not be", []string{t.withBrand(m.likely)}
+			r.OK, r.Text, r.Likely = false, "it was accepted, and must not be", []string{t.withBrand(m.likely)}
 			prependLikely(refused, r.Likely...)
 			return posts
 		}
@@ -220,36 +218,37 @@ func (t *trial) diagnose(ctx context.Context, posts []*result) []*result {
 	return posts
 }
 
-// suspicions are what may be wrong when no usual mistake explains a refusal.
+// suspicions are what may be wrong when no common mistake explains a refusal.
 func (t *trial) suspicions(a courier.Answer) []string {
 	list := t.signer.Unmet(a)
 	if t.newSecrets {
 		list = append(list, "The partner cannot know its webhook secret yet: it is made with the partner. Create the partner without validate, hand the secret over, then change the URL with validate.")
 	}
 	if courier.IsPage(a) {
-		list = append(list, "A page came back and no answer of a program: a firewall, a login or CSRF protection may stand before your handler. Let posts to this URL through; the signature protects it.")
+		list = append(list, "The answer is a web page and not that of an API: a firewall, a login or CSRF protection may be in front of your handler. Let posts to this URL through; the signature protects it.")
 	}
-	const takes = `it must take license keys and members that it does not know, and answer "test": true as any other.`
+	const accepts = `it must accept license keys and members that it does not know, and answer "test": true as any other.`
 	secret := []string{
 		"Is it the right secret? It is the webhook secret as it was shown, whsec_ included; neither the API key, unless the marketplace set a single key, nor the client secret.",
 		"Compare the text that your code signs with the one shown here, byte by byte: the timestamp of " + t.signer.TimestampHeader() + " and at once the raw body.",
 		"Does your code find the header " + t.signer.SignatureHeader() + "? Node.js has the names in lower case; PHP writes them as HTTP_, in capitals, with _ for -.",
 	}
 	if a.Status > 299 {
-		return append(append(list, secret...), "Or your handler refuses the event itself: "+takes)
+		return append(append(list, secret...), "Or your handler refuses the event itself: "+accepts)
 	}
-	// A no with a 2xx status is the program's own, and need not be for the signature.
+	// A refusal with a 2xx status comes from the program itself, and may have another
+	// reason than the signature.
 	return append(append(list,
 		"Your program refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret.",
-		"Look at how it handles the event: "+takes), secret...)
+		"Look at how it handles the event: "+accepts), secret...)
 }
 
-// withBrand puts the brand's own header names into a text.
+// withBrand puts the partner's header names into a text.
 func (t *trial) withBrand(text string) string {
 	return strings.ReplaceAll(text, "<Brand>", cmp.Or(t.signer.Brand, "Licensing"))
 }
 
-// prependLikely puts what was found out before what an answer alone makes likely.
+// prependLikely puts what was found out before what the answer alone suggests.
 func prependLikely(posts []*result, likely ...string) {
 	for _, r := range posts {
 		rest := slices.DeleteFunc(slices.Clone(r.Likely), func(s string) bool { return slices.Contains(likely, s) })
@@ -286,8 +285,8 @@ func ascii(body string) string {
 	return rewrite(body, func(r rune, _ bool) string { return string(r) })
 }
 
-// rewrite writes compact JSON again, in ASCII, each ASCII character by write,
-// which learns whether it is inside a string. The strings must have no quotes.
+// rewrite writes compact JSON again, in ASCII. write gets each ASCII character and
+// whether it is inside a string. The strings must have no quotes.
 func rewrite(body string, write func(r rune, inside bool) string) string {
 	var b strings.Builder
 	inside := false

@@ -35,8 +35,8 @@ func (n naming) add(header map[string][]string, own courier.Signer) {
 	}
 }
 
-// namings are the names that servers are known to read in place of ours, and
-// those that an answer speaks of.
+// namings are the names that servers are known to read instead of ours, and those
+// that an answer mentions.
 func (t *trial) namings(a courier.Answer) []naming {
 	list := []naming{{stem: "X-Licensing-"}, {stem: "X-Webhook-"}, {stem: "X-"}, {stem: "svix-", standard: true}}
 	if t.marketBrand != "" {
@@ -55,17 +55,17 @@ func (t *trial) namings(a courier.Answer) []naming {
 
 // misnamed finds out whether a server that refuses every post looks for the
 // signature in another header. One post has it under all names at once; only if
-// that is taken, they are tried one by one.
+// that is accepted, they are tried one by one.
 func (t *trial) misnamed(ctx context.Context, a courier.Answer) (posts []*result, found string) {
 	all := t.namings(a)
 	try := func(step string, some ...naming) bool {
 		r := t.try(ctx, "POST "+webhookField+": purchase "+step+", to find the mistake", acts[0], func(f *forgery) { f.also = some })
-		taken := r.OK
-		if r.OK, r.Warning, r.Likely = false, true, nil; taken {
-			r.Text = "it was taken"
+		accepted := r.OK
+		if r.OK, r.Warning, r.Likely = false, true, nil; accepted {
+			r.Text = "it was accepted"
 		}
 		posts = append(posts, r)
-		return taken
+		return accepted
 	}
 	if !try("with its signatures under other names too", all...) {
 		return posts, ""

@@ -46,10 +46,10 @@ func svixCheck(t *testing.T) app {
 // TestWebhookCheckReadsWhichHeaderIsMissed: an answer that names the header that
 // it misses is tried with it.
 func TestWebhookCheckReadsWhichHeaderIsMissed(t *testing.T) {
-	takes := brandCheckIn("X-Shop-Time", "X-Shop-Signature-256")
+	accepts := brandCheckIn("X-Shop-Time", "X-Shop-Signature-256")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if !takes(post{r, body}) {
+		if !accepts(post{r, body}) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"invalid_signature","detail":"header x-shop-signature-256 is missing"}`)
 		}

@@ -1,9 +1,8 @@
-// Package profile holds how a partner is reached: its redirect URL and its
-// webhook URL, their validation, and its contacts. It owns the tables profiles
-// and contacts.
+// Package profile owns a partner's URLs (redirect and webhook), the check of those
+// URLs, and its contacts. It owns the tables profiles and contacts.
 //
-// A partner and its profile are made together and changed through the same calls;
-// the partner itself is package partner's.
+// A partner and its profile are created together and changed through the same
+// calls; package partner owns the partner itself.
 package profile
 
 import (
@@ -19,53 +18,52 @@ import (
 )
 
 // Profile is how a partner's application is reached. A URL that is not set is
-// empty; one that was never seen to work has the zero time.
+// empty; one that is not validated has the zero time.
 type Profile struct {
 	PartnerID       int64
 	WebhookURL      string
 	WebhookValidAt  time.Time
 	RedirectURL     string
 	RedirectValidAt time.Time
-	RedirectEpoch   int64 // rises with every change of RedirectURL: open codes are void then
+	RedirectEpoch   int64 // rises with every change of RedirectURL, which invalidates open codes
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
-	InitiateLoginURI string // where the partner begins a sign-in of its own; "" has none
+	InitiateLoginURI string // where the partner starts a sign-in of its own; "" for none
 	IDTokenAlg       string // how its identity tokens are signed: RS256 or ES256
 	NoErrorMember    bool   // the answer to a code exchange leaves out its empty error member
 }
 
-// URLs are what a partner that is yet to be made begins with; empty ones are not
-// set.
+// URLs are the URLs of a new partner; empty ones are not set.
 type URLs struct {
 	Webhook, Redirect string
 	Connection
 }
 
-// URLChange is what is to become of a profile; nil leaves a thing as it is, an
-// empty URL is unset.
+// URLChange is a change of a profile; nil leaves a member as it is, an empty URL
+// unsets it.
 type URLChange struct {
 	Webhook, Redirect *string
 	Connection
 }
 
-// Book is the book of profiles.
+// Book reads and changes profiles.
 type Book struct {
 	DB       *sqldb.DB
 	Partners *partner.Registry
 	Now      func() time.Time
 	Check    Checker
 
-	// Moved is called in the transaction that saves a webhook URL, be it the same
-	// again; nil: nobody need know.
+	// Moved is called in the transaction that saves a webhook URL, also if it is the
+	// same again; nil: not called.
 	Moved func(tx *sqldb.Tx, partnerID int64)
 
-	// Resumed is called in the transaction that ends a partner's pause; nil: nobody
-	// need know.
+	// Resumed is called in the transaction that ends a partner's pause; nil: not
+	// called.
 	Resumed func(tx *sqldb.Tx, partnerID int64)
 
-	// Removed is called in the transaction that deletes a partner, for packages that
-	// this one does not know; nil: they have nothing of it.
+	// Removed is called in the transaction that deletes a partner, for the rows of
+	// packages that this one does not import; nil: not called.
 	Removed func(tx *sqldb.Tx, partnerID int64)
 
 	slots checkSlots
@@ -79,8 +77,8 @@ func scan(r *sqldb.Row, p *Profile) error {
 		&p.InitiateLoginURI, &p.IDTokenAlg, &p.NoErrorMember)
 }
 
-// found turns the answer that there is no row into the fault for it: every
-// partner has a profile.
+// found returns the fault of an unknown partner if there is no row: every partner
+// has a profile.
 func found(p Profile, err error) (Profile, error) {
 	if errors.Is(err, sqldb.ErrNone) {
 		return Profile{}, partner.Unknown()
@@ -102,8 +100,8 @@ func (b *Book) Get(ctx context.Context, partnerID int64) (Profile, []Contact, er
 	return p, contacts, nil
 }
 
-// Read returns a partner's profile alone, for whoever reads it along with other
-// things.
+// Read returns a partner's profile without its contacts, also in the caller's
+// transaction.
 func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profile, error) {
 	p, err := found(sqldb.One(ctx, r, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID))
 	if err != nil {
@@ -115,9 +113,9 @@ func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profi
 // QueueRead is Read for whoever has other questions to put first; what it returns waits
 // for the answer.
 func QueueRead(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, error) {
-	asked := sqldb.QueueQuery(tx, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID)
+	queued := sqldb.QueueQuery(tx, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID)
 	return func(ctx context.Context) (Profile, error) {
-		p, err := found(asked.One(ctx))
+		p, err := found(queued.One(ctx))
 		if err != nil {
 			return Profile{}, fmt.Errorf("read a profile: %w", err)
 		}
@@ -126,18 +124,18 @@ func QueueRead(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, er
 }
 
 func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact, error) {
-	asked := QueueRead(tx, partnerID)
+	read := QueueRead(tx, partnerID)
 	contacts, err := sqldb.All(ctx, tx, scanContact,
 		`SELECT `+contactColumns+` FROM contacts WHERE partner_id = $1 ORDER BY id DESC`, partnerID)
 	if err != nil {
 		return Profile{}, nil, err
 	}
-	p, err := asked(ctx)
+	p, err := read(ctx)
 	return p, contacts, err
 }
 
-// Of returns the profiles of a page of partners, by partner, without contacts.
-// The page is a run of ids, so one statement reads it.
+// Of returns the profiles of a page of partners, by partner, without contacts. One
+// statement reads the range of ids.
 func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Profile, error) {
 	all := map[int64]Profile{}
 	if len(partners) == 0 {
@@ -155,9 +153,8 @@ func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Pr
 	return all, nil
 }
 
-// Amend changes a partner and its URLs in one transaction. The URLs are taken as
-// they are, unless validate asks for the check first. A change of single_key gives
-// the partner new secrets.
+// Amend changes a partner and its URLs in one transaction. The URLs are checked
+// first only if validate is set. A change of single_key replaces secrets.
 func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Change, urls URLChange, validate bool) (partner.Partner, Profile, partner.Issued, error) {
 	if err := c.Valid(); err != nil {
 		return partner.Partner{}, Profile{}, partner.Issued{}, err
@@ -191,9 +188,8 @@ func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Ch
 	return changed, p, issued, nil
 }
 
-// SetURLs changes a partner's profile once new URLs have passed the check; the
-// old ones serve until then. It returns the transcript of the check too, which may
-// have warnings.
+// SetURLs checks new URLs and saves them if they pass; otherwise the old ones stay
+// in use. It also returns the transcript of the check, which may have warnings.
 func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, urls URLChange) (Profile, []Contact, []Check, error) {
 	n, err := b.read(urls)
 	if err != nil {
@@ -222,7 +218,7 @@ func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, url
 	return p, contacts, checks, nil
 }
 
-// setURLs writes what is new. What changes nothing writes nothing.
+// setURLs writes an update. It writes nothing if nothing changes.
 func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, n urlUpdate) (Profile, error) {
 	before, err := lock(ctx, tx, partnerID)
 	if err != nil {
@@ -250,16 +246,15 @@ func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partne
 	return after, nil
 }
 
-// lock takes the profile's row for the rest of the transaction: whoever changes a
-// profile or its contacts does so one after another.
+// lock locks the profile's row until the transaction ends. It serializes changes of
+// a profile and its contacts.
 func lock(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, error) {
 	return found(sqldb.One(ctx, tx, scan,
 		`UPDATE profiles SET updated_at = updated_at WHERE partner_id = $1 RETURNING `+columns, partnerID))
 }
 
-// Worked queues the note that a delivery reached the webhook URL, which shows that
-// it works as a check does. Another URL, or one that is known to work, stays as it
-// is.
+// Worked queues that the webhook URL is validated, since a delivery to it succeeded.
+// It changes nothing if the profile has another URL or the URL is validated already.
 func Worked(tx *sqldb.Tx, partnerID int64, webhookURL string, at time.Time) {
 	tx.Queue(`UPDATE profiles SET webhook_valid_at = $3 WHERE partner_id = $1 AND webhook_url = $2 AND webhook_valid_at = 0`,
 		partnerID, webhookURL, at)

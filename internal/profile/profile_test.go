@@ -27,7 +27,7 @@ var (
 	itself   = audit.Actor{Kind: audit.ByPartner, ID: 1, Name: "Acme"}
 )
 
-// desk is a book on an empty database with a clock that the test turns, and a
+// desk is a book on an empty database with a clock that the test sets, and a
 // server that plays the partner.
 type desk struct {
 	*profile.Book
@@ -106,8 +106,9 @@ func (d *desk) actions(t *testing.T) []string {
 	return names
 }
 
-// words leaves out of a transcript what only repeats what was sent and answered.
-var words = cmpopts.IgnoreFields(profile.Check{}, "Likely", "Sent", "Signed", "Answer")
+// ignoreDetails leaves out of a transcript what only repeats what was sent and
+// answered.
+var ignoreDetails = cmpopts.IgnoreFields(profile.Check{}, "Likely", "Sent", "Signed", "Answer")
 
 func text(s string) *string { return &s }
 
@@ -254,7 +255,7 @@ func TestSetURLsRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want url_check_failed on %s", name, err, c.field)
 			continue
 		}
-		if diff := cmp.Diff(c.checks, f.Checks, words); diff != "" {
+		if diff := cmp.Diff(c.checks, f.Checks, ignoreDetails); diff != "" {
 			t.Errorf("%s: transcript (-want +got):\n%s", name, diff)
 		}
 	}

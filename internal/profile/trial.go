@@ -14,22 +14,22 @@ import (
 const TestLicense = "00000000-0000-4000-8000-000000000000"
 
 // testSentence has the characters that change when a body is parsed and written
-// again, so that who does so learns of it now.
+// again, so that such a server fails the check.
 const testSentence = "This is a test & changes nothing; it has <characters> that are often escaped: / “é” 東."
 
 // testPlan is the name of the plan in the posts of a check.
 const testPlan = "Test plan"
 
-// acts are the events that a webhook URL is tried with.
+// acts are the events of a check.
 var acts = []courier.Event{
 	{Kind: "purchase", Status: "inactive", Reason: "purchased"},
 	{Kind: "activate", Status: "active", Reason: "redeemed"},
 	{Kind: "deactivate", Status: "deactivated", Reason: "refunded"},
 }
 
-// trial is the check of one webhook URL by posts. Its events are numbered by the
-// clock: that is far above real events, rises from check to check, and still fits
-// where a partner keeps 32 bits.
+// trial is the check of one webhook URL by posts. The ids of its events come from the
+// clock: they are far above those of real events, rise from check to check, and
+// still fit into 32 bits.
 type trial struct {
 	client      *courier.Client
 	url         string
@@ -41,7 +41,7 @@ type trial struct {
 	now         func() time.Time
 	start       time.Time
 	posts       int   // that were made
-	owner       int64 // 0: a partner that is yet to be made
+	owner       int64 // 0: a partner that is not created yet
 }
 
 func (b *Book) newTrial(url string, p checkedPartner) *trial {
@@ -56,30 +56,30 @@ func (b *Book) newTrial(url string, p checkedPartner) *trial {
 	}
 }
 
-// result is one step with what it is judged by.
+// result is one step with the answer that decides it.
 type result struct {
 	Check
 	answer   courier.Answer
 	answered bool
 }
 
-// run posts what a webhook URL must take, and then either one post that it must
-// not take, or, if it took none, those that tell why.
+// run sends the posts that a webhook URL must accept. If it accepts one, a post
+// follows that it must refuse; if it accepts none, posts that find out why.
 func (t *trial) run(ctx context.Context) []Check {
 	var results []*result
-	taken := 0
+	accepted := 0
 	for _, act := range acts {
 		r := t.try(ctx, "POST "+webhookField+": "+act.Kind, act, nil)
 		results = append(results, r)
 		if !r.answered {
-			break // The others would take as long, and tell no more.
+			break // The others would take as long and show nothing new.
 		}
 		if r.OK {
-			taken++
+			accepted++
 		}
 	}
 	switch {
-	case taken > 0:
+	case accepted > 0:
 		results = append(results, t.wrong(ctx)...)
 	case refusesSignature(results):
 		results = t.diagnose(ctx, results)
@@ -137,10 +137,10 @@ func (t *trial) event(act courier.Event) courier.Event {
 	return act
 }
 
-// wrong makes the post that must not be taken: all is well but the signatures,
-// which another secret made. It is a deactivate: who takes it for true locks
-// somebody out, and gives nothing away. A refusal may have another reason, so the
-// same post follows with its right signature, which must be taken.
+// wrong sends the post that must be refused: only its signatures are wrong, made by
+// another secret. It is a deactivate: a server that accepts it locks somebody out and
+// discloses nothing. A refusal may have another reason, so the same post follows with
+// its right signature, which must be accepted.
 func (t *trial) wrong(ctx context.Context) []*result {
 	e := t.event(acts[2])
 	r := t.post(ctx, "POST "+webhookField+": deactivate with a wrong signature", e, func(f *forgery) {
@@ -151,25 +151,25 @@ func (t *trial) wrong(ctx context.Context) []*result {
 		r.Warning = true
 		return []*result{r}
 	case r.OK:
-		r.OK, r.Warning, r.Text = false, true, "it took a post whose signature is wrong"
+		r.OK, r.Warning, r.Text = false, true, "it accepted a post whose signature is wrong"
 		r.Likely = append([]string{"Anybody who knows the URL could send you events: verify the signature, and answer 401 when it is wrong."}, r.Likely...)
 		return []*result{r}
 	}
 	same := t.post(ctx, "POST "+webhookField+": the same deactivate with its right signature", e, nil)
 	if same.OK {
-		r.OK, r.Text, r.Likely = true, "it was not taken, as it must be: "+r.Text, nil
+		r.OK, r.Text, r.Likely = true, "it was refused, as it must be: "+r.Text, nil
 		if r.answer.Status >= 500 {
 			r.Warning, r.Likely = true, []string{"Refuse a wrong signature with 401: as it is, your server fails over it."}
 		}
 		return []*result{r, same}
 	}
-	const unproven = "it was not taken, which proves nothing: the same post with its right signature was not taken either; "
+	const unproven = "it was refused, which proves nothing: the same post with its right signature was refused too; "
 	if s := r.answer.Status; s == same.answer.Status && s >= 400 && s < 500 {
 		r.Text = unproven + "both got " + strings.TrimPrefix(r.Text, "it answered ")
 	} else {
 		r.Text = unproven + r.Text + " here, and there: " + same.Text
 	}
 	r.Warning, same.Warning = true, true
-	r.Likely = append([]string{"Your server refuses this post for another reason than its signature. It must take a deactivate of any license, be it deactivated already."}, same.Likely...)
+	r.Likely = append([]string{"Your server refuses this post for another reason than its signature. It must accept a deactivate of any license, also if it is deactivated already."}, same.Likely...)
 	return []*result{r, same}
 }
