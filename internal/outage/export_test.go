@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Once does one round.
+// Once handles every outage once.
 func (w *Watch) Once(ctx context.Context) (int, error) { return w.once(ctx) }
 
-// Next is what would be done about an outage.
+// Next is the next step of an outage.
 func Next(o Outage, exhaustedTold int64, exhaustedToldAt, now time.Time) string {
 	o.exhaustedNotified, o.exhaustedNotifiedAt = exhaustedTold, exhaustedToldAt
 	return o.next(now).String()
 }
 
-// Span and Roughly are the words for times.
+// Span and Roughly format durations.
 var Span, Roughly = span, roughly

@@ -1,9 +1,10 @@
-// Package outage holds the times when a partner could not be reached: each is
-// opened once, its contacts are told, and it is closed. It owns the table
-// outages. What a delivery is, and when it failed, is package webhook's.
+// Package outage records when a partner cannot be reached, and notifies its contacts
+// by email. It owns the table outages. Package webhook makes the deliveries and
+// reports which of them failed.
 //
-// An outage begins with a failure and ends with the next success; only one that
-// lasts is told and kept. One outage is one thread of mails.
+// An outage begins with a failure and ends with the next success. Contacts are
+// notified only of one that lasts; a shorter one is deleted. The emails of one outage
+// are one thread.
 package outage
 
 import (
@@ -19,12 +20,11 @@ import (
 
 // The times of an outage.
 const (
-	After = 15 * time.Minute // how long deliveries fail before contacts are told
-	Again = 24 * time.Hour   // how long after that they are told again
+	After = 15 * time.Minute // how long deliveries fail before contacts are notified
+	Again = 24 * time.Hour   // the interval of further notices
 
-	// Stale is how long events given up stay news after their outage ended, or was
-	// last told of, while the partner has no contacts. Whoever becomes one within
-	// that time is told of them; later, the records tell.
+	// Stale is how long a new contact is still notified of events that were given up,
+	// after their outage ended or was last notified of.
 	Stale = 7 * 24 * time.Hour
 )
 
@@ -34,14 +34,14 @@ type Outage struct {
 	ID         int64
 	PartnerID  int64
 	OpenedAt   time.Time // of the first failure
-	Cause      string    // what the first failure met
-	NotifiedAt time.Time // when contacts were last told that it lasts
-	Notices    int       // how often they were
+	Cause      string    // of the first failure
+	NotifiedAt time.Time // when contacts were last notified that it lasts
+	Notices    int       // how many such notices there were
 	Exhausted  int64     // events given up
-	Superseded int64     // of these: a newer event of the license took their place
+	Superseded int64     // of these: replaced by a newer event of the license
 	ClosedAt   time.Time // zero: it lasts
 
-	exhaustedNotified   int64     // how many of them contacts were told of
+	exhaustedNotified   int64     // how many of them contacts were notified of
 	exhaustedNotifiedAt time.Time // when they were
 }
 
@@ -55,7 +55,7 @@ func scan(r *sqldb.Row, o *Outage) error {
 func (o Outage) Open() bool { return o.ClosedAt.IsZero() }
 
 // Recent returns a partner's n newest outages, newest first. One that is open is
-// the first; if it is younger than After, it may yet turn out to be none.
+// the first; if it is younger than After, it may still be discarded.
 func Recent(ctx context.Context, r sqldb.Reader, partnerID int64, n int) ([]Outage, error) {
 	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM outages WHERE partner_id = $1 ORDER BY id DESC LIMIT $2`, partnerID, n)
 	if err != nil {
@@ -73,7 +73,7 @@ func failing(ctx context.Context, r sqldb.Reader, partnerID int64) (bool, error)
 	return n > 0, nil
 }
 
-// Notice is what a batch of attempts says of one partner.
+// Notice is the result of a batch of attempts for one partner.
 type Notice struct {
 	PartnerID int64
 	At        time.Time
@@ -81,14 +81,14 @@ type Notice struct {
 	Exhausted int  // events that were given up
 
 	superseded int    // of these
-	Cause      string // of the first failure, in words. It is mailed: no answer's body, nothing of a buyer
+	Cause      string // of the first failure, as a sentence. It is mailed: no answer's body, nothing about a buyer
 }
 
-// Note takes notice of attempts, in the transaction that records them. Of a
-// partner that goes on as it did nothing is written, and nothing is read back:
-// its one statement travels with the others.
+// Note records the results of attempts, in the transaction that records them. If the
+// state of a partner does not change nothing is written. It reads nothing: its one
+// statement is queued with the others.
 func Note(tx *sqldb.Tx, notices ...Notice) {
-	// Nodes lock partners in the same order, and so never wait in a circle.
+	// Nodes lock partners in the same order, and so cannot deadlock.
 	if len(notices) > 1 {
 		notices = slices.SortedFunc(slices.Values(notices), func(a, b Notice) int { return cmp.Compare(a.PartnerID, b.PartnerID) })
 	}
@@ -120,17 +120,18 @@ func closeOutage(tx *sqldb.Tx, n Notice) {
 		WHERE partner_id = $1 AND closed_at = 0`, n.PartnerID, n.At)
 }
 
-// current are the outages that events given up now may belong to: the open one,
-// and one of the last day that tells of nothing but such events, or has yet to.
-// While there is nobody to tell, events gather in one for half of Stale: whoever
-// becomes a contact gets few mails, and yet learns of each event of that last half.
+// current selects the outages to which events that are given up now may belong: the
+// open one, and one of the last day that is about such events alone, notified or
+// not. While the partner has no contacts, the events of half of Stale are collected
+// in one outage: a new contact gets few emails, and yet learns of each event of that
+// last half.
 const current = `partner_id = $1 AND (closed_at = 0 OR tellings = 0 AND exhausted > 0
 	AND (closed_at > $3 OR exhausted_told_at > $3 OR exhausted_told < exhausted AND closed_at > $4))`
 
-// exhaust counts events that were given up. During an outage that was told they
-// are part of it; otherwise those of a day are gathered in one, so that one event
-// after another that a partner will not take makes one mail a day. Where the
-// partner is well, that outage begins and ends here.
+// exhaust counts events that were given up. They belong to an open outage that
+// contacts were notified of; otherwise those of a day are collected in one, so that
+// contacts get one email a day about single events that a partner refuses. If the
+// partner is healthy, that outage begins and ends here.
 func exhaust(tx *sqldb.Tx, n Notice) {
 	dayAgo, daysAgo := n.At.Add(-Again), n.At.Add(-Stale/2)
 	tx.Queue(`UPDATE outages SET exhausted = exhausted + $2, superseded = superseded + $5, settled_at = 0
@@ -142,17 +143,17 @@ func exhaust(tx *sqldb.Tx, n Notice) {
 		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.At, oneLine(n.Cause), n.superseded)
 }
 
-// Superseded takes notice of events that were refused again and again, and given up
-// since newer events of their licenses are sent in their place. It says nothing of
-// whether the partner can be reached.
+// Superseded records events that were refused repeatedly and given up, since newer
+// events of their licenses are sent instead. It does not change whether the partner
+// counts as reachable.
 func Superseded(tx *sqldb.Tx, partnerID int64, at time.Time, events int) {
 	exhaust(tx, Notice{
 		PartnerID: partnerID, At: at, Exhausted: events, superseded: events,
-		Cause: "The endpoint refused an event again and again, while it took others.",
+		Cause: "The endpoint refused an event repeatedly, while it accepted others.",
 	})
 }
 
-// oneLine makes one line of what a failure met, of a length that a mail can bear.
+// oneLine makes one line of the cause of a failure, short enough for an email.
 func oneLine(cause string) string {
 	const most = 300
 	cause = strings.ToValidUTF8(cause, "\uFFFD")
@@ -163,17 +164,17 @@ func oneLine(cause string) string {
 	return cause
 }
 
-// step is what is to be done about an outage next.
+// step is the next action for an outage.
 type step int
 
 const (
 	wait      step = iota // nothing yet
-	discard               // it was over before it was worth telling
-	finish                // nothing is left to tell
-	opened                // tell that deliveries fail
-	still                 // tell that they still do
-	exhausted             // tell that events were given up
-	recovered             // tell that deliveries get through again
+	discard               // delete it: it was over before anybody was notified
+	finish                // mark it as finished: there is nothing left to notify of
+	opened                // notify that deliveries fail
+	still                 // notify that they still do
+	exhausted             // notify that events were given up
+	recovered             // notify that deliveries succeed again
 )
 
 // String is the step's name; it is part of the mail's cause.
@@ -182,9 +183,9 @@ func (s step) String() string {
 	case wait:
 		return "wait"
 	case discard:
-		return "forget"
+		return "discard"
 	case finish:
-		return "settle"
+		return "finish"
 	case opened:
 		return "opened"
 	case still:
@@ -198,9 +199,8 @@ func (s step) String() string {
 	}
 }
 
-// next decides what is to be done about an outage. The first events given up are
-// told at once; those that follow go with the mail of the day, since every mail
-// tells how many there are.
+// next decides the next step. Contacts are notified of the first events given up at
+// once; later ones are in the email of the day, since every email has their number.
 func (o Outage) next(now time.Time) step {
 	switch {
 	case !o.Open() && o.Notices > 0:
@@ -226,7 +226,7 @@ func (o Outage) nextIdle(now time.Time) step {
 	return wait
 }
 
-// nextOver is next for an outage that is over, when that is no news to anybody.
+// nextOver is next for an outage that is over and whose end nobody is notified of.
 func (o Outage) nextOver(now time.Time) step {
 	switch {
 	case o.exhaustedDue(now):
@@ -238,8 +238,8 @@ func (o Outage) nextOver(now time.Time) step {
 	}
 }
 
-// stale reports whether it is too late for whoever becomes a contact now to be
-// told that events were given up.
+// stale reports whether it is too late to notify a new contact that events were given
+// up.
 func (o Outage) stale(now time.Time) bool {
 	last := o.ClosedAt
 	if o.exhaustedNotifiedAt.After(last) {
@@ -248,7 +248,7 @@ func (o Outage) stale(now time.Time) bool {
 	return !o.Open() && !now.Before(last.Add(Stale))
 }
 
-// exhaustedDue reports whether it is time to tell that events were given up.
+// exhaustedDue reports whether it is time to notify that events were given up.
 func (o Outage) exhaustedDue(now time.Time) bool {
 	return o.Exhausted > o.exhaustedNotified && !now.Before(o.exhaustedNotifiedAt.Add(Again))
 }
@@ -267,8 +267,8 @@ func (o Outage) after(s step, now time.Time) Outage {
 	return o
 }
 
-// Restart queues that an open outage which nobody was told of begins now, as when
-// nothing was sent for a while: that time was no outage.
+// Restart queues that an open outage that nobody was notified of begins now, as
+// after a pause: a time in which nothing was sent is no outage.
 func Restart(tx *sqldb.Tx, partnerID int64, now time.Time) {
 	tx.Queue(`UPDATE outages SET opened_at = $2 WHERE partner_id = $1 AND closed_at = 0 AND tellings = 0`, partnerID, now)
 }

@@ -28,8 +28,8 @@ var (
 	operator = audit.Actor{Kind: audit.ByToken, ID: 1, Name: "tests"}
 )
 
-// house is two nodes on one database, with a clock that the test turns.
-type house struct {
+// harness is two nodes on one database, with a clock that the test sets.
+type harness struct {
 	t     *testing.T
 	db    *sqldb.DB
 	book  *profile.Book
@@ -44,13 +44,13 @@ type house struct {
 	seen   int // mails that the test has looked at
 }
 
-func openOutage(t *testing.T) *house {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, now: noon, counts: map[int64]outage.Counts{}, fail: map[int64]error{}}
+	h := &harness{t: t, now: noon, counts: map[int64]outage.Counts{}, fail: map[int64]error{}}
 	at := sqldbtest.URL(t)
 	h.db = sqldbtest.OpenWith(t, at, sqldb.Options{})
 	log := slog.New(slog.NewTextHandler(&h.log, nil)) // it locks by itself
@@ -73,22 +73,22 @@ func links(partnerID int64) outage.Links {
 	return outage.Links{Records: base + "deliveries?a=1&b=2", Profile: base + "profile", Redeliver: base + "deliveries?only=given-up"}
 }
 
-func (h *house) Now() time.Time { return h.now }
+func (h *harness) Now() time.Time { return h.now }
 
-func (h *house) count(_ context.Context, partnerID int64) (outage.Counts, error) {
+func (h *harness) count(_ context.Context, partnerID int64) (outage.Counts, error) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	return h.counts[partnerID], h.fail[partnerID]
 }
 
-func (h *house) wake() {
+func (h *harness) wake() {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	h.wakes++
 }
 
 // partner enrols a partner for which something waits.
-func (h *house) partner(name string, contacts ...string) int64 {
+func (h *harness) partner(name string, contacts ...string) int64 {
 	h.t.Helper()
 	p, _, _, err := h.book.Enrol(h.t.Context(), operator, partner.Draft{Name: name},
 		profile.URLs{Webhook: "https://acme.example/hooks/licenses?token=s3cret"}, false, partner.Credentials{})
@@ -102,7 +102,7 @@ func (h *house) partner(name string, contacts ...string) int64 {
 	return p.ID
 }
 
-func (h *house) contact(partnerID int64, name string) int64 {
+func (h *harness) contact(partnerID int64, name string) int64 {
 	h.t.Helper()
 	c, err := h.book.AddContact(h.t.Context(), operator, partnerID, name, strings.ToLower(name)+"@acme.example")
 	if err != nil {
@@ -111,7 +111,7 @@ func (h *house) contact(partnerID int64, name string) int64 {
 	return c.ID
 }
 
-func (h *house) note(notices ...outage.Notice) {
+func (h *harness) note(notices ...outage.Notice) {
 	h.t.Helper()
 	err := h.db.Write(h.t.Context(), func(tx *sqldb.Tx) error {
 		outage.Note(tx, notices...)
@@ -124,15 +124,15 @@ func (h *house) note(notices ...outage.Notice) {
 
 const refused = "The connection was refused."
 
-func (h *house) fails(id int64) {
+func (h *harness) fails(id int64) {
 	h.note(outage.Notice{PartnerID: id, At: h.now, Failed: true, Cause: refused})
 }
 
-func (h *house) works(id int64) { h.note(outage.Notice{PartnerID: id, At: h.now}) }
+func (h *harness) works(id int64) { h.note(outage.Notice{PartnerID: id, At: h.now}) }
 
 // round lets both nodes do a round at the same time, and returns the mails that
 // came of it as "recipient: subject".
-func (h *house) round() []string {
+func (h *harness) round() []string {
 	h.t.Helper()
 	var wait sync.WaitGroup
 	for _, w := range h.nodes {
@@ -146,7 +146,7 @@ func (h *house) round() []string {
 	return h.news()
 }
 
-func (h *house) news() []string {
+func (h *harness) news() []string {
 	h.t.Helper()
 	list := h.mails()
 	var news []string
@@ -158,7 +158,7 @@ func (h *house) news() []string {
 }
 
 // mails are all mails, oldest first.
-func (h *house) mails() []mail.Record {
+func (h *harness) mails() []mail.Record {
 	h.t.Helper()
 	list, err := h.nodes[0].Mail.Recent(h.t.Context(), h.db, 1000)
 	if err != nil {
@@ -171,7 +171,7 @@ func (h *house) mails() []mail.Record {
 }
 
 // outages are a partner's, newest first.
-func (h *house) outages(partnerID int64) []outage.Outage {
+func (h *harness) outages(partnerID int64) []outage.Outage {
 	h.t.Helper()
 	list, err := outage.Recent(h.t.Context(), h.db, partnerID, 1000)
 	if err != nil {
@@ -180,7 +180,7 @@ func (h *house) outages(partnerID int64) []outage.Outage {
 	return list
 }
 
-func (h *house) equal(what string, want, got any) {
+func (h *harness) equal(what string, want, got any) {
 	h.t.Helper()
 	if want == nil { // and not a nil of some type
 		want = reflect.Zero(reflect.TypeOf(got)).Interface()
@@ -191,7 +191,7 @@ func (h *house) equal(what string, want, got any) {
 }
 
 func TestNote(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme, other := h.partner("Acme"), h.partner("Other")
 	h.works(acme)
 	h.equal("a success where nothing failed", nil, h.outages(acme))
@@ -222,7 +222,7 @@ func TestNote(t *testing.T) {
 }
 
 func TestNoteCleansCauses(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme")
 	h.note(outage.Notice{PartnerID: acme, At: noon, Failed: true, Cause: "two\r\nlines\x00\xff " + strings.Repeat("ü", 500)})
 	if got := h.outages(acme)[0].Cause; !strings.HasPrefix(got, "two lines \uFFFD ü") || len([]rune(got)) != 301 {
@@ -232,7 +232,7 @@ func TestNoteCleansCauses(t *testing.T) {
 
 // TestNoteTogether: many nodes notice the same, and the outage is one.
 func TestNoteTogether(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	ids := []int64{h.partner("A"), h.partner("B"), h.partner("C")}
 	var wait sync.WaitGroup
 	for n := range 8 {
@@ -275,18 +275,18 @@ func TestNext(t *testing.T) {
 		{name: "young", now: 15*time.Minute - 1, want: "wait"},
 		{name: "15 minutes", now: 15 * time.Minute, want: "opened"},
 		{name: "nobody looked for a week", now: 7 * day, want: "opened"},
-		{name: "told", outage: outage.Outage{Notices: 1, NotifiedAt: at(time.Hour)}, now: time.Hour + day - 1, want: "wait"},
-		{name: "told a day ago", outage: outage.Outage{Notices: 1, NotifiedAt: at(time.Hour)}, now: time.Hour + day, want: "still"},
-		{name: "over at once", outage: outage.Outage{ClosedAt: at(time.Minute)}, now: time.Hour, want: "forget"},
-		{name: "over before it was told", outage: outage.Outage{ClosedAt: at(time.Hour)}, now: time.Hour, want: "settle"},
+		{name: "notified", outage: outage.Outage{Notices: 1, NotifiedAt: at(time.Hour)}, now: time.Hour + day - 1, want: "wait"},
+		{name: "notified a day ago", outage: outage.Outage{Notices: 1, NotifiedAt: at(time.Hour)}, now: time.Hour + day, want: "still"},
+		{name: "over at once", outage: outage.Outage{ClosedAt: at(time.Minute)}, now: time.Hour, want: "discard"},
+		{name: "over before it was notified of", outage: outage.Outage{ClosedAt: at(time.Hour)}, now: time.Hour, want: "finish"},
 		{name: "over", outage: outage.Outage{Notices: 3, NotifiedAt: at(time.Hour), ClosedAt: at(2 * time.Hour)}, now: 2 * time.Hour, want: "recovered"},
-		{name: "over while it was told", outage: outage.Outage{Notices: 3, NotifiedAt: at(2 * time.Hour), ClosedAt: at(time.Hour)}, now: 2 * time.Hour, want: "recovered"},
+		{name: "over while it was notified of", outage: outage.Outage{Notices: 3, NotifiedAt: at(2 * time.Hour), ClosedAt: at(time.Hour)}, now: 2 * time.Hour, want: "recovered"},
 		{name: "given up at once", outage: outage.Outage{Exhausted: 1}, now: time.Second, want: "exhausted"},
-		{name: "given up, and told", outage: outage.Outage{Exhausted: 1}, told: 1, toldAt: at(0), now: time.Second, want: "wait"},
+		{name: "given up, and notified", outage: outage.Outage{Exhausted: 1}, told: 1, toldAt: at(0), now: time.Second, want: "wait"},
 		{name: "more given up", outage: outage.Outage{Exhausted: 2, Notices: 1, NotifiedAt: at(day)}, told: 1, toldAt: at(day), now: 2*day - 1, want: "wait"},
 		{name: "more given up, a day later", outage: outage.Outage{Exhausted: 2, Notices: 1, NotifiedAt: at(day)}, told: 1, toldAt: at(day), now: 2 * day, want: "still"},
 		{name: "given up by a healthy partner", outage: outage.Outage{Exhausted: 2, ClosedAt: at(0)}, now: 0, want: "exhausted"},
-		{name: "that was told", outage: outage.Outage{Exhausted: 2, ClosedAt: at(0)}, told: 2, toldAt: at(0), now: 0, want: "settle"},
+		{name: "that was notified of", outage: outage.Outage{Exhausted: 2, ClosedAt: at(0)}, told: 2, toldAt: at(0), now: 0, want: "finish"},
 		{name: "and more", outage: outage.Outage{Exhausted: 3, ClosedAt: at(0)}, told: 2, toldAt: at(0), now: day - 1, want: "wait"},
 		{name: "and more, a day later", outage: outage.Outage{Exhausted: 3, ClosedAt: at(0)}, told: 2, toldAt: at(0), now: day, want: "exhausted"},
 	} {

@@ -11,7 +11,7 @@ import (
 // TestPausedPartnersAreNotTold: while a partner is paused nobody is mailed about its
 // outage, and the time of the pause does not count as one.
 func TestPausedPartnersAreNotTold(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	h.book.Resumed = func(tx *sqldb.Tx, id int64) { outage.Restart(tx, id, h.now) }
 	acme := h.partner("Acme", "Ann")
 	h.fails(acme)
@@ -31,7 +31,7 @@ func TestPausedPartnersAreNotTold(t *testing.T) {
 	h.now = h.now.Add(time.Second)
 	h.equal("mails after it", []string{"ann: Acme: webhooks have been failing since 7 March, 12:00 UTC"}, h.round())
 
-	// One that was told of goes on being told of, but for the pause.
+	// After a notice, further notices follow, except during the pause.
 	if _, _, err := h.book.Pause(t.Context(), operator, acme, "unpaid invoice"); err != nil {
 		t.Fatal(err)
 	}

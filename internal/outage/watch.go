@@ -14,23 +14,23 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Watch is the duty of telling contacts: when deliveries to their partner have
-// failed for After, then each Again while that lasts and something waits, when
-// events are given up, and once on recovery, if they had been told before. It
-// runs on every node; two of them never tell the same thing.
+// Watch is the job that notifies contacts: when deliveries to their partner have
+// failed for After, then every Again while that lasts and events wait, when events
+// are given up, and once on recovery, if they were notified before. Two nodes that
+// run it never send the same notice.
 type Watch struct {
 	DB       *sqldb.DB
 	Now      func() time.Time
 	Partners *partner.Registry
 	Profiles *profile.Book
 	Service  string // what the service calls itself in mails, such as licenses.example.com
-	// Count tells what waits; nil: nobody knows, and mails do not say.
+	// Count counts what waits; nil: emails do not say it.
 	Count func(ctx context.Context, partnerID int64) (Counts, error)
 	// Links are what a mail to a partner's contacts leads to; nil: nothing.
 	Links func(partnerID int64) Links
-	// Lasts is how long an event is tried before it is given up; 0: mails do not say.
+	// Lasts is how long an event is tried before it is given up; 0: emails do not say.
 	Lasts time.Duration
-	Mail  *mail.Outbox  // where mails are put in
+	Mail  *mail.Outbox  // where emails are queued
 	Log   *slog.Logger  // nil: slog.Default()
 	Every time.Duration // between rounds; 0: 30 s
 
@@ -41,7 +41,7 @@ type Watch struct {
 type Counts struct {
 	Waiting int64     // events that are not delivered and not given up
 	Oldest  time.Time // of the oldest of them; zero: not known
-	Latest  string    // what the newest failed attempt met, in words as Notice.Cause; "": not known
+	Latest  string    // cause of the newest failed attempt, as in Notice.Cause; "": not known
 	Parked  bool      // the endpoint is only probed now and then
 }
 
@@ -54,8 +54,8 @@ type Links struct {
 
 func (w *Watch) log() *slog.Logger { return cmp.Or(w.Log, slog.Default()) }
 
-// Run tells what there is to tell until ctx ends. A round that fails is logged,
-// and the next one comes all the same.
+// Run notifies contacts until ctx ends. A failed run is logged, and the next one
+// follows all the same.
 func (w *Watch) Run(ctx context.Context) {
 	ticker := time.NewTicker(cmp.Or(w.Every, 30*time.Second))
 	defer ticker.Stop()
@@ -65,7 +65,7 @@ func (w *Watch) Run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			w.log().Error("telling contacts of outages failed; the next round tries again", "err", err)
+			w.log().Error("notifying contacts of outages failed; the next run tries again", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -75,8 +75,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// once does what is to be done about every outage and returns how many mails it
-// put in. What fails for one partner holds up no other.
+// once handles every outage that is due and returns how many emails it queued. A
+// failure for one partner does not stop the others.
 func (w *Watch) once(ctx context.Context) (mails int, err error) {
 	now := w.Now()
 	var failed []error
@@ -103,8 +103,8 @@ func (w *Watch) once(ctx context.Context) (mails int, err error) {
 // batchSize is how many outages are read at a time.
 const batchSize = 100
 
-// due returns outages after the one with id last about which there may be
-// something to do; what it is, next decides.
+// due returns outages after the one with id last that may need a step; next decides
+// which.
 func (w *Watch) due(ctx context.Context, now time.Time, last int64) ([]Outage, error) {
 	list, err := sqldb.All(ctx, w.DB, scan, `SELECT `+columns+` FROM outages
 		WHERE settled_at = 0 AND id > $1 AND (closed_at <> 0
@@ -113,12 +113,12 @@ func (w *Watch) due(ctx context.Context, now time.Time, last int64) ([]Outage, e
 			OR exhausted > exhausted_told AND exhausted_told_at <= $3)
 		ORDER BY id LIMIT $4`, last, now.Add(-After), now.Add(-Again), batchSize)
 	if err != nil {
-		return nil, fmt.Errorf("find outages to tell of: %w", err)
+		return nil, fmt.Errorf("find outages to notify of: %w", err)
 	}
 	return list, nil
 }
 
-// handle does what is to be done about one outage.
+// handle does the next step of one outage.
 func (w *Watch) handle(ctx context.Context, o Outage, now time.Time) (mails int, err error) {
 	s := o.next(now)
 	switch s {
@@ -131,7 +131,7 @@ func (w *Watch) handle(ctx context.Context, o Outage, now time.Time) (mails int,
 	}
 	facts, contacts, err := w.facts(ctx, o, now)
 	if err != nil || facts.paused {
-		return 0, err // what is to be told of a paused partner is told when it is resumed
+		return 0, err // notices about a paused partner follow when it is resumed
 	}
 	s, contacts = recipients(o, s, contacts, now)
 	switch {
@@ -139,37 +139,37 @@ func (w *Watch) handle(ctx context.Context, o Outage, now time.Time) (mails int,
 		return 0, nil
 	case s == finish:
 		return w.write(ctx, o, s, nil, now)
-	case len(contacts) == 0: // Nobody is told, and so nothing is marked as told.
+	case len(contacts) == 0: // Nobody is notified, so nothing is marked as notified.
 		w.warnNoContacts(o)
 		return 0, nil
 	}
 	if (s == opened || s == still) && facts.known && facts.Waiting == 0 {
-		// Nothing is to be delivered: that it would fail is no news.
+		// Nothing is to be delivered, so that nothing fails now.
 		if s = o.nextIdle(now); s == wait {
 			return 0, nil
 		}
 	}
 	facts.step = s
-	var letters []mail.Message
+	var messages []mail.Message
 	for _, c := range contacts {
-		letters = append(letters, facts.message(c))
+		messages = append(messages, facts.message(c))
 	}
-	return w.write(ctx, o, s, letters, now)
+	return w.write(ctx, o, s, messages, now)
 }
 
-// recipients is who of the contacts is told of an outage, and what: who was not told
-// that there was anything to recover from is not told that it is over. Where there
-// is nobody, what is to be told waits for somebody until it is stale.
+// recipients returns the contacts to notify, and of which step: a contact that was
+// not notified of the outage is not notified of its end. Without contacts, a notice
+// waits for one until it is stale.
 func recipients(o Outage, s step, contacts []profile.Contact, now time.Time) (step, []profile.Contact) {
 	if s == recovered {
-		var told []profile.Contact
+		var notified []profile.Contact
 		for _, c := range contacts {
 			if !c.CreatedAt.After(o.NotifiedAt) {
-				told = append(told, c)
+				notified = append(notified, c)
 			}
 		}
-		if len(told) > 0 {
-			return s, told
+		if len(notified) > 0 {
+			return s, notified
 		}
 		s = o.nextOver(now)
 	}
@@ -179,7 +179,7 @@ func recipients(o Outage, s step, contacts []profile.Contact, now time.Time) (st
 	return s, contacts
 }
 
-// warnNoContacts logs, once, that an outage has nobody to be told.
+// warnNoContacts logs, once, that there is nobody to notify of an outage.
 func (w *Watch) warnNoContacts(o Outage) {
 	if w.warned[o.ID] {
 		return
@@ -188,15 +188,15 @@ func (w *Watch) warnNoContacts(o Outage) {
 		w.warned = map[int64]bool{}
 	}
 	w.warned[o.ID] = true
-	what := "a partner cannot be reached and has no contacts to tell"
+	what := "a partner cannot be reached and has no contacts to notify"
 	if !o.Open() {
-		what = "events were given up and their partner has no contacts to tell"
+		what = "events were given up and their partner has no contacts to notify"
 	}
 	w.log().Warn(what, "outage", o.ID, "partner", o.PartnerID,
 		"since", o.OpenedAt, "cause", o.Cause, "exhausted", o.Exhausted)
 }
 
-// facts gathers what mails about an outage say.
+// facts collects what emails about an outage say.
 func (w *Watch) facts(ctx context.Context, o Outage, now time.Time) (facts, []profile.Contact, error) {
 	f := facts{outage: o, now: now, service: w.Service, lasts: w.Lasts}
 	p, err := w.Partners.Get(ctx, o.PartnerID)
@@ -224,10 +224,10 @@ func (w *Watch) facts(ctx context.Context, o Outage, now time.Time) (facts, []pr
 	return f, contacts, nil
 }
 
-// write puts the mails in and notes that it did, in one transaction, if the
-// outage is still as it was when that was decided: another node may have been
-// faster, or something may have happened that the mails do not tell.
-func (w *Watch) write(ctx context.Context, o Outage, s step, letters []mail.Message, now time.Time) (mails int, err error) {
+// write queues the emails and records that it did, in one transaction, if the outage
+// is still as it was read: another node may have been faster, or something may have
+// happened that the emails do not say.
+func (w *Watch) write(ctx context.Context, o Outage, s step, messages []mail.Message, now time.Time) (mails int, err error) {
 	var ours bool
 	err = w.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		mails = 0
@@ -235,29 +235,29 @@ func (w *Watch) write(ctx context.Context, o Outage, s step, letters []mail.Mess
 		if err != nil || !ours {
 			return err
 		}
-		for _, m := range letters {
+		for _, m := range messages {
 			w.Mail.Put(tx, m, now)
 			mails++
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("write down what was told of an outage: %w", err)
+		return 0, fmt.Errorf("record a notice of an outage: %w", err)
 	}
 	if ours && !o.Open() {
 		delete(w.warned, o.ID)
 	}
 	if ours && s >= opened {
-		w.log().Info("told contacts of an outage", "step", s.String(), "outage", o.ID, "partner", o.PartnerID, "since", o.OpenedAt,
+		w.log().Info("notified contacts of an outage", "step", s.String(), "outage", o.ID, "partner", o.PartnerID, "since", o.OpenedAt,
 			"cause", o.Cause, "exhausted", o.Exhausted, "mails", mails)
 	}
 	return mails, nil
 }
 
-// same holds for an outage that is as it was read.
+// same selects the outage if it is as it was read.
 const same = `id = $1 AND tellings = $2 AND exhausted = $3 AND exhausted_told = $4 AND closed_at = $5 AND settled_at = 0`
 
-// mark writes down that a step is done and reports whether it was ours to do.
+// mark records that a step is done, and reports whether no other node did it before.
 func mark(ctx context.Context, tx *sqldb.Tx, o Outage, s step, now time.Time) (bool, error) {
 	args := []any{o.ID, o.Notices, o.Exhausted, o.exhaustedNotified, o.ClosedAt}
 	if s == discard {

@@ -14,7 +14,7 @@ import (
 // TestTimeline walks an outage over days, in steps of a quarter of an hour, with
 // two nodes looking at the same time.
 func TestTimeline(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme", "Ann", "Bob")
 	healthy := h.partner("Healthy", "Hal")
 	const day = 24 * time.Hour
@@ -26,7 +26,7 @@ func TestTimeline(t *testing.T) {
 		3*day + 2*time.Hour: func() { h.note(outage.Notice{PartnerID: acme, At: h.now, Failed: true, Exhausted: 2, Cause: "x"}) },
 		3*day + 3*time.Hour: func() { h.note(outage.Notice{PartnerID: acme, At: h.now, Failed: true, Exhausted: 5, Cause: "x"}) },
 		5 * day: func() {
-			h.contact(acme, "Dave") // after the last telling
+			h.contact(acme, "Dave") // after the last notice
 			if err := h.book.DeleteContact(t.Context(), operator, acme, 2); err != nil {
 				t.Fatal(err)
 			}
@@ -96,19 +96,19 @@ func TestTimeline(t *testing.T) {
 	if n := len(h.mails()); len(threads) != 1 || h.wakes != n {
 		t.Errorf("%d threads, want one for one outage; the sender was woken %d times for %d mails", len(threads), h.wakes, n)
 	}
-	if n := strings.Count(h.log.String(), "told contacts of an outage"); n != 7 || strings.Contains(h.log.String(), "@") {
+	if n := strings.Count(h.log.String(), "notified contacts of an outage"); n != 7 || strings.Contains(h.log.String(), "@") {
 		t.Errorf("%d lines logged, want 7 and no address:\n%s", n, h.log.String())
 	}
 }
 
-// TestSecondOutage: what is told of one outage says nothing of the next.
+// TestSecondOutage: each outage has notices of its own.
 func TestSecondOutage(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
 	for i := range 2 {
 		h.fails(acme)
 		h.now = h.now.Add(20 * time.Minute)
-		h.equal("told", 1, len(h.round()))
+		h.equal("notified", 1, len(h.round()))
 		h.works(acme)
 		h.equal("recovered", []string{"ann: Acme: webhooks are getting through again"}, h.round())
 		h.equal("and no more", nil, h.round())
@@ -121,16 +121,16 @@ func TestSecondOutage(t *testing.T) {
 }
 
 // TestNoContacts: nothing is sent, and the outage is on record all the same. A
-// contact that comes while it lasts is told.
+// contact that is added while it lasts is notified.
 func TestNoContacts(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme, quiet := h.partner("Acme"), h.partner("Quiet")
 	h.note(outage.Notice{PartnerID: acme, At: noon, Failed: true, Cause: refused},
 		outage.Notice{PartnerID: quiet, At: noon, Failed: true, Exhausted: 1, Cause: refused})
 	h.now = noon.Add(time.Hour)
-	h.equal("nobody to tell", nil, h.round())
+	h.equal("no contacts", nil, h.round())
 	h.equal("again", nil, h.round())
-	if n := strings.Count(h.log.String(), "no contacts to tell"); n != 4 {
+	if n := strings.Count(h.log.String(), "no contacts to notify"); n != 4 {
 		t.Errorf("%d lines logged, want one for each outage and node:\n%s", n, h.log.String())
 	}
 	h.works(quiet)
@@ -145,24 +145,24 @@ func TestNoContacts(t *testing.T) {
 	h.equal("and no more", nil, h.round())
 }
 
-// TestNobodyWasTold: events that were given up while there was nobody to tell are
-// told to whoever becomes a contact in the days that follow, in few mails; older
-// ones are no news, and keep no later event from being told.
-func TestNobodyWasTold(t *testing.T) {
-	h := openOutage(t)
+// TestNobodyWasNotified: of events that were given up while there were no contacts, a
+// contact that is added in the following days is notified, in few emails; older ones
+// are left out, and do not stop notices of later events.
+func TestNobodyWasNotified(t *testing.T) {
+	h := newHarness(t)
 	acme, late, once := h.partner("Acme"), h.partner("Late"), h.partner("Once")
 	for _, id := range []int64{acme, late, once} {
 		h.note(outage.Notice{PartnerID: id, At: h.now, Failed: true, Exhausted: 1, Cause: refused})
 		h.works(id)
 	}
-	h.equal("nobody to tell", nil, h.round())
+	h.equal("no contacts", nil, h.round())
 	for day := range 6 {
 		h.now = noon.Add(time.Duration(day) * outage.Again)
 		h.note(outage.Notice{PartnerID: acme, At: h.now, Exhausted: 1, Cause: refused}, outage.Notice{PartnerID: late, At: h.now, Exhausted: 1, Cause: refused})
 		h.equal("nor later", nil, h.round())
 	}
-	if log := h.log.String(); strings.Contains(log, "told contacts") || strings.Count(log, "no contacts to tell") != 10 {
-		t.Errorf("want one warning for each of five outages and node, and nobody told:\n%s", log)
+	if log := h.log.String(); strings.Contains(log, "notified contacts") || strings.Count(log, "no contacts to notify") != 10 {
+		t.Errorf("want one warning for each of five outages and node, and nobody notified:\n%s", log)
 	}
 	h.now = noon.Add(outage.Stale - 1)
 	h.contact(acme, "Ann")
@@ -176,16 +176,16 @@ func TestNobodyWasTold(t *testing.T) {
 	h.equal("the next events", []string{"oda: Once: 3 webhook events were given up"}, h.round())
 }
 
-// TestNewContactsOnly: who became a contact after an outage was last told is not
-// told that it is over, but is of the events that it cost and nobody heard of.
+// TestNewContactsOnly: a contact that was added after the last notice is not notified
+// that the outage is over, but of the given-up events that nobody was notified of.
 func TestNewContactsOnly(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme, bare := h.partner("Acme"), h.partner("Bare")
 	ann, ben := h.contact(acme, "Ann"), h.contact(bare, "Ben")
 	h.fails(acme)
 	h.fails(bare)
 	h.now = noon.Add(time.Hour)
-	h.equal("told", 2, len(h.round()))
+	h.equal("notified", 2, len(h.round()))
 	for id, contact := range map[int64]int64{acme: ann, bare: ben} {
 		if err := h.book.DeleteContact(t.Context(), operator, id, contact); err != nil {
 			t.Fatal(err)
@@ -195,19 +195,19 @@ func TestNewContactsOnly(t *testing.T) {
 	h.note(outage.Notice{PartnerID: acme, At: h.now, Failed: true, Exhausted: 1, Cause: refused})
 	h.works(acme)
 	h.works(bare)
-	h.equal("nobody to tell", nil, h.round())
+	h.equal("no contacts", nil, h.round())
 	h.contact(acme, "Carol")
 	h.contact(bare, "Dan")
 	h.equal("contacts", []string{"carol: Acme: 1 webhook event was given up"}, h.round())
 	h.equal("and no more", nil, h.round())
-	if n := strings.Count(h.log.String(), "told contacts of an outage"); n != 3 {
-		t.Errorf("%d lines say that contacts were told, want one for each telling:\n%s", n, h.log.String())
+	if n := strings.Count(h.log.String(), "notified contacts of an outage"); n != 3 {
+		t.Errorf("%d lines say that contacts were notified, want one for each notice:\n%s", n, h.log.String())
 	}
 }
 
-// TestPoison: events that a healthy partner will not take make one mail a day.
+// TestPoison: events that a healthy partner refuses make one email a day.
 func TestPoison(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
 	poisoned := func(n int) {
 		h.note(outage.Notice{PartnerID: acme, At: h.now, Exhausted: n, Cause: "The endpoint answered 422."})
@@ -247,7 +247,7 @@ func TestPoison(t *testing.T) {
 // TestExhaustedInTheFirstMinutes: with a short schedule events are given up
 // before an outage is one; the rest of the story goes on as ever.
 func TestExhaustedInTheFirstMinutes(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
 	h.note(outage.Notice{PartnerID: acme, At: h.now, Failed: true, Exhausted: 3, Cause: refused})
 	h.equal("at once", []string{"ann: Acme: 3 webhook events were given up"}, h.round())
@@ -256,7 +256,7 @@ func TestExhaustedInTheFirstMinutes(t *testing.T) {
 	}
 	h.counts[acme] = outage.Counts{}
 	h.now = noon.Add(15 * time.Minute)
-	h.equal("nothing waits: that it would fail is no news", nil, h.round())
+	h.equal("nothing waits, so no notice", nil, h.round())
 	h.now = noon.Add(48 * time.Hour)
 	h.equal("nor later", nil, h.round())
 	h.note(outage.Notice{PartnerID: acme, At: h.now, Failed: true, Exhausted: 1, Cause: refused})
@@ -273,7 +273,7 @@ func TestExhaustedInTheFirstMinutes(t *testing.T) {
 // TestOneFails: what goes wrong for one partner holds up no other, and is tried
 // again.
 func TestOneFails(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	bad, good := h.partner("Bad", "Ben"), h.partner("Good", "Gil")
 	h.fails(bad)
 	h.fails(good)
@@ -290,7 +290,7 @@ func TestOneFails(t *testing.T) {
 
 // TestManyOutages: more than are read at a time.
 func TestManyOutages(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	const partners = 105
 	for range partners {
 		h.fails(h.partner("Acme", "Ann"))
@@ -300,9 +300,9 @@ func TestManyOutages(t *testing.T) {
 	h.equal("and no more", 0, len(h.round()))
 }
 
-// TestBlips: what was over before it was worth telling leaves nothing behind.
+// TestBlips: an outage that was over before anybody was notified leaves no row.
 func TestBlips(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
 	for range 20 {
 		h.fails(acme)
@@ -313,18 +313,18 @@ func TestBlips(t *testing.T) {
 	h.equal("outages", nil, h.outages(acme))
 }
 
-// TestRun: the duty does a round at once, goes on after one that failed, and
+// TestRun: the job runs at once, goes on after a run that failed, and
 // ends with its context.
 func TestRun(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
 	h.fails(acme)
 	h.now = noon.Add(time.Hour)
 	w := h.nodes[0]
-	told, asked := make(chan struct{}), 0
-	w.Every, w.Mail.Wake = time.Millisecond, func() { close(told) }
+	notified, calls := make(chan struct{}), 0
+	w.Every, w.Mail.Wake = time.Millisecond, func() { close(notified) }
 	w.Count = func(context.Context, int64) (outage.Counts, error) {
-		if asked++; asked < 3 {
+		if calls++; calls < 3 {
 			return outage.Counts{}, errors.New("not yet")
 		}
 		return outage.Counts{Waiting: 1}, nil
@@ -335,7 +335,7 @@ func TestRun(t *testing.T) {
 		w.Run(ctx)
 		close(done)
 	}()
-	<-told
+	<-notified
 	stop()
 	<-done
 	h.equal("mails", 1, len(h.news()))
@@ -343,7 +343,7 @@ func TestRun(t *testing.T) {
 
 // TestUnknown: without counts, links or a schedule the mail says what is known.
 func TestUnknown(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
 	w := h.nodes[0]
 	w.Count, w.Links, w.Mail.Wake, w.Lasts, w.Log = nil, nil, nil, 0, nil

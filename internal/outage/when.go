@@ -9,7 +9,7 @@ import (
 // longTime is a time for reading.
 func longTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 
-// shortTime is a time for a subject, where the mail's own date tells the year.
+// shortTime is a time for a subject; the email's own date has the year.
 func shortTime(t time.Time) string { return t.UTC().Format("2 January, 15:04 UTC") }
 
 // number is a count with its noun.
@@ -20,7 +20,7 @@ func number(n int64, one, many string) string {
 	return strconv.FormatInt(n, 10) + " " + many
 }
 
-// span is how long something took, as exactly as a reader cares.
+// span is a duration, as exact as a reader needs it.
 func span(d time.Duration) string {
 	minutes, hours, days := int64(d/time.Minute), int64(d/time.Hour), int64(d/(24*time.Hour))
 	switch {
@@ -43,7 +43,7 @@ func with(text string, n int64, one, many string) string {
 	return fmt.Sprintf("%s %s", text, number(n, one, many))
 }
 
-// roughly is how long something takes by the settings.
+// roughly is a duration, rounded.
 func roughly(d time.Duration) string {
 	switch {
 	case d >= 36*time.Hour:

@@ -10,8 +10,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// facts is what a mail about an outage is made from. There is nothing of a buyer
-// in it.
+// facts is what an email about an outage is made from. It has nothing about a buyer.
 type facts struct {
 	Counts
 	known   bool // whether Counts are
@@ -27,7 +26,7 @@ type facts struct {
 	links   Links
 }
 
-// bare is a URL without what may be a secret of its owner's.
+// bare is a URL without the parts that may be secret: user, query and fragment.
 func bare(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -36,25 +35,25 @@ func bare(raw string) string {
 	return u.Scheme + "://" + u.Host + u.EscapedPath()
 }
 
-// message is the mail to one contact. Its cause is unique for the outage, what
-// is told of it and which telling this is; its thread is the outage's.
+// message is the email to one contact. Its cause is unique for the outage, the step
+// and the number of the notice; its thread is the outage's.
 func (f facts) message(c profile.Contact) mail.Message {
 	l := f.content()
 	l.Hello = "Hello " + c.Name + ","
 	text, html := l.Render()
-	telling := int64(f.outage.Notices)
+	notice := int64(f.outage.Notices)
 	if f.step == exhausted {
-		telling = f.outage.exhaustedNotified
+		notice = f.outage.exhaustedNotified
 	}
 	return mail.Message{
-		Cause:   fmt.Sprintf("outage:%d:%s:%d:contact:%d", f.outage.ID, f.step, telling, c.ID),
+		Cause:   fmt.Sprintf("outage:%d:%s:%d:contact:%d", f.outage.ID, f.step, notice, c.ID),
 		Thread:  fmt.Sprintf("outage:%d:%d", f.outage.ID, f.outage.OpenedAt.UnixMicro()),
 		To:      c.Email,
 		Subject: l.Title, Text: text, HTML: html,
 	}
 }
 
-// content is what is told.
+// content is the text of the email.
 func (f facts) content() mail.Letter {
 	l := mail.Letter{Facts: f.state(), Ask: "What you can do", Foot: f.foot()}
 	switch f.step {
@@ -79,16 +78,16 @@ func (f facts) content() mail.Letter {
 		if f.outage.Exhausted > 0 {
 			l.Steps = f.redeliver()
 		}
-	case wait, discard, finish: // are not told
+	case wait, discard, finish: // have no email
 	}
 	l.Links = f.linkList()
 	return l
 }
 
-// safe is what everybody asks first.
-const safe = "We keep trying, and nothing is lost: events wait, and are delivered in order as soon as the endpoint takes them."
+// safe answers the first question of every reader.
+const safe = "We keep trying, and nothing is lost: events wait, and are delivered in order as soon as the endpoint accepts them."
 
-// state is how things are.
+// state lists the facts.
 func (f facts) state() []mail.Fact {
 	var list []mail.Fact
 	add := func(name, value string) { list = append(list, mail.Fact{Name: name, Value: value}) }
@@ -122,7 +121,7 @@ func (f facts) state() []mail.Fact {
 		add("Events given up", strconv.FormatInt(f.outage.Exhausted, 10))
 	}
 	if f.outage.Superseded > 0 {
-		add("Of these superseded", strconv.FormatInt(f.outage.Superseded, 10)+", since a newer event of the license was sent in their place")
+		add("Of these superseded", strconv.FormatInt(f.outage.Superseded, 10)+", since a newer event of the license was sent instead")
 	}
 	return list
 }
@@ -130,34 +129,34 @@ func (f facts) state() []mail.Fact {
 // repair is what the reader can do about deliveries that fail.
 func (f facts) repair() []string {
 	if f.url == "" {
-		return []string{"Save a webhook URL in the profile. It is tested before it takes effect, and what waits is delivered there."}
+		return []string{"Save a webhook URL in the profile. It is tested before it takes effect; waiting events are delivered there."}
 	}
 	return []string{
-		"See whether the webhook URL answers a POST request from outside your network with a 2xx status, within 10 seconds.",
-		"Look at the recorded attempts: each shows the request that was sent and what came back.",
-		"If the endpoint has moved, save its new URL in the profile. It is tested before it takes effect, and what waits is delivered there.",
+		"Check that the webhook URL answers a POST request from outside your network with a 2xx status within 10 seconds.",
+		"Look at the recorded attempts: each shows the request that we sent and the answer.",
+		"If the endpoint has moved, save its new URL in the profile. It is tested before it takes effect; waiting events are delivered there.",
 	}
 }
 
-// outlook is what happens if nothing is done.
+// outlook is what happens next by itself.
 func (f facts) outlook() string {
-	text := "You need not restart anything: we try again by ourselves, at growing intervals."
+	text := "You do not need to restart anything: we retry automatically, at growing intervals."
 	if f.Parked {
-		text = "You need not restart anything: we try one event now and then, and as soon as one gets through, the others follow."
+		text = "You do not need to restart anything: we try one event at intervals, and as soon as one gets through, the others follow."
 	}
 	if f.lasts > 0 {
 		text += " An event that has failed for about " + roughly(f.lasts) + " is given up; it stays on record and can be delivered again."
 	}
-	return text + " While this lasts we write once a day, and once more when webhooks get through again."
+	return text + " While this lasts we send one email a day, and one when webhooks get through again."
 }
 
-// lost tells of events that were given up.
+// lost describes events that were given up.
 func (f facts) lost() string {
 	n := f.outage.Exhausted
 	if f.outage.Superseded == n {
 		return f.replaced()
 	}
-	n -= f.outage.Superseded // the facts tell of those
+	n -= f.outage.Superseded // the list of facts has those
 	they, them, stay := "They", "them", "stay"
 	if n == 1 {
 		they, them, stay = "It", "it", "stays"
@@ -168,33 +167,33 @@ func (f facts) lost() string {
 	}
 	text += fmt.Sprintf(", and we have stopped trying. %s %s on record and can be delivered again.", they, stay)
 	if f.failing {
-		return text + " Webhooks are still failing; all the others are kept and tried again."
+		return text + " Webhooks are still failing; all other events are stored and retried."
 	}
 	return text + fmt.Sprintf(" Other webhooks get through, so the reason is likely in how the endpoint handles %s.", them)
 }
 
-// replaced tells of events that newer ones took the place of.
+// replaced describes events that were replaced by newer ones.
 func (f facts) replaced() string {
 	n := f.outage.Superseded
 	them, stay := "them", "They stay"
 	if n == 1 {
 		them, stay = "it", "It stays"
 	}
-	return fmt.Sprintf("%s for %s held back newer ones: the endpoint refused an event of the license again and again, while it took others. "+
-		"We have stopped trying and sent the newest event of the license in its place, which says all that the license became. %s on record and can be delivered again. "+
+	return fmt.Sprintf("%s for %s held back newer ones: the endpoint refused an event of the license repeatedly, while it accepted others. "+
+		"We have stopped trying and sent the newest event of the license instead, which has its whole state. %s on record and can be delivered again. "+
 		"The reason is likely in how the endpoint handles %s.", number(n, "event", "events"), f.partner, stay, them)
 }
 
 // redeliver is what the reader can do about events that were given up.
 func (f facts) redeliver() []string {
 	return []string{
-		"Look into the recorded attempts for what was given up, and what came back.",
-		"Put the cause right.",
-		"Have what was given up delivered again. After an older event, the newest event of its license is sent too, so that nobody is left with an old state.",
+		"Look at the recorded attempts: they show which events were given up, and the answers.",
+		"Fix the cause.",
+		"Have those events delivered again. After an older event, the newest event of its license is sent too, so that you end with the current state.",
 	}
 }
 
-// rest tells what is left after a recovery.
+// rest describes what is left after a recovery.
 func (f facts) rest() string {
 	text := "Events that waited are being delivered, in order."
 	switch {
@@ -206,10 +205,10 @@ func (f facts) rest() string {
 	if f.outage.Exhausted > 0 {
 		return text + " " + number(f.outage.Exhausted, "event was", "events were") + " given up meanwhile and can be delivered again."
 	}
-	return text + " There is nothing that you need to do."
+	return text + " No action needed."
 }
 
-// linkList are where to go from here.
+// linkList lists the links of the email.
 func (f facts) linkList() []mail.Link {
 	var list []mail.Link
 	add := func(name, url string) {
@@ -225,7 +224,7 @@ func (f facts) linkList() []mail.Link {
 	return list
 }
 
-// foot is why the reader gets the mail.
+// foot says why the reader gets the email.
 func (f facts) foot() string {
-	return fmt.Sprintf("You get this mail because you are a contact of %s at %s. Contacts are changed in the profile.", f.partner, f.service)
+	return fmt.Sprintf("You get this email because you are a contact of %s at %s. You can change the contacts in the profile.", f.partner, f.service)
 }

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the mails in testdata")
 // TestMails compares each mail, as it arrives, with the one in testdata: there
 // they can be read.
 func TestMails(t *testing.T) {
-	h := openOutage(t)
+	h := newHarness(t)
 	server := mailtest.Start(t, mailtest.Options{Security: mail.STARTTLS, User: "acme", Password: "s3cret"})
 	later := func() time.Time { return noon.Add(1000 * time.Hour) } // all is due
 	sender := &mail.Sender{DB: h.db, Sealer: h.nodes[0].Mail.Sealer, Now: later, Transport: server.SMTP(), Every: time.Hour, Log: slog.New(slog.DiscardHandler)}
@@ -80,8 +80,8 @@ func TestMails(t *testing.T) {
 	arrives("superseded-and-exhausted")
 }
 
-// superseded takes notice of events that newer ones took the place of.
-func (h *house) superseded(id int64, n int) {
+// superseded records events that newer ones replaced.
+func (h *harness) superseded(id int64, n int) {
 	h.t.Helper()
 	if err := h.db.Write(h.t.Context(), func(tx *sqldb.Tx) error {
 		outage.Superseded(tx, id, h.now, n)
