@@ -123,19 +123,19 @@ func TestDocumentsNamePathsThatExist(t *testing.T) {
 // anyName makes paths equal that differ in the names of their parameters.
 func anyName(p string) string { return regexp.MustCompile(`\{[a-z_]+\}`).ReplaceAllString(p, "{}") }
 
-// TestArchitectureNamesEveryRoom keeps the page whole: each folder under internal
+// TestArchitectureNamesEveryPackage keeps the page whole: each folder under internal
 // is on it.
-func TestArchitectureNamesEveryRoom(t *testing.T) {
+func TestArchitectureNamesEveryPackage(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
-	rooms, err := fs.Glob(os.DirFS("internal"), "*/*.go")
+	packages, err := fs.Glob(os.DirFS("internal"), "*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(rooms)
-	rooms = slices.CompactFunc(rooms, func(a, b string) bool { return path.Dir(a) == path.Dir(b) })
-	for _, file := range rooms {
-		if room := path.Dir(file); !strings.Contains(text, "`"+room+"`") {
-			t.Errorf("ARCHITECTURE.md does not name the room %s", room)
+	slices.Sort(packages)
+	packages = slices.CompactFunc(packages, func(a, b string) bool { return path.Dir(a) == path.Dir(b) })
+	for _, file := range packages {
+		if pkg := path.Dir(file); !strings.Contains(text, "`"+pkg+"`") {
+			t.Errorf("ARCHITECTURE.md does not name the package %s", pkg)
 		}
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// plan is the import plan of the house: a package may import those that stand
-// behind its name, and nothing else of ours. Floors go from words to the top; a
-// name behind a floor counts for each of its packages, and a floor's name stands
-// for all its packages. A line names only packages above it, so imports go one
-// way. A package that is planned and not yet built may stand here already.
+// plan is the import plan: a package may import the packages behind its name, and
+// no other package of this module. Layers go from words to top. A name behind a
+// layer counts for each of its packages, and the name of a layer stands for all its
+// packages. A line names only packages above it, so imports go one way. A package
+// that is planned and not yet built may be listed already.
 //
-// A new import that the plan does not allow is a question about the design.
+// An import that the plan does not allow is a question about the design.
 const plan = `
-words                             # what everybody may say
+words                             # small types that every package may use
     fault      :
     paging     : fault
     validate   : fault
@@ -34,7 +34,7 @@ tools                             # know nothing of licenses
     ui         : fault validate wire
     audit      : paging sqldb
     idempotency: fault sqldb
-rooms          : audit            # own tables and rules; a command takes the acting audit.Actor
+domain         : audit            # own tables and rules; a command takes the acting audit.Actor
     partner    : fault paging validate secret sqldb
     account    : fault paging validate secret mail sqldb
     profile    : fault paging validate secret idempotency courier partner sqldb
@@ -43,36 +43,39 @@ rooms          : audit            # own tables and rules; a command takes the ac
     event      : fault paging webhook sqldb
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
-doors          : words tools rooms # never one another
+visitor        : words tools domain # who requests a page and what they may see
+    visitor    :
+http           : words tools domain visitor # never one another
     api        :
     operator   :
+    signin     :
     portal     :
     console    :
     shop       :
-top                               # puts the house together
+top                               # builds the program from the packages
     httpd      : fault wire
-    app        : words tools rooms doors httpd
-    devserver  : words tools rooms app
-    e2e        : words tools rooms doors httpd app devserver
-    cmd        : words tools rooms app devserver
-    bench      : words tools rooms doors httpd app devserver
+    app        : words tools domain visitor http httpd
+    devserver  : words tools domain app
+    e2e        : words tools domain visitor http httpd app devserver
+    cmd        : words tools domain app devserver
+    bench      : words tools domain visitor http httpd app devserver
     sdk        :
 `
 
-// room is what the plan says of one package.
-type room struct {
-	floor string
+// planned is what the plan says of one package.
+type planned struct {
+	layer string
 	may   []string // names of packages
 }
 
-// readPlan turns the plan into rooms by name. A name that is not above the line
-// it stands on is a mistake in the plan.
-func readPlan(t *testing.T) map[string]room {
+// readPlan returns the packages of the plan by name. A name that is not above the
+// line it is used on is a mistake in the plan.
+func readPlan(t *testing.T) map[string]planned {
 	t.Helper()
-	rooms := make(map[string]room)
-	floors := make(map[string][]string) // packages of a floor
-	var floor string
-	var all []string // what each package of the floor may import
+	packages := make(map[string]planned)
+	layers := make(map[string][]string) // packages of a layer
+	var layer string
+	var all []string // what each package of the layer may import
 	for line := range strings.Lines(plan) {
 		line, _, _ = strings.Cut(line, "#")
 		head, rest, _ := strings.Cut(line, ":")
@@ -82,24 +85,24 @@ func readPlan(t *testing.T) map[string]room {
 		}
 		var may []string
 		for _, name := range strings.Fields(rest) {
-			switch _, ok := rooms[name]; {
+			switch _, ok := packages[name]; {
 			case ok:
 				may = append(may, name)
-			case floors[name] != nil:
-				may = append(may, floors[name]...)
+			case layers[name] != nil:
+				may = append(may, layers[name]...)
 			default:
 				t.Errorf("the plan lets %s import %s, which is not above it", words[0], name)
 			}
 		}
 		if line[0] != ' ' {
-			floor, all = words[0], may
+			layer, all = words[0], may
 			continue
 		}
 		name := words[0]
-		rooms[name] = room{floor: floor, may: slices.Concat(all, may)}
-		floors[floor] = append(floors[floor], name)
+		packages[name] = planned{layer: layer, may: slices.Concat(all, may)}
+		layers[layer] = append(layers[layer], name)
 	}
-	return rooms
+	return packages
 }
 
 // source is one Go file of the module.
@@ -107,7 +110,7 @@ type source struct {
 	file *ast.File
 	set  *token.FileSet
 	path string // from the root of the module, with slashes
-	room string // the package in the plan that it belongs to
+	name string // the package in the plan that it belongs to
 	pkg  string // the folder it lies in
 	test bool   // for tests only: a _test.go file, or a package of test support
 }
@@ -149,7 +152,7 @@ func sources(t *testing.T) []source {
 		}
 		dir := path.Dir(name)
 		list = append(list, source{
-			file: file, set: set, path: name, pkg: dir, room: roomOf(dir),
+			file: file, set: set, path: name, pkg: dir, name: nameOf(dir),
 			test: strings.HasSuffix(name, "_test.go") || support(dir),
 		})
 		return nil
@@ -160,9 +163,9 @@ func sources(t *testing.T) []source {
 	return list
 }
 
-// roomOf is the name in the plan of a folder: the first one under internal, or
+// nameOf is the name in the plan of a folder: the first one under internal, or
 // the first one of all.
-func roomOf(dir string) string {
+func nameOf(dir string) string {
 	dir = strings.TrimPrefix(dir, "internal/")
 	first, _, _ := strings.Cut(dir, "/")
 	return first
@@ -178,14 +181,14 @@ func ours(importPath string) (dir string, ok bool) {
 }
 
 func TestImportsFollowThePlan(t *testing.T) {
-	rooms := readPlan(t)
+	packages := readPlan(t)
 	for _, s := range sources(t) {
-		if s.room == "." {
+		if s.name == "." {
 			continue
 		}
-		this, ok := rooms[s.room]
+		this, ok := packages[s.name]
 		if !ok {
-			t.Errorf("%s: the plan has no room %q", s.path, s.room)
+			t.Errorf("%s: the plan has no package %q", s.path, s.name)
 			continue
 		}
 		for _, imported := range s.imports() {
@@ -193,8 +196,8 @@ func TestImportsFollowThePlan(t *testing.T) {
 			if !ok || s.test {
 				continue
 			}
-			if name := roomOf(dir); name != s.room && !slices.Contains(this.may, name) {
-				t.Errorf("%s: the plan does not let %s import %s", s.path, s.room, name)
+			if name := nameOf(dir); name != s.name && !slices.Contains(this.may, name) {
+				t.Errorf("%s: the plan does not let %s import %s", s.path, s.name, name)
 			}
 			if support(dir) {
 				t.Errorf("%s: only tests may import %s", s.path, imported)
@@ -203,28 +206,28 @@ func TestImportsFollowThePlan(t *testing.T) {
 	}
 }
 
-// keepers are imports that only some may have.
-var keepers = []struct {
+// restricted are imports that only some packages may have.
+var restricted = []struct {
 	prefix string
-	rooms  string // who may, in any floor; "doors" and "top" stand for all theirs
+	may    string // packages, or layers for all their packages
 	why    string
 }{
 	{"github.com/jackc/pgx", "sqldb", "only sqldb knows the database"},
 	{"github.com/ncruces/go-sqlite3", "sqldb", "only sqldb knows the database"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
-	{"net/http", "wire courier ui oauth doors top", "rooms know no HTTP"},
+	{"net/http", "wire courier ui oauth visitor http top", "domain packages know no HTTP"},
 }
 
-func TestKeptImports(t *testing.T) {
-	rooms := readPlan(t)
+func TestRestrictedImports(t *testing.T) {
+	packages := readPlan(t)
 	for _, s := range sources(t) {
 		for _, imported := range s.imports() {
-			for _, k := range keepers {
+			for _, k := range restricted {
 				if imported != k.prefix && !strings.HasPrefix(imported, k.prefix+"/") {
 					continue
 				}
-				may := strings.Fields(k.rooms)
-				if !s.test && !slices.Contains(may, s.room) && !slices.Contains(may, rooms[s.room].floor) {
+				may := strings.Fields(k.may)
+				if !s.test && !slices.Contains(may, s.name) && !slices.Contains(may, packages[s.name].layer) {
 					t.Errorf("%s imports %s: %s", s.path, imported, k.why)
 				}
 			}
@@ -232,12 +235,12 @@ func TestKeptImports(t *testing.T) {
 	}
 }
 
-// TestDomainTypesCarryNoTags keeps the shape of JSON out of the rooms: the door
-// has a struct of its own for what it sends.
+// TestDomainTypesCarryNoTags keeps the shape of JSON out of the domain: an HTTP
+// package has a struct of its own for what it sends.
 func TestDomainTypesCarryNoTags(t *testing.T) {
-	rooms := readPlan(t)
+	packages := readPlan(t)
 	for _, s := range sources(t) {
-		if rooms[s.room].floor != "rooms" || s.test {
+		if packages[s.name].layer != "domain" || s.test {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -248,7 +251,7 @@ func TestDomainTypesCarryNoTags(t *testing.T) {
 			if body, ok := spec.Type.(*ast.StructType); ok {
 				for _, field := range body.Fields.List {
 					if field.Tag != nil {
-						t.Errorf("%s: %s.%s has a tag", s.set.Position(field.Pos()), s.room, spec.Name)
+						t.Errorf("%s: %s.%s has a tag", s.set.Position(field.Pos()), s.name, spec.Name)
 					}
 				}
 			}

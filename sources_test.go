@@ -42,8 +42,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// owners reads one database's migrations: which room each table belongs to. A
-// comment line of one word names the room of the tables below it; what stands
+// owners reads one database's migrations: which package each table belongs to. A
+// comment line of one word names the package of the tables below it; what stands
 // before the first such line is sqldb's own.
 func owners(t *testing.T, database string) map[string]string {
 	t.Helper()
@@ -51,7 +51,7 @@ func owners(t *testing.T, database string) map[string]string {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("migrations of %s: %d files, %v", database, len(files), err)
 	}
-	roomLine := regexp.MustCompile(`^-- ([a-z]+)$`)
+	packageLine := regexp.MustCompile(`^-- ([a-z]+)$`)
 	tableLine := regexp.MustCompile(`(?i)^\s*CREATE TABLE (?:IF NOT EXISTS )?([a-z_]+)`)
 	owner := make(map[string]string)
 	for _, file := range files {
@@ -59,40 +59,40 @@ func owners(t *testing.T, database string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		room := "sqldb"
+		pkg := "sqldb"
 		for line := range strings.Lines(string(text)) {
-			if m := roomLine.FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
-				room = m[1]
+			if m := packageLine.FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
+				pkg = m[1]
 			} else if m := tableLine.FindStringSubmatch(line); m != nil {
-				owner[m[1]] = room
+				owner[m[1]] = pkg
 			}
 		}
 	}
 	return owner
 }
 
-// TestTablesBelongToOneRoom: only the room that owns a table writes its name in
+// TestTablesBelongToOnePackage: only the package that owns a table writes its name in
 // SQL; another asks it by a function that takes the transaction.
-func TestTablesBelongToOneRoom(t *testing.T) {
+func TestTablesBelongToOnePackage(t *testing.T) {
 	owner := owners(t, "sqlite")
 	known := owners(t, "postgres")
 	known["sequences"] = "sqldb" // PostgreSQL has sequences of its own
 	if diff := cmp.Diff(known, owner); diff != "" {
-		t.Errorf("the databases' migrations give tables to different rooms (-postgres +sqlite):\n%s", diff)
+		t.Errorf("the databases' migrations give tables to different packages (-postgres +sqlite):\n%s", diff)
 	}
-	rooms := readPlan(t)
-	for table, room := range owner {
-		if _, ok := rooms[room]; !ok {
-			t.Errorf("table %s belongs to %q, which is no room of the plan", table, room)
+	packages := readPlan(t)
+	for table, pkg := range owner {
+		if _, ok := packages[pkg]; !ok {
+			t.Errorf("table %s belongs to %q, which is no package of the plan", table, pkg)
 		}
 	}
 	for _, s := range sources(t) {
-		if s.test || s.room == "bench" {
+		if s.test || s.name == "bench" {
 			continue
 		}
 		for _, name := range tablesIn(s.file) {
-			if room, ok := owner[name]; ok && room != s.room {
-				t.Errorf("%s names the table %s of %s in SQL", s.path, name, room)
+			if pkg, ok := owner[name]; ok && pkg != s.name {
+				t.Errorf("%s names the table %s of %s in SQL", s.path, name, pkg)
 			}
 		}
 	}

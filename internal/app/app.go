@@ -239,7 +239,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		return nil, err
 	}
 	mux := wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes(), r.OAuth.Routes(), buyers.Routes(), ui.Assets(), a.cfg.Extra)...)
-	mux.Else = nowhere(buyers.Pages)
+	mux.Else = nowhere(buyers.Site.Pages)
 	return mux, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"claviger/internal/shop"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -45,7 +46,8 @@ func (a *App) shop() (*shop.Shop, error) {
 	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: a.cfg.Now}, strings.HasPrefix(a.url, "https://"))
 	sessions.Fail = pages.Fail
 	s := &shop.Shop{
-		Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners,
+		Site:     &visitor.Site{Pages: pages, Sessions: sessions, Accounts: r.Accounts},
+		Accounts: r.Accounts, Partners: r.Partners,
 		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now,
 		Glance: 200 * time.Millisecond, Patience: time.Second, TestMoney: a.cfg.TestMoney, Mailbox: a.cfg.Mailbox,
 	}

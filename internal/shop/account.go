@@ -10,6 +10,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/ui"
 	"claviger/internal/validate"
+	"claviger/internal/visitor"
 )
 
 // accountView is the page about oneself.
@@ -17,12 +18,12 @@ type accountView struct {
 	account.Data
 }
 
-func (s *Shop) account(w http.ResponseWriter, r *http.Request, v *visit) error {
-	d, err := s.Accounts.Data(r.Context(), v.user.ID)
+func (s *Shop) account(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	d, err := s.Accounts.Data(r.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "account", ui.View{Title: "Your account", Data: accountView{d}})
+	return s.Site.Render(w, r, v, "account", ui.View{Title: "Your account", Data: accountView{d}})
 }
 
 // keptRight is what a session remembers of a link that lets its user choose a
@@ -35,14 +36,14 @@ const (
 // allowPassword lets a user choose a password in this browser. The account's own
 // record of the link would let every browser of theirs.
 func (s *Shop) allowPassword(r *http.Request, u account.User) {
-	s.Sessions.Keep(r.Context(), keptRight, strconv.FormatInt(u.ID, 10)+" "+s.Now().Format(time.RFC3339))
+	s.Site.Sessions.Keep(r.Context(), keptRight, strconv.FormatInt(u.ID, 10)+" "+s.Now().Format(time.RFC3339))
 }
 
 // mayChoose reports whether the visitor came here by such a link.
-func (s *Shop) mayChoose(r *http.Request, v *visit) bool {
-	id, at, _ := strings.Cut(s.Sessions.Kept(r.Context(), keptRight), " ")
+func (s *Shop) mayChoose(r *http.Request, v *visitor.Visitor) bool {
+	id, at, _ := strings.Cut(s.Site.Sessions.Kept(r.Context(), keptRight), " ")
 	t, err := time.Parse(time.RFC3339, at)
-	return err == nil && id == strconv.FormatInt(v.user.ID, 10) && s.Now().Sub(t) < rightLife
+	return err == nil && id == strconv.FormatInt(v.User.ID, 10) && s.Now().Sub(t) < rightLife
 }
 
 // passwordView is the page that changes a password, or chooses the first one.
@@ -53,12 +54,12 @@ type passwordView struct {
 	First bool   // there is no password yet
 }
 
-func (s *Shop) passwordView(r *http.Request, v *visit) (passwordView, error) {
-	d, err := s.Accounts.Data(r.Context(), v.user.ID)
+func (s *Shop) passwordView(r *http.Request, v *visitor.Visitor) (passwordView, error) {
+	d, err := s.Accounts.Data(r.Context(), v.User.ID)
 	if err != nil {
 		return passwordView{}, err
 	}
-	view := passwordView{Form: ui.Form{Next: next(r)}, Email: v.user.Email, By: s.mayChoose(r, v), First: !d.HasPassword}
+	view := passwordView{Form: ui.Form{Next: next(r)}, Email: v.User.Email, By: s.mayChoose(r, v), First: !d.HasPassword}
 	if !view.By && !view.First {
 		view.Fields = append(view.Fields, ui.Field{
 			Name: "current_password", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true,
@@ -68,7 +69,7 @@ func (s *Shop) passwordView(r *http.Request, v *visit) (passwordView, error) {
 	return view, nil
 }
 
-func (s *Shop) showPassword(w http.ResponseWriter, r *http.Request, v *visit, status int, view passwordView) error {
+func (s *Shop) showPassword(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view passwordView) error {
 	title := "Change your password"
 	if view.By || view.First {
 		title = "Choose a password"
@@ -77,10 +78,10 @@ func (s *Shop) showPassword(w http.ResponseWriter, r *http.Request, v *visit, st
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "password", ui.View{Title: title, Status: status, FormTo: ends(req), Data: view})
+	return s.Site.Render(w, r, v, "password", ui.View{Title: title, Status: status, FormTo: ends(req), Data: view})
 }
 
-func (s *Shop) passwordPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) passwordPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, err := s.passwordView(r, v)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *Shop) passwordPage(w http.ResponseWriter, r *http.Request, v *visit) er
 }
 
 // password gives the visitor a new password, which ends all sessions but this.
-func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -97,22 +98,22 @@ func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if err != nil {
 		return err
 	}
-	at := v.signed.At
+	at := v.Signed.At
 	var u account.User
 	if view.By {
-		u, err = s.Accounts.ResetPassword(r.Context(), v.actor(), v.user.ID, r.PostFormValue("password"))
+		u, err = s.Accounts.ResetPassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("password"))
 	} else {
-		if wait := s.Throttle.OwnPassword(r, v.user.ID); wait > 0 {
+		if wait := s.Throttle.OwnPassword(r, v.User.ID); wait > 0 {
 			view.Problem = "There were too many tries. Wait " + ui.RetryAfter(w.Header(), wait) + "."
 			return s.showPassword(w, r, v, http.StatusTooManyRequests, view)
 		}
-		u, err = s.Accounts.ChangePassword(r.Context(), v.actor(), v.user.ID, r.PostFormValue("current_password"), r.PostFormValue("password"))
+		u, err = s.Accounts.ChangePassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("current_password"), r.PostFormValue("password"))
 		at = s.Now()
 	}
 	switch f, ok := refused(view.Form, err); {
 	case fault.Is(err, "reset_over"):
-		s.Sessions.Take(r.Context(), keptRight)
-		seeOther(w, r, passwordPath)
+		s.Site.Sessions.Take(r.Context(), keptRight)
+		ui.SeeOther(w, r, passwordPath)
 		return nil
 	case ok:
 		view.Form = f
@@ -120,30 +121,30 @@ func (s *Shop) password(w http.ResponseWriter, r *http.Request, v *visit) error 
 	case err != nil:
 		return err
 	}
-	s.Sessions.Take(r.Context(), keptRight)
+	s.Site.Sessions.Take(r.Context(), keptRight)
 	return s.stay(w, r, u, at, "Your new password is set. Other browsers are signed out.", view.Next)
 }
 
 // stay keeps this browser signed in after all sessions of its user were ended.
 func (s *Shop) stay(w http.ResponseWriter, r *http.Request, u account.User, at time.Time, done, next string) error {
-	if err := s.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, at); err != nil {
+	if err := s.Site.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, at); err != nil {
 		return err
 	}
-	s.Sessions.Flash(r.Context(), done)
+	s.Site.Sessions.Flash(r.Context(), done)
 	if next = account.LocalPath(next); next == "" {
 		next = accountPath
 	}
-	seeOther(w, r, next)
+	ui.SeeOther(w, r, next)
 	return nil
 }
 
 // signOutEverywhere ends the visitor's sessions in all other browsers.
-func (s *Shop) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visit) error {
-	u, err := s.Accounts.SignOutEverywhere(r.Context(), v.actor(), v.user.ID)
+func (s *Shop) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	u, err := s.Accounts.SignOutEverywhere(r.Context(), v.Actor(), v.User.ID)
 	if err != nil {
 		return err
 	}
-	return s.stay(w, r, u, v.signed.At, "You are signed out everywhere but here.", accountPath)
+	return s.stay(w, r, u, v.Signed.At, "You are signed out everywhere but here.", accountPath)
 }
 
 // deleteView is the page that erases the visitor.
@@ -154,12 +155,12 @@ type deleteView struct {
 	Operator bool // who has to ask another operator
 }
 
-func (s *Shop) deleteView(r *http.Request, v *visit) (deleteView, error) {
-	owned, err := s.Licenses.Owned(r.Context(), v.user.ID)
+func (s *Shop) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, error) {
+	owned, err := s.Licenses.Owned(r.Context(), v.User.ID)
 	if err != nil {
 		return deleteView{}, err
 	}
-	view := deleteView{Confirm: v.user.Email, Licenses: len(owned), Operator: v.user.Operator}
+	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator}
 	if view.Confirm == "" {
 		view.Confirm = "delete" // Whom the operator's own systems know need not have an address.
 	}
@@ -169,17 +170,17 @@ func (s *Shop) deleteView(r *http.Request, v *visit) (deleteView, error) {
 	return view, nil
 }
 
-func (s *Shop) deletePage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) deletePage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, err := s.deleteView(r, v)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Data: view})
+	return s.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Data: view})
 }
 
 // delete erases the visitor. Operators do not erase themselves, so that the
 // marketplace is never left without one: another one does it.
-func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -188,28 +189,28 @@ func (s *Shop) delete(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return err
 	}
 	if view.Operator {
-		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
+		return s.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
 	}
 	if validate.EmailKey(ui.FormText(r, "confirm")) != validate.EmailKey(view.Confirm) {
 		view.Form = view.WithError("confirm", "This is not what it says above. Nothing was deleted.")
-		return s.show(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
+		return s.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
 	}
-	if _, err := s.Licenses.EraseUser(r.Context(), v.actor(), v.user.ID); err != nil {
+	if _, err := s.Licenses.EraseUser(r.Context(), v.Actor(), v.User.ID); err != nil {
 		return err
 	}
-	if err := s.Sessions.SignOut(r.Context()); err != nil {
+	if err := s.Site.Sessions.SignOut(r.Context()); err != nil {
 		return err
 	}
-	s.Pages.SetNote(w, goodbyePath, "deleted")
-	seeOther(w, r, goodbyePath)
+	s.Site.Pages.SetNote(w, goodbyePath, "deleted")
+	ui.SeeOther(w, r, goodbyePath)
 	return nil
 }
 
 // goodbye is the page after that. It tells nobody else that their account is gone.
-func (s *Shop) goodbye(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if v.in() || ui.Note(r) == "" {
-		seeOther(w, r, "/")
+func (s *Shop) goodbye(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if v.SignedIn() || ui.Note(r) == "" {
+		ui.SeeOther(w, r, "/")
 		return nil
 	}
-	return s.show(w, r, v, "goodbye", ui.View{Title: "Goodbye", NoIndex: true})
+	return s.Site.Render(w, r, v, "goodbye", ui.View{Title: "Goodbye", NoIndex: true})
 }

@@ -12,6 +12,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -23,7 +24,6 @@ const (
 
 // connectingRoutes are the pages between a license and its application.
 func (s *Shop) connectingRoutes() []wire.Route {
-	free := func(h http.Handler) http.Handler { return h }
 	return append(secretPath(
 		s.own(http.MethodGet, "/licensing/{id}/redeem", s.redeemPage),
 		s.own(http.MethodPost, "/licensing/{id}/redeem", s.activate),
@@ -33,7 +33,7 @@ func (s *Shop) connectingRoutes() []wire.Route {
 		s.open(http.MethodGet, authorizePath, s.authorize),
 		// OpenID lets an application send its request as a form, which comes from
 		// another site by its nature. It changes nothing here.
-		s.route(http.MethodPost, authorizePath, free, s.authorizeByForm),
+		s.Site.CrossSiteRoute(http.MethodPost, authorizePath, visitor.Anyone, withPause(s.authorizeByForm)),
 		s.open(http.MethodPost, decidePath, s.decide),
 	)
 }
@@ -46,17 +46,17 @@ var parameters = []string{
 
 // authorizeByForm turns a request that came as a form, or as JSON, into a link: a
 // form from another site brings no cookie, a link does.
-func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visit) error {
+func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
 	sent, err := wire.Decoder{Limit: ui.MaxForm}.Values(w, r)
 	if err != nil {
 		return err
 	}
-	seeOther(w, r, authorizePath+"?"+sent.Encode())
+	ui.SeeOther(w, r, authorizePath+"?"+sent.Encode())
 	return nil
 }
 
 // authorize serves a connection that an application began.
-func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	// What cannot be read of it must not count as not sent: a lost code_challenge
 	// would be a request without PKCE.
 	q, err := wire.LenientQuery(r)
@@ -71,7 +71,7 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visit) error
 		return nil // it was only looked at: nothing is connected, and nobody's sign-in used up
 	}
 	a.obeyed = s.arrived(r, v, a)
-	if !v.in() || s.stale(v, a) {
+	if !v.SignedIn() || s.stale(v, a) {
 		return s.askToSignIn(w, r, v, a)
 	}
 	list, err := s.candidates(r, v, a)
@@ -129,12 +129,12 @@ func (s *Shop) asked(r *http.Request, next string) (oauth.Request, error) {
 
 // choose goes straight on for whoever consented before, and else asks, for which
 // license when there are several.
-func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking, list []license.License) error {
+func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a asking, list []license.License) error {
 	req := a.Request
 	if len(list) == 0 {
 		return s.deny(w, r, req, &oauth.Denial{Code: "access_denied", Text: "The buyer has no license for this application that could be used."})
 	}
-	known, err := s.OAuth.Consented(r.Context(), v.user.ID, list)
+	known, err := s.OAuth.Consented(r.Context(), v.User.ID, list)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visit, a asking
 // decide takes the answer to a consent that an application asked for. The form
 // carries the request, which is looked at again as if it were new; so is the
 // sign-in, which may have become too old while the page was read.
-func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return s.deny(w, r, a.Request, &oauth.Denial{Code: "access_denied", Text: "The buyer did not consent."})
 	}
 	a.obeyed = s.arrivedBefore(r, v, a)
-	if !v.in() || s.stale(v, a) {
+	if !v.SignedIn() || s.stale(v, a) {
 		return s.askToSignIn(w, r, v, a)
 	}
 	return s.answer(w, r, v, a.Request, r.PostFormValue("license"))
@@ -194,7 +194,7 @@ var unconnected = map[string]string{
 // answer is connect for an application that asked and waits: it learns why the
 // license cannot be connected. All else, such as that its redirect URL has just
 // changed, is no matter of the license and shown here.
-func (s *Shop) answer(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
+func (s *Shop) answer(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, redemptionID string) error {
 	err := s.connect(w, r, v, req, redemptionID)
 	if fault.Is(err, "partner_paused") {
 		wire.RequestLogOf(r.Context()).Err = err
@@ -217,6 +217,6 @@ func (s *Shop) deny(w http.ResponseWriter, r *http.Request, req oauth.Request, e
 	if !ok {
 		return err
 	}
-	seeOther(w, r, req.Refused(s.OAuth.Issuer, *d))
+	ui.SeeOther(w, r, req.Refused(s.OAuth.Issuer, *d))
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"claviger/internal/secret"
 	"claviger/internal/ui"
 	"claviger/internal/validate"
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -41,7 +42,7 @@ type shelfView struct {
 	Prev, Next string // addresses of the neighbouring pages; "" for none
 }
 
-func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p := paging.Page{Number: 1, Limit: shelf}
 	if n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 32); err == nil && n > 1 {
 		p.Number = n
@@ -57,7 +58,7 @@ func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if more {
 		view.Next = "/?page=" + strconv.FormatInt(p.Number+1, 10)
 	}
-	return s.show(w, r, v, "home", ui.View{Title: "Software licenses", Wide: true, Data: view})
+	return s.Site.Render(w, r, v, "home", ui.View{Title: "Software licenses", Wide: true, Data: view})
 }
 
 // tierView is one plan on a page of plans.
@@ -97,7 +98,7 @@ type productView struct {
 	Tiers   []tierView
 }
 
-func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p, err := s.named(r)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "product", ui.View{
+	return s.Site.Render(w, r, v, "product", ui.View{
 		Title: p.Name, Wide: true,
 		Data: productView{Partner: p, Tiers: s.tiers(p, plans, nil, "/products/"+strconv.FormatInt(p.ID, 10)+"/buy")},
 	})
@@ -159,7 +160,7 @@ func errNoPlan() error {
 }
 
 // buy sells a license for play money and goes on to redeeming it.
-func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p, err := s.named(r)
 	if err != nil {
 		return err
@@ -168,15 +169,15 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	buyer := account.Person{Email: v.user.Email, ExternalID: v.user.ExternalID}
-	id, err := s.Licenses.Purchase(r.Context(), v.actor(), license.Purchase{
+	buyer := account.Person{Email: v.User.Email, ExternalID: v.User.ExternalID}
+	id, err := s.Licenses.Purchase(r.Context(), v.Actor(), license.Purchase{
 		PartnerID: p.ID, Tier: plan.Tier, Buyer: &buyer, Quantity: 1,
 		AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
 	}, func(sale license.Sale) []byte { return []byte(sale.Licenses[0].RedemptionID) })
 	if err != nil {
 		return err
 	}
-	seeOther(w, r, redeemPath(string(id)))
+	ui.SeeOther(w, r, redeemPath(string(id)))
 	return nil
 }
 

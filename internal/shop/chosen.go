@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/license"
 	"claviger/internal/secret"
+	"claviger/internal/visitor"
 )
 
 // chosen is the license whose button was pressed, in the session, and chosenLife
@@ -30,12 +31,12 @@ func (s *Shop) remember(r *http.Request, l license.License) {
 }
 
 func (s *Shop) keep(r *http.Request, c choice) {
-	s.Sessions.Keep(r.Context(), chosen, strings.TrimSpace(c.at+" "+c.license+" "+c.request))
+	s.Site.Sessions.Keep(r.Context(), chosen, strings.TrimSpace(c.at+" "+c.license+" "+c.request))
 }
 
 // remembered is the license that the buyer meant by this request, if any.
 func (s *Shop) remembered(r *http.Request, a asking) (choice, bool) {
-	words := append(strings.Fields(s.Sessions.Kept(r.Context(), chosen)), "", "", "")
+	words := append(strings.Fields(s.Site.Sessions.Kept(r.Context(), chosen)), "", "", "")
 	c := choice{words[0], words[1], words[2]}
 	t, err := time.Parse(time.RFC3339, c.at)
 	return c, err == nil && s.Now().Sub(t) <= chosenLife && (c.request == "" || c.request == secret.Hash(a.address()))
@@ -53,19 +54,19 @@ func (s *Shop) tie(r *http.Request, a asking, shown []license.License) {
 
 // served forgets the choice of a license that is now connected.
 func (s *Shop) served(r *http.Request, redemptionID string) {
-	if strings.Contains(s.Sessions.Kept(r.Context(), chosen), " "+redemptionID) {
-		s.Sessions.Take(r.Context(), chosen)
+	if strings.Contains(s.Site.Sessions.Kept(r.Context(), chosen), " "+redemptionID) {
+		s.Site.Sessions.Take(r.Context(), chosen)
 	}
 }
 
 // candidates are the licenses that the request may be about: the one whose button
 // the buyer pressed here before the application took over, or else all.
-func (s *Shop) candidates(r *http.Request, v *visit, a asking) ([]license.License, error) {
+func (s *Shop) candidates(r *http.Request, v *visitor.Visitor, a asking) ([]license.License, error) {
 	if c, ok := s.remembered(r, a); ok {
 		l, err := s.Licenses.ByRedemption(r.Context(), c.license)
-		if err == nil && l.PartnerID == a.Partner.ID && (l.OwnerID == 0 || l.OwnerID == v.user.ID) && !l.Erased {
+		if err == nil && l.PartnerID == a.Partner.ID && (l.OwnerID == 0 || l.OwnerID == v.User.ID) && !l.Erased {
 			return []license.License{l}, nil
 		}
 	}
-	return s.Licenses.Redeemable(r.Context(), v.user.ID, a.Partner.ID)
+	return s.Licenses.Redeemable(r.Context(), v.User.ID, a.Partner.ID)
 }

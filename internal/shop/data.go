@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -59,7 +60,7 @@ type dataMembership struct {
 }
 
 // data sends the visitor what is kept about them, as a file.
-func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	account, err := s.accountData(r, v)
 	if err != nil {
 		return err
@@ -83,8 +84,8 @@ func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visit) error {
 	return wire.Raw(w, http.StatusOK, body.Bytes())
 }
 
-func (s *Shop) accountData(r *http.Request, v *visit) (dataAccount, error) {
-	d, err := s.Accounts.Data(r.Context(), v.user.ID)
+func (s *Shop) accountData(r *http.Request, v *visitor.Visitor) (dataAccount, error) {
+	d, err := s.Accounts.Data(r.Context(), v.User.ID)
 	if err != nil {
 		return dataAccount{}, err
 	}
@@ -95,8 +96,8 @@ func (s *Shop) accountData(r *http.Request, v *visit) (dataAccount, error) {
 }
 
 // membershipData is for which applications the visitor acts, and as what.
-func (s *Shop) membershipData(r *http.Request, v *visit) ([]dataMembership, error) {
-	members, err := s.Partners.Memberships(r.Context(), v.user.ID)
+func (s *Shop) membershipData(r *http.Request, v *visitor.Visitor) ([]dataMembership, error) {
+	members, err := s.Partners.Memberships(r.Context(), v.User.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +114,8 @@ func (s *Shop) membershipData(r *http.Request, v *visit) ([]dataMembership, erro
 
 // licenseData is the visitor's licenses with their receipts, which are read one
 // license at a time: few have many, and hardly anybody asks.
-func (s *Shop) licenseData(r *http.Request, v *visit) ([]dataLicense, error) {
-	owned, err := s.Licenses.Owned(r.Context(), v.user.ID)
+func (s *Shop) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicense, error) {
+	owned, err := s.Licenses.Owned(r.Context(), v.User.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -149,12 +150,12 @@ func (s *Shop) licenseData(r *http.Request, v *visit) ([]dataLicense, error) {
 }
 
 // connectedSince is since when which licenses may be read by their application.
-func (s *Shop) connectedSince(r *http.Request, v *visit) (map[int64]wire.Time, error) {
+func (s *Shop) connectedSince(r *http.Request, v *visitor.Visitor) (map[int64]wire.Time, error) {
 	since := make(map[int64]wire.Time)
 	if s.OAuth == nil {
 		return since, nil
 	}
-	list, err := s.OAuth.Consents(r.Context(), v.user.ID)
+	list, err := s.OAuth.Consents(r.Context(), v.User.ID)
 	if err != nil {
 		return nil, err
 	}

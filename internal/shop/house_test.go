@@ -30,6 +30,7 @@ import (
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -125,9 +126,10 @@ func furnish(t testing.TB, secure bool) *house {
 	outbox := &webhook.Outbox{DB: h.db, Now: h.now}
 	profiles.Moved = outbox.Revive
 	licenses := &license.Registry{DB: h.db, Now: h.now, Events: &event.Log{DB: h.db}}
+	accounts := &account.Book{DB: h.db, Now: h.now, Mail: &mail.Outbox{Sealer: box}}
 	h.shop = &shop.Shop{
-		Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: h.now}, secure),
-		Accounts: &account.Book{DB: h.db, Now: h.now, Mail: &mail.Outbox{Sealer: box}},
+		Site:     &visitor.Site{Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: h.now}, secure), Accounts: accounts},
+		Accounts: accounts,
 		Partners: partners, Licenses: licenses, Webhooks: outbox,
 		OAuth: &oauth.Server{
 			DB: h.db, Sealer: box, Now: h.now, Partners: partners, Profiles: profiles, Licenses: licenses,
@@ -155,12 +157,12 @@ func furnish(t testing.TB, secure bool) *house {
 func (h *house) open() http.Handler {
 	h.Helper()
 	var err error
-	if h.shop.Pages, err = shop.NewPages("Harbour", h.url); err != nil {
+	if h.shop.Site.Pages, err = shop.NewPages("Harbour", h.url); err != nil {
 		h.Fatal(err)
 	}
 	h.shop.Accounts.PublicURL, h.shop.OAuth.Issuer = h.url, h.url
 	mux := wire.NewMux(append(h.shop.Routes(), ui.Assets()...)...)
-	mux.Else = h.shop.Pages.NotFound()
+	mux.Else = h.shop.Site.Pages.NotFound()
 	return mux
 }
 

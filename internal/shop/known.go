@@ -30,7 +30,7 @@ func (s *Shop) knownCookie() string {
 	return "claviger-known"
 }
 
-func (s *Shop) secure() bool { return strings.HasPrefix(s.Pages.PublicURL, "https://") }
+func (s *Shop) secure() bool { return strings.HasPrefix(s.Site.Pages.PublicURL, "https://") }
 
 // know makes this a known browser of whoever has just signed in.
 func (s *Shop) know(w http.ResponseWriter, u account.User) {

@@ -9,6 +9,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -21,21 +22,21 @@ type linkView struct {
 	Other   string // who is signed in here now, if that is somebody else
 }
 
-func (s *Shop) linkPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) linkPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	token := r.URL.Query().Get("token")
 	opened, err := s.Accounts.PeekLink(r.Context(), token)
 	if err != nil {
 		return s.deadLink(w, r, v, opened.Next, err)
 	}
 	view := linkView{Token: token, Purpose: opened.Purpose, Masked: masked(opened.Email)}
-	if v.in() && v.user.Email != opened.Email {
-		view.Other = v.user.Email
+	if v.SignedIn() && v.User.Email != opened.Email {
+		view.Other = v.User.Email
 	}
 	req, err := s.asked(r, opened.Next)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: ends(req), Data: view})
+	return s.Site.Render(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: ends(req), Data: view})
 }
 
 // masked is an address of which a stranger learns little: b•••@example.com.
@@ -50,7 +51,7 @@ func masked(email string) string {
 // useLink signs in by a mailed link. In the browser that signed up the password
 // typed there counts from now on; whoever has none yet, or asked for a new one,
 // chooses it next.
-func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 	var e account.Entry
 	var led string // where a link that works no more led to
 	err := s.Throttle.LinkGuard().Lookup(r, func() (err error) {
-		e, err = s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Sessions.Kept(ctx, keptBrowser), wire.Client(r))
+		e, err = s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Site.Sessions.Kept(ctx, keptBrowser), wire.Client(r))
 		if err != nil {
 			opened, _ := s.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
 			led = opened.Next
@@ -76,27 +77,27 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err := s.enter(w, r, e.User, e.Next); err != nil {
 		return err
 	}
-	s.Sessions.Take(ctx, keptBrowser)
+	s.Site.Sessions.Take(ctx, keptBrowser)
 	if e.NeedsPassword {
 		s.allowPassword(r, e.User)
-		seeOther(w, r, passwordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
+		ui.SeeOther(w, r, passwordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
 		return nil
 	}
 	if e.Purpose == account.ForSignUp {
-		s.Sessions.Flash(ctx, "Your e-mail address is confirmed. Welcome!")
+		s.Site.Sessions.Flash(ctx, "Your e-mail address is confirmed. Welcome!")
 	}
 	goOn(w, r, e.Next)
 	return nil
 }
 
 // tooManyLinks is what somebody reads who tried too many links that never were.
-func (s *Shop) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visit, wait time.Duration) error {
+func (s *Shop) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, wait time.Duration) error {
 	view := deadLinkView{
-		In: v.in(), Form: ui.Form{Fields: []ui.Field{emailField("")}}, Title: "This link is not valid",
+		In: v.SignedIn(), Form: ui.Form{Fields: []ui.Field{emailField("")}}, Title: "This link is not valid",
 		Text: "Too many links that are not valid were tried from here: wait " + ui.RetryAfter(w.Header(), wait) +
 			" before the next try. A valid link works at once.",
 	}
-	return s.show(w, r, v, "dead-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
+	return s.Site.Render(w, r, v, "dead-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
 }
 
 // deadLinkView is the page of a link that does not work any more.
@@ -108,8 +109,8 @@ type deadLinkView struct {
 
 // deadLink says why a link does not work and offers a new one, or to go on to where
 // it led for whoever is signed in.
-func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visit, next string, err error) error {
-	view := deadLinkView{In: v.in(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
+func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, next string, err error) error {
+	view := deadLinkView{In: v.SignedIn(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
 	status := http.StatusGone
 	switch {
 	case fault.Is(err, "link_used"):
@@ -123,5 +124,5 @@ func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visit, next s
 		return err
 	}
 	wire.RequestLogOf(r.Context()).Err = err
-	return s.show(w, r, v, "dead-link", ui.View{Title: view.Title, Status: status, NoIndex: true, Data: view})
+	return s.Site.Render(w, r, v, "dead-link", ui.View{Title: view.Title, Status: status, NoIndex: true, Data: view})
 }

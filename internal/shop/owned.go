@@ -8,6 +8,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 )
 
 // ownedView is a license as its owner sees it.
@@ -66,8 +67,8 @@ func (s *Shop) owned(r *http.Request, list []license.License) ([]ownedView, erro
 	return views, nil
 }
 
-func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visit) error {
-	list, err := s.Licenses.Owned(r.Context(), v.user.ID)
+func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	list, err := s.Licenses.Owned(r.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if err != nil {
 		return err
 	}
-	gone, err := s.Licenses.Refunded(r.Context(), v.user.ID)
+	gone, err := s.Licenses.Refunded(r.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
@@ -83,14 +84,14 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visit) error 
 	for i, o := range owned {
 		views[i] = licenseView{ownedView: o, Stage: stageOf(o.License, license.Standing{Refunded: gone[o.License.ID]})}
 	}
-	return s.show(w, r, v, "licenses", ui.View{Title: "My licenses", Data: views})
+	return s.Site.Render(w, r, v, "licenses", ui.View{Title: "My licenses", Data: views})
 }
 
 // mine is the license that the path names, when it is the visitor's. Somebody
 // else's is as unknown as one that does not exist.
-func (s *Shop) mine(r *http.Request, v *visit) (ownedView, error) {
+func (s *Shop) mine(r *http.Request, v *visitor.Visitor) (ownedView, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
-	if err == nil && (l.OwnerID != v.user.ID || l.Erased) || fault.Is(err, "unknown_license") {
+	if err == nil && (l.OwnerID != v.User.ID || l.Erased) || fault.Is(err, "unknown_license") {
 		return ownedView{}, fault.New(fault.Missing, "unknown_license",
 			"This is none of your licenses. If you bought it with another account, sign in with that one.")
 	}
@@ -131,7 +132,7 @@ func bill(list []license.Receipt) ui.Receipt {
 	return b
 }
 
-func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.mine(r, v)
 	if err != nil {
 		return err
@@ -144,27 +145,27 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
+	return s.Site.Render(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
 		ownedView: o, Stage: stageOf(o.License, standing), Bill: bill(receipts),
 	}})
 }
 
 // release disconnects a license that was connected to the wrong account.
-func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.mine(r, v)
 	if err != nil {
 		return err
 	}
 	done := "The license is disconnected. Activate it again with the right account whenever you like."
-	_, err = s.Licenses.Disconnect(r.Context(), v.actor(), o.License.RedemptionID, v.user.ID)
+	_, err = s.Licenses.Disconnect(r.Context(), v.Actor(), o.License.RedemptionID, v.User.ID)
 	switch {
 	case fault.Is(err, "license_not_active"):
 		done = "Nothing was done: the license was not connected any more."
 	case err != nil:
 		return err
 	}
-	s.Sessions.Flash(r.Context(), done)
-	seeOther(w, r, o.Redeem)
+	s.Site.Sessions.Flash(r.Context(), done)
+	ui.SeeOther(w, r, o.Redeem)
 	return nil
 }
 
@@ -175,7 +176,7 @@ type plansView struct {
 	Refunded bool
 }
 
-func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.mine(r, v)
 	if err != nil {
 		return err
@@ -188,13 +189,13 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, Data: plansView{
+	return s.Site.Render(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, Data: plansView{
 		ownedView: o, Tiers: s.tiers(o.Partner, plans, &o.License, o.Change), Refunded: standing.Refunded,
 	}})
 }
 
 // changePlan changes the plan for play money.
-func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.mine(r, v)
 	if err != nil {
 		return err
@@ -203,13 +204,13 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visit) erro
 	if err != nil {
 		return err
 	}
-	_, err = s.Licenses.ChangePlan(r.Context(), v.actor(), o.License.Key, license.PlanChange{
+	_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
 		Tier: plan.Tier, AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
 	}, func(license.License) []byte { return nil })
 	if err != nil {
 		return err
 	}
-	s.Sessions.Flash(r.Context(), "Your plan is now "+planName(plan)+".")
-	seeOther(w, r, o.Details)
+	s.Site.Sessions.Flash(r.Context(), "Your plan is now "+planName(plan)+".")
+	ui.SeeOther(w, r, o.Details)
 	return nil
 }

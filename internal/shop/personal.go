@@ -7,6 +7,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -50,16 +51,16 @@ const (
 )
 
 // to sends whoever comes to another page.
-func to(path string) handler {
-	return func(w http.ResponseWriter, r *http.Request, _ *visit) error {
-		seeOther(w, r, path)
+func to(path string) visitor.Handler {
+	return func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
+		ui.SeeOther(w, r, path)
 		return nil
 	}
 }
 
 // goOn sends a person who has signed in to where they were going.
 func goOn(w http.ResponseWriter, r *http.Request, next string) {
-	seeOther(w, r, cmp.Or(account.LocalPath(next), licensesPath))
+	ui.SeeOther(w, r, cmp.Or(account.LocalPath(next), licensesPath))
 }
 
 // emailField asks who somebody is.
@@ -79,12 +80,12 @@ func newPasswordField(label string) ui.Field {
 func next(r *http.Request) string { return account.LocalPath(r.FormValue("next")) }
 
 // showForm shows a page with a form.
-func (s *Shop) showForm(w http.ResponseWriter, r *http.Request, v *visit, name, title string, status int, f ui.Form) error {
+func (s *Shop) showForm(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, name, title string, status int, f ui.Form) error {
 	req, err := s.asked(r, f.Next)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, name, ui.View{Title: title, Status: status, NoIndex: true, FormTo: ends(req), Data: f})
+	return s.Site.Render(w, r, v, name, ui.View{Title: title, Status: status, NoIndex: true, FormTo: ends(req), Data: f})
 }
 
 // refused writes at its field what a room did not take, in the words of a page.

@@ -13,6 +13,7 @@ import (
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 )
 
 // redeemView is the page behind a redeem link: one sentence on where the license
@@ -51,7 +52,7 @@ func errNotYours() error {
 
 // redeemable finds the license of a redeem link and where it stands. Whose it is
 // is looked at first, and nothing of somebody else's is told.
-func (s *Shop) redeemable(r *http.Request, v *visit) (redeemView, oauth.Request, error) {
+func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oauth.Request, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
 	switch {
 	case fault.Is(err, "unknown_license"):
@@ -59,7 +60,7 @@ func (s *Shop) redeemable(r *http.Request, v *visit) (redeemView, oauth.Request,
 			"This redeem link leads to no license. Check that it was copied whole, or open the license from My licenses.")
 	case err != nil:
 		return redeemView{}, oauth.Request{}, err
-	case l.Erased || l.OwnerID != 0 && l.OwnerID != v.user.ID:
+	case l.Erased || l.OwnerID != 0 && l.OwnerID != v.User.ID:
 		return redeemView{}, oauth.Request{}, errNotYours()
 	}
 	views, err := s.owned(r, []license.License{l})
@@ -104,15 +105,15 @@ func stageOf(l license.License, standing license.Standing) stage {
 }
 
 // redeemPage shows where the license stands.
-func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, err := s.redeemable(r, v)
 	if fault.Is(err, "license_not_yours") {
-		return s.show(w, r, v, "not-yours", ui.View{Title: "Another account's license", Status: http.StatusForbidden, Data: r.URL.Path})
+		return s.Site.Render(w, r, v, "not-yours", ui.View{Title: "Another account's license", Status: http.StatusForbidden, Data: r.URL.Path})
 	}
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: ends(req)})
+	return s.Site.Render(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: ends(req)})
 }
 
 // ends are where a form that connects may end; none for the zero request. Browsers
@@ -134,7 +135,7 @@ func ends(req oauth.Request) []string {
 // it cannot, the visitor is sent elsewhere and it is not ok: to the page that says
 // why, or to an application that wants to begin itself, which is never given a code
 // that it did not ask for.
-func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visit) (view redeemView, req oauth.Request, ok bool, err error) {
+func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) (view redeemView, req oauth.Request, ok bool, err error) {
 	if view, req, err = s.redeemable(r, v); err != nil {
 		return view, req, false, err
 	}
@@ -147,33 +148,33 @@ func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visit) (vi
 	default:
 		return view, req, true, nil
 	}
-	seeOther(w, r, to)
+	ui.SeeOther(w, r, to)
 	return view, req, false, nil
 }
 
 // activate begins the connection: straight on for whoever consented before, else
 // to the consent.
-func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, ok, err := s.connectable(w, r, v)
 	if !ok {
 		return err
 	}
-	known, err := s.OAuth.Consented(r.Context(), v.user.ID, []license.License{view.License})
+	known, err := s.OAuth.Consented(r.Context(), v.User.ID, []license.License{view.License})
 	if err != nil {
 		return err
 	}
 	if len(known) > 0 {
 		return s.connect(w, r, v, req, view.License.RedemptionID)
 	}
-	seeOther(w, r, "/licensing/"+view.License.RedemptionID+"/consent")
+	ui.SeeOther(w, r, "/licensing/"+view.License.RedemptionID+"/consent")
 	return nil
 }
 
 // connect accepts the request for a license and sends the buyer to the
 // application, once it has heard of the license or Patience is over. Who has to
 // wait for that longer than Glance is shown a page meanwhile.
-func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, redemptionID string) error {
-	to, l, err := s.OAuth.Accept(r.Context(), v.actor(), req, oauth.Authentication{UserID: v.user.ID, At: v.signed.At}, redemptionID)
+func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, redemptionID string) error {
+	to, l, err := s.OAuth.Accept(r.Context(), v.Actor(), req, oauth.Authentication{UserID: v.User.ID, At: v.Signed.At}, redemptionID)
 	if err != nil {
 		return err
 	}
@@ -184,10 +185,10 @@ func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visit, req oau
 	}
 	told := req.Profile.WebhookURL == "" || s.Webhooks.AwaitAttempt(r.Context(), l.ID, glance)
 	if told || glance >= s.Patience {
-		seeOther(w, r, to)
+		ui.SeeOther(w, r, to)
 		return nil
 	}
-	return s.show(w, r, v, "connecting", ui.View{
+	return s.Site.Render(w, r, v, "connecting", ui.View{
 		Title: "Connecting you to " + req.Partner.Name, Data: req.Partner,
 		DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.Patience-glance) }},
 	})
@@ -206,7 +207,7 @@ type consentView struct {
 type hidden struct{ Name, Value string }
 
 // consentPage asks for the consent in the flow that began here.
-func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, ok, err := s.connectable(w, r, v)
 	if !ok {
 		return err
@@ -216,20 +217,20 @@ func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visit) err
 	})
 }
 
-func (s *Shop) askConsent(w http.ResponseWriter, r *http.Request, v *visit, req oauth.Request, view consentView) error {
-	return s.show(w, r, v, "consent", ui.View{
+func (s *Shop) askConsent(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, view consentView) error {
+	return s.Site.Render(w, r, v, "consent", ui.View{
 		Title: "Connect " + view.Partner.Name, FormTo: ends(req), Data: view,
 	})
 }
 
 // consent takes the answer.
-func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	if r.PostFormValue("decision") != "allow" {
-		s.Sessions.Flash(r.Context(), "Nothing was connected. The license waits for you here.")
-		seeOther(w, r, "/licenses")
+		s.Site.Sessions.Flash(r.Context(), "Nothing was connected. The license waits for you here.")
+		ui.SeeOther(w, r, "/licenses")
 		return nil
 	}
 	view, req, ok, err := s.connectable(w, r, v)

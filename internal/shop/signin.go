@@ -2,23 +2,23 @@ package shop
 
 import (
 	"net/http"
-	"net/url"
 	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
 // signInPage asks who somebody is. Whoever is signed in goes on at once, unless
 // they are to say it again.
-func (s *Shop) signInPage(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if v.in() && r.FormValue("again") == "" {
+func (s *Shop) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if v.SignedIn() && r.FormValue("again") == "" {
 		goOn(w, r, next(r))
 		return nil
 	}
-	return s.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.user.Email))
+	return s.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.User.Email))
 }
 
 // signInForm is the form with an address in it.
@@ -29,21 +29,21 @@ func signInForm(r *http.Request, email string) ui.Form {
 	}}
 }
 
-func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visit, status int, f ui.Form) error {
+func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
 	req, err := s.asked(r, f.Next)
 	if err != nil {
 		return err
 	}
 	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: ends(req), Data: f}
-	if !s.OAuth.Expects(req, v.user.ID) {
+	if !s.OAuth.Expects(req, v.User.ID) {
 		view.Notice = "Sign in with the account that " + req.Partner.Name + " is connected with."
 	}
-	return s.show(w, r, v, "sign-in", view)
+	return s.Site.Render(w, r, v, "sign-in", view)
 }
 
 // signIn takes an address and its password. What is wrong with them it does not
 // tell: not whether anybody has the address.
-func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 
 // sendLink mails a sign-in link to the address, if it is somebody's. Whether it
 // is, the answer does not tell.
-func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -126,20 +126,20 @@ func tooManyMails(w http.ResponseWriter, wait time.Duration) string {
 
 // signOut ends the session of this browser. A form with a page to go on to is
 // that of somebody who wants to be there as somebody else.
-func (s *Shop) signOut(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	if err := s.Sessions.SignOut(r.Context()); err != nil {
+	if err := s.Site.Sessions.SignOut(r.Context()); err != nil {
 		return err
 	}
 	if next := next(r); next != "" {
-		seeOther(w, r, "/sign-in?next="+url.QueryEscape(next))
+		ui.SeeOther(w, r, visitor.SignIn(next))
 		return nil
 	}
-	if v.in() { // or anybody could fill the table of sessions
-		s.Sessions.Flash(r.Context(), "You are signed out.")
+	if v.SignedIn() { // or anybody could fill the table of sessions
+		s.Site.Sessions.Flash(r.Context(), "You are signed out.")
 	}
-	seeOther(w, r, "/")
+	ui.SeeOther(w, r, "/")
 	return nil
 }

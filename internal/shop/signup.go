@@ -9,6 +9,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/ui"
 	"claviger/internal/validate"
+	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -16,8 +17,8 @@ import (
 // that tells this browser from another when the mailed link is used.
 const keptBrowser = "browser"
 
-func (s *Shop) signUpPage(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if v.in() {
+func (s *Shop) signUpPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if v.SignedIn() {
 		goOn(w, r, next(r))
 		return nil
 	}
@@ -33,19 +34,19 @@ func signUpForm(r *http.Request, email, name string) ui.Form {
 	}}
 }
 
-func (s *Shop) showSignUp(w http.ResponseWriter, r *http.Request, v *visit, status int, f ui.Form) error {
+func (s *Shop) showSignUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
 	return s.showForm(w, r, v, "sign-up", "Create an account", status, f)
 }
 
 // signUp mails a link that opens the account. Nothing here tells whether the
 // address has one already; the mail does.
-func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	email, name := ui.FormText(r, "email"), ui.FormText(r, "name")
 	f := signUpForm(r, email, name)
-	if v.in() {
+	if v.SignedIn() {
 		goOn(w, r, f.Next)
 		return nil
 	}
@@ -67,7 +68,7 @@ func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	s.Sessions.Keep(r.Context(), keptBrowser, browser)
+	s.Site.Sessions.Keep(r.Context(), keptBrowser, browser)
 	s.mailed(w, r, askedBySignUp, email, f.Next)
 	return nil
 }
@@ -97,16 +98,16 @@ type mailSent struct {
 
 // mailed sends whoever asked for a mail to the page that says what to do now.
 func (s *Shop) mailed(w http.ResponseWriter, r *http.Request, form, email, next string) {
-	s.Pages.SetNote(w, checkMailPath, form+" "+email)
+	s.Site.Pages.SetNote(w, checkMailPath, form+" "+email)
 	to := checkMailPath
 	if next != "" {
 		to += "?next=" + url.QueryEscape(next)
 	}
-	seeOther(w, r, to)
+	ui.SeeOther(w, r, to)
 }
 
 // checkMail is that page. Whoever asked for nothing has none.
-func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	form, email, _ := strings.Cut(ui.Note(r), " ")
 	m := mailSent{Email: email, Next: next(r), Mailbox: s.Mailbox}
 	switch {
@@ -115,27 +116,27 @@ func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visit) error
 	case validEmail(email) == nil && (form == askedByReset || form == askedBySignIn):
 		m.Again = form
 	default:
-		seeOther(w, r, "/sign-in?next="+url.QueryEscape(m.Next))
+		ui.SeeOther(w, r, visitor.SignIn(m.Next))
 		return nil
 	}
-	return s.show(w, r, v, "check-mail", ui.View{Title: "Check your mail", NoIndex: true, Data: m})
+	return s.Site.Render(w, r, v, "check-mail", ui.View{Title: "Check your mail", NoIndex: true, Data: m})
 }
 
-func (s *Shop) resetPage(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.showReset(w, r, v, http.StatusOK, resetForm(r, v.user.Email))
+func (s *Shop) resetPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	return s.showReset(w, r, v, http.StatusOK, resetForm(r, v.User.Email))
 }
 
 func resetForm(r *http.Request, email string) ui.Form {
 	return ui.Form{Next: next(r), Fields: []ui.Field{emailField(email)}}
 }
 
-func (s *Shop) showReset(w http.ResponseWriter, r *http.Request, v *visit, status int, f ui.Form) error {
+func (s *Shop) showReset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
 	return s.showForm(w, r, v, "reset", "Reset your password", status, f)
 }
 
 // reset mails a link that lets somebody choose a new password, if the address is
 // somebody's.
-func (s *Shop) reset(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Shop) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}

@@ -1,0 +1,100 @@
+package visitor
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+// SignInPath is the page where people sign in. Its parameter next is where they go
+// afterwards.
+const SignInPath = "/sign-in"
+
+// Handler serves a page. An error that it returns is shown as an error page.
+type Handler func(w http.ResponseWriter, r *http.Request, v *Visitor) error
+
+// Access decides whether a visitor may see a page. ErrSignIn sends them to the
+// sign-in page; any other error is shown, so a fault of kind Missing hides that
+// there is something to see.
+type Access func(r *http.Request, v *Visitor) error
+
+// ErrSignIn is the answer of an Access to visitors who have to sign in first.
+var ErrSignIn = errors.New("the visitor has to sign in")
+
+// Anyone is the access to pages that everybody may see.
+func Anyone(*http.Request, *Visitor) error { return nil }
+
+// SignedIn is the access to pages for everybody who is signed in.
+func SignedIn(_ *http.Request, v *Visitor) error {
+	if !v.SignedIn() {
+		return ErrSignIn
+	}
+	return nil
+}
+
+// Route makes the route of a page. A form that comes from another site is refused.
+func (s *Site) Route(method, path string, access Access, h Handler) wire.Route {
+	return s.route(method, path, s.Pages.SameOrigin(s.serve(access, h)))
+}
+
+// CrossSiteRoute makes the route of a page that takes forms of other sites too. It
+// must not change anything on behalf of the visitor.
+func (s *Site) CrossSiteRoute(method, path string, access Access, h Handler) wire.Route {
+	return s.route(method, path, s.serve(access, h))
+}
+
+// serve finds out who visits, checks their access and runs the handler.
+func (s *Site) serve(access Access, h Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := s.visitor(r)
+		if err == nil {
+			if v.SignedIn() {
+				wire.RequestLogOf(r.Context()).Who = "user:" + strconv.FormatInt(v.User.ID, 10)
+			}
+			if err = access(r, v); err == nil {
+				err = h(w, r, v)
+			}
+		}
+		switch {
+		case errors.Is(err, ErrSignIn):
+			sendToSignIn(w, r)
+		case err != nil:
+			s.Pages.Fail(w, r, err)
+		}
+	})
+}
+
+// route adds what every page has: the session, headers, and a limit of its body.
+func (s *Site) route(method, path string, serve http.Handler) wire.Route {
+	serve = s.Sessions.Wrap(serve)
+	rt := wire.Public(method, path, func(w http.ResponseWriter, r *http.Request) error {
+		s.Pages.Headers(w.Header())
+		// For every method: net/http also reads the form of a GET that has a body, and
+		// writes large parts of it to files.
+		r.Body = http.MaxBytesReader(w, r.Body, ui.MaxForm)
+		serve.ServeHTTP(w, r)
+		return nil
+	})
+	rt.Other = s.Pages.WrongMethod
+	return rt
+}
+
+// sendToSignIn has a person sign in and then return. A form is not sent again: the
+// person returns to the page that it is on.
+func sendToSignIn(w http.ResponseWriter, r *http.Request) {
+	next := r.URL.RequestURI()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		next = ""
+		if page, err := url.Parse(r.Referer()); err == nil && page.Host != "" {
+			next = page.RequestURI()
+		}
+	}
+	ui.SeeOther(w, r, SignIn(next))
+}
+
+// SignIn returns the URL of the sign-in page that leads to next.
+func SignIn(next string) string { return SignInPath + "?next=" + url.QueryEscape(next) }

@@ -1,0 +1,86 @@
+// Package visitor finds out who requests a page and whether they may see it, and
+// sends people who are not signed in to the sign-in page. Every package of pages
+// (shop, signin, portal, console) makes its routes here, so that no page can leave
+// a check out.
+//
+// It owns no page and no table: users and sessions belong to package account, the
+// session cookie and the look of pages to package ui.
+package visitor
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+// Visitor is the person who makes a request. They may be signed in.
+type Visitor struct {
+	User   account.User // zero when nobody is signed in
+	Signed ui.Signed    // how they signed in
+
+	Session string // the id of the session, for the audit
+	Client  string // the address of the client, for the audit
+}
+
+// SignedIn reports whether somebody is signed in.
+func (v *Visitor) SignedIn() bool { return v.User.ID != 0 }
+
+// Actor returns the person as the audit names them.
+func (v *Visitor) Actor() audit.Actor {
+	return audit.Actor{Kind: audit.ByUser, ID: v.User.ID, Session: v.Session, Client: v.Client}
+}
+
+// Site makes and shows the pages of one package.
+type Site struct {
+	Pages    *ui.Pages
+	Sessions *ui.Sessions // one for all sites of the service
+	Accounts *account.Book
+}
+
+// visitor reads who is signed in. A session that was ended elsewhere, or whose user
+// was erased, belongs to nobody.
+func (s *Site) visitor(r *http.Request) (*Visitor, error) {
+	signed, ok := s.Sessions.Who(r.Context())
+	if !ok {
+		return &Visitor{Client: wire.Client(r)}, nil
+	}
+	u, err := s.Accounts.Get(r.Context(), signed.UserID)
+	switch {
+	case fault.Is(err, "unknown_user"):
+		return &Visitor{Client: wire.Client(r)}, nil
+	case err != nil:
+		return nil, err
+	case !u.ErasedAt.IsZero() || u.SessionEpoch != signed.Epoch:
+		return &Visitor{Client: wire.Client(r)}, s.Sessions.SignOut(r.Context())
+	}
+	return &Visitor{User: u, Signed: signed, Session: account.SessionID(s.Sessions.Token(r.Context())), Client: wire.Client(r)}, nil
+}
+
+// Render shows a page of the site to a visitor, with their name and, unless the
+// view has a menu of its own, the usual menu.
+func (s *Site) Render(w http.ResponseWriter, r *http.Request, v *Visitor, name string, view ui.View) error {
+	if v.SignedIn() {
+		view.Person = cmp.Or(v.User.Name, v.User.Email)
+	}
+	if view.Menu == nil {
+		view.Menu = menu(r.URL.Path, v)
+	}
+	return s.Pages.Render(w, r, name, view)
+}
+
+// menu lists the pages that a visitor can always go to.
+func menu(path string, v *Visitor) []ui.Item {
+	if !v.SignedIn() {
+		return []ui.Item{{Label: "Sign in", URL: SignInPath, Current: path == SignInPath}}
+	}
+	return []ui.Item{
+		{Label: "My licenses", URL: "/licenses", Current: strings.HasPrefix(path, "/licens")},
+		{Label: "Account", URL: "/account", Current: strings.HasPrefix(path, "/account")},
+	}
+}

@@ -1,0 +1,208 @@
+package visitor_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/mail"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+	"claviger/internal/wire"
+)
+
+var tester = audit.System("test")
+
+// harness is a site with one page on a database of its own, and a browser that
+// keeps its cookies.
+type harness struct {
+	*testing.T
+	db      *sqldb.DB
+	site    *visitor.Site
+	user    account.User
+	routes  []wire.Route
+	seen    []*visitor.Visitor // by the handlers, in turn
+	cookies []*http.Cookie
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{T: t, db: sqldbtest.Open(t)}
+	now := func() time.Time { return time.Now().UTC() }
+	pages, err := ui.New(fstest.MapFS{"page.html": {Data: []byte(`<h1>{{.Data}}</h1>`)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts := &account.Book{DB: h.db, Now: now, Mail: &mail.Outbox{}}
+	h.site = &visitor.Site{Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: accounts}
+	if h.user, _, err = accounts.Create(t.Context(), tester, account.Person{Email: "ann@example.com", Name: "Ann"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		h.routes = append(h.routes,
+			h.site.Route(method, "/anyone", visitor.Anyone, h.page),
+			h.site.Route(method, "/own", visitor.SignedIn, h.page),
+			h.site.Route(method, "/hidden", func(*http.Request, *visitor.Visitor) error {
+				return fault.New(fault.Missing, "unknown_partner", "There is no such partner.")
+			}, h.page),
+			h.site.CrossSiteRoute(method, "/cross", visitor.Anyone, h.page),
+		)
+	}
+	h.routes = append(h.routes,
+		h.site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
+			err := h.site.Sessions.SignIn(r.Context(), h.user.ID, h.user.SessionEpoch, now())
+			ui.SeeOther(w, r, "/own")
+			return err
+		}),
+		h.site.Route(http.MethodGet, "/broken", visitor.Anyone, func(http.ResponseWriter, *http.Request, *visitor.Visitor) error {
+			return errors.New("the disk is full")
+		}))
+	return h
+}
+
+func (h *harness) page(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	h.seen = append(h.seen, v)
+	return h.site.Render(w, r, v, "page", ui.View{Title: "Page", Data: "Shown"})
+}
+
+// do sends a request with headers given as name, value, ….
+func (h *harness) do(method, path string, headers ...string) *httptest.ResponseRecorder {
+	h.Helper()
+	ctx, log := wire.Begin(h.Context(), "req_1", "192.0.2.7")
+	r := httptest.NewRequestWithContext(ctx, method, path, http.NoBody)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	for _, c := range h.cookies {
+		r.AddCookie(c)
+	}
+	w := httptest.NewRecorder()
+	wire.NewMux(h.routes...).ServeHTTP(w, r)
+	if set := w.Result().Cookies(); len(set) > 0 {
+		h.cookies = set
+	}
+	w.Header().Set("Who", log.Who)
+	return w
+}
+
+func (h *harness) signIn() {
+	h.Helper()
+	if w := h.do(http.MethodPost, "/sign-in"); w.Code != http.StatusSeeOther || len(h.cookies) != 1 {
+		h.Fatalf("signing in: %d, cookies %v", w.Code, h.cookies)
+	}
+}
+
+// TestAccess: which page whom shows what.
+func TestAccess(t *testing.T) {
+	h := newHarness(t)
+	for _, signedIn := range []bool{false, true} {
+		if signedIn {
+			h.signIn()
+		}
+		for _, c := range []struct {
+			path   string
+			status int
+		}{
+			{"/anyone", http.StatusOK}, {"/cross", http.StatusOK}, {"/hidden", http.StatusNotFound}, {"/broken", http.StatusInternalServerError},
+			{"/own", map[bool]int{false: http.StatusSeeOther, true: http.StatusOK}[signedIn]},
+		} {
+			h.seen = nil
+			w := h.do(http.MethodGet, c.path)
+			if w.Code != c.status || (len(h.seen) == 1) != (c.status == http.StatusOK) {
+				t.Errorf("signed in %v: %s answers %d, the handler ran %d times", signedIn, c.path, w.Code, len(h.seen))
+			}
+			if w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("%s lacks headers: %v", c.path, w.Header())
+			}
+		}
+	}
+}
+
+// TestVisitor: what handlers, pages, the audit and the log learn about the visitor.
+func TestVisitor(t *testing.T) {
+	h := newHarness(t)
+	w := h.do(http.MethodGet, "/anyone")
+	if v := h.seen[0]; v.SignedIn() || w.Header().Get("Who") != "" || !strings.Contains(w.Body.String(), `href="/sign-in"`) {
+		t.Errorf("a stranger is %+v, logged as %q, and sees %s", v, w.Header().Get("Who"), w.Body)
+	}
+	h.signIn()
+	w = h.do(http.MethodGet, "/own")
+	v := h.seen[1]
+	if want := fmt.Sprintf("user:%d", h.user.ID); !v.SignedIn() || v.User.ID != h.user.ID || v.Signed.UserID != h.user.ID || w.Header().Get("Who") != want {
+		t.Errorf("Ann is %+v, logged as %q", v, w.Header().Get("Who"))
+	}
+	a := v.Actor()
+	if a.Kind != audit.ByUser || a.ID != h.user.ID || a.Client != "192.0.2.7" || a.Session != account.SessionID(h.cookies[0].Value) || a.Name != "" {
+		t.Errorf("the audit learns %+v", a)
+	}
+	for _, want := range []string{"Signed in as </span>Ann", `href="/licenses"`, `href="/account"`, "<h1>Shown</h1>"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the page lacks %s:\n%s", want, w.Body)
+		}
+	}
+}
+
+// TestEndedSession: signing out everywhere and erasing a user end sessions at once.
+func TestEndedSession(t *testing.T) {
+	for name, end := range map[string]func(h *harness) error{
+		"signed out everywhere": func(h *harness) error {
+			_, err := h.site.Accounts.SignOutEverywhere(h.Context(), tester, h.user.ID)
+			return err
+		},
+		"erased": func(h *harness) error {
+			return h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(h.Context(), `UPDATE users SET erased_at = created_at WHERE id = $1`, h.user.ID)
+				return err
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			h.signIn()
+			if err := end(h); err != nil {
+				t.Fatal(err)
+			}
+			if w := h.do(http.MethodGet, "/own"); w.Code != http.StatusSeeOther || len(h.seen) != 0 {
+				t.Errorf("got %d, the handler ran %d times", w.Code, len(h.seen))
+			}
+		})
+	}
+}
+
+// TestWayToSignIn: a page leads back to itself, a form to the page that it is on.
+func TestWayToSignIn(t *testing.T) {
+	h := newHarness(t)
+	for _, c := range []struct{ method, path, referer, next string }{
+		{http.MethodGet, "/own?a=1&b=2", "", "%2Fown%3Fa%3D1%26b%3D2"},
+		{http.MethodHead, "/own", "", "%2Fown"},
+		{http.MethodPost, "/own", "http://example.com/page?x=1", "%2Fpage%3Fx%3D1"},
+		{http.MethodPost, "/own", "", ""},
+		{http.MethodPost, "/own", "::no URL", ""},
+	} {
+		w := h.do(c.method, c.path, "Referer", c.referer, "Sec-Fetch-Site", "same-origin")
+		if got, want := w.Header().Get("Location"), "/sign-in?next="+c.next; w.Code != http.StatusSeeOther || got != want {
+			t.Errorf("%s %s from %q: %d to %s, want %s", c.method, c.path, c.referer, w.Code, got, want)
+		}
+	}
+}
+
+// TestFormsOfOtherSites are refused, unless the route takes them.
+func TestFormsOfOtherSites(t *testing.T) {
+	h := newHarness(t)
+	h.signIn()
+	for path, status := range map[string]int{"/anyone": http.StatusForbidden, "/own": http.StatusForbidden, "/cross": http.StatusOK} {
+		if w := h.do(http.MethodPost, path, "Sec-Fetch-Site", "cross-site"); w.Code != status {
+			t.Errorf("%s: %d, want %d", path, w.Code, status)
+		}
+	}
+}
