@@ -75,7 +75,7 @@ func (u *User) dest() []any {
 func scan(r *sqldb.Row, u *User) error { return r.Scan(u.dest()...) }
 
 // Valid reports the first member of the person that is not acceptable. A person
-// has an e-mail address, an external id or both; the name may be empty.
+// has an email address, an external id or both; the name may be empty.
 func (p Person) Valid() error {
 	_, err := p.checked()
 	return err

@@ -12,7 +12,7 @@ import (
 )
 
 // Find returns the user that a person is, and makes one if there is none. The
-// external id decides first, then the e-mail address (letter case aside). What
+// external id decides first, then the email address (letter case aside). What
 // the user lacks of the two is filled in; what it has is never changed, so that
 // no purchase moves an account to another address. Callers who name the same
 // person at the same time get the same user.
@@ -88,7 +88,7 @@ func choose(list []User, p Person) User {
 // person's address belongs to somebody else: then it stays there.
 func complete(ctx context.Context, tx *sqldb.Tx, u User, p Person, taken bool, at time.Time) (User, bool, error) {
 	if p.ExternalID != "" && u.ExternalID != "" && u.ExternalID != p.ExternalID {
-		return User{}, false, conflict("A user with this e-mail address has another external_id; send that one, or leave external_id out.")
+		return User{}, false, conflict("A user with this email address has another external_id; send that one, or leave external_id out.")
 	}
 	needsID := u.ExternalID == "" && p.ExternalID != ""
 	needsEmail := u.Email == "" && p.Email != "" && !taken
@@ -105,7 +105,7 @@ func complete(ctx context.Context, tx *sqldb.Tx, u User, p Person, taken bool, a
 	_, err := tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, external_id = $4, updated_at = $5 WHERE id = $1`,
 		u.ID, u.Email, validate.EmailKey(u.Email), u.ExternalID, at)
 	if sqldb.IsDuplicate(err) {
-		return User{}, false, conflict("Another request took this e-mail address or external_id at the same time; repeat the request.")
+		return User{}, false, conflict("Another request took this email address or external_id at the same time; repeat the request.")
 	}
 	if err != nil {
 		return User{}, false, fmt.Errorf("complete a user: %w", err)

@@ -339,7 +339,7 @@ func TestMailBound(t *testing.T) {
 // TestLetters shows what the mails say.
 func TestLetters(t *testing.T) {
 	for purpose, want := range map[account.Purpose][]string{
-		account.ForSignUp: {"Confirm your e-mail address for Bazaar", "24 hours", "If it was not you"},
+		account.ForSignUp: {"Confirm your email address for Bazaar", "24 hours", "If it was not you"},
 		account.ForSignIn: {"Your sign-in link for Bazaar", "15 minutes", "If you did not ask"},
 		account.ForReset:  {"Choose a new password for Bazaar", "15 minutes", "If it was not you"},
 	} {

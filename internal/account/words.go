@@ -21,8 +21,8 @@ const ignore = "If you did not ask for this mail, you need not do anything: with
 
 var (
 	confirmWords = words{
-		title:   "Confirm your e-mail address for %s",
-		opening: "Somebody signed up at %s with this e-mail address. If it was you, open the link below to confirm it and to sign in.",
+		title:   "Confirm your email address for %s",
+		opening: "Somebody signed up at %s with this email address. If it was you, open the link below to confirm it and to sign in.",
 		button:  "Confirm the address and sign in",
 		life:    "24 hours",
 		more:    "Open it in the browser in which you signed up, and the password that you chose works at once; in another one we ask you to choose it again.",
@@ -30,7 +30,7 @@ var (
 	}
 	knownWords = words{
 		title:   "You already have an account at %s",
-		opening: "Somebody signed up at %s with this e-mail address, which has an account and a password already. Nothing was changed. If it was you, sign in with your password, or by the link below.",
+		opening: "Somebody signed up at %s with this email address, which has an account and a password already. Nothing was changed. If it was you, sign in with your password, or by the link below.",
 		button:  "Sign in",
 		life:    "15 minutes",
 		stray:   ignore,

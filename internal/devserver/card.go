@@ -70,7 +70,7 @@ func (c Card) Print(w io.Writer) error {
 	line("sample app", c.BaseURL+samplePath+"/")
 	b.WriteString("\nThe operator\n")
 	line("token", c.OperatorToken)
-	b.WriteString("\nPeople (e-mail and password)\n")
+	b.WriteString("\nPeople (email and password)\n")
 	line("buyer", c.Buyer.Email+"  "+c.Buyer.Password)
 	line("member", c.Member.Email+"  "+c.Member.Password)
 	line("operator", c.Operator.Email+"  "+c.Operator.Password)

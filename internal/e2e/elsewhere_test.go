@@ -96,7 +96,7 @@ func TestJourneyFromElsewhere(t *testing.T) {
 	b.Type("#password", "correct horse battery")
 	b.Press("main form button")
 	b.Open(b.newestLink())
-	b.on("Confirm your e-mail address")
+	b.on("Confirm your email address")
 	b.Press("main form button")
 	b.isBack(redirect, "error") // there is nothing that they could connect
 }

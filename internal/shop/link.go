@@ -84,7 +84,7 @@ func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		return nil
 	}
 	if e.Purpose == account.ForSignUp {
-		s.Site.Sessions.Flash(ctx, "Your e-mail address is confirmed. Welcome!")
+		s.Site.Sessions.Flash(ctx, "Your email address is confirmed. Welcome!")
 	}
 	goOn(w, r, e.Next)
 	return nil

@@ -162,7 +162,7 @@ func TestSignUp(t *testing.T) {
 	b.signedIn("")
 	b.post("/sign-in", "email", ann, "password", password).want(http.StatusUnauthorized, "Sign in")
 
-	b.press(b.get(h.link(ann)).want(http.StatusOK, "Confirm your e-mail address"), "Continue as a•••@example.com").leads("/account")
+	b.press(b.get(h.link(ann)).want(http.StatusOK, "Confirm your email address"), "Continue as a•••@example.com").leads("/account")
 	b.signedIn(ann)
 	h.browser().signIn(ann, password)
 }

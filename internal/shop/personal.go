@@ -65,7 +65,7 @@ func goOn(w http.ResponseWriter, r *http.Request, next string) {
 
 // emailField asks who somebody is.
 func emailField(typed string) ui.Field {
-	return ui.Field{Name: "email", Label: "E-mail address", Type: "email", Value: typed, Autocomplete: "username", Required: true}
+	return ui.Field{Name: "email", Label: "Email address", Type: "email", Value: typed, Autocomplete: "username", Required: true}
 }
 
 // newPasswordField asks for a password to be chosen.
@@ -101,9 +101,9 @@ func refused(f ui.Form, err error) (ui.Form, bool) {
 		}
 		switch {
 		case field.Name == "email" && field.Value == "":
-			return f.WithError(field.Name, "Enter your e-mail address."), true
+			return f.WithError(field.Name, "Enter your email address."), true
 		case field.Name == "email":
-			return f.WithError(field.Name, "This is not an e-mail address. It should look like ann@example.com."), true
+			return f.WithError(field.Name, "This is not an email address. It should look like ann@example.com."), true
 		case field.Name == "name":
 			return f.WithError(field.Name, "This name cannot be used. Use one line of up to 100 characters, or leave it empty."), true
 		}

@@ -48,7 +48,7 @@ func TestRedeemInThreeClicks(t *testing.T) {
 	page.want(http.StatusOK, "Your license for Tide Planner is ready")
 	consent := b.follow(b.press(page, "Activate")) // two
 	consent.want(http.StatusOK, "Connect Tide Planner?")
-	for _, want := range []string{"tide.example", "your license key", "your e-mail address or your name"} {
+	for _, want := range []string{"tide.example", "your license key", "your email address or your name"} {
 		if !strings.Contains(consent.text(), want) {
 			t.Errorf("the consent does not say %q: %s", want, consent.text())
 		}

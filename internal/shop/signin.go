@@ -51,7 +51,7 @@ func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	f := signInForm(r, email)
 	switch {
 	case email == "":
-		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.WithError("email", "Enter your e-mail address."))
+		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.WithError("email", "Enter your email address."))
 	case password == "":
 		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity,
 			f.WithError("password", "Enter your password, or have a sign-in link sent to you."))
@@ -83,7 +83,7 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 	case f == nil:
 		return ""
 	case f.Code == "invalid_credentials":
-		return "The e-mail address or the password is not right. Try again, or have a sign-in link sent to you."
+		return "The email address or the password is not right. Try again, or have a sign-in link sent to you."
 	case f.Code == "too_many_tries":
 		ui.RetryAfter(w.Header(), f.After)
 		return "There were too many tries with a wrong password for this address. Have a sign-in link sent to you: it works at once."

@@ -56,15 +56,15 @@ func TestMistakesShowTheFormAgain(t *testing.T) {
 		status                    int
 		field, says               string // the field at fault, "" for none in particular
 	}{
-		{"no address", "/sign-in", "Sign in", "Sign in", []string{"password", "some password"}, 422, "email", "Enter your e-mail address."},
+		{"no address", "/sign-in", "Sign in", "Sign in", []string{"password", "some password"}, 422, "email", "Enter your email address."},
 		{"no password", "/sign-in", "Sign in", "Sign in", []string{"email", ann}, 422, "password", "Enter your password, or have a sign-in link sent to you."},
-		{"wrong", "/sign-in", "Sign in", "Sign in", []string{"email", ann, "password", "nope nope"}, 401, "", "The e-mail address or the password is not right."},
-		{"link to no address", "/sign-in", "Send me a sign-in link", "Sign in", []string{"email", "ann"}, 422, "email", "This is not an e-mail address."},
-		{"sign up without address", "/sign-up", "Create account", "Create an account", []string{"password", password}, 422, "email", "Enter your e-mail address."},
-		{"sign up, bad address", "/sign-up", "Create account", "Create an account", []string{"email", "a@b@c", "password", password}, 422, "email", "This is not an e-mail address."},
+		{"wrong", "/sign-in", "Sign in", "Sign in", []string{"email", ann, "password", "nope nope"}, 401, "", "The email address or the password is not right."},
+		{"link to no address", "/sign-in", "Send me a sign-in link", "Sign in", []string{"email", "ann"}, 422, "email", "This is not an email address."},
+		{"sign up without address", "/sign-up", "Create account", "Create an account", []string{"password", password}, 422, "email", "Enter your email address."},
+		{"sign up, bad address", "/sign-up", "Create account", "Create an account", []string{"email", "a@b@c", "password", password}, 422, "email", "This is not an email address."},
 		{"sign up, short password", "/sign-up", "Create account", "Create an account", []string{"email", "new@example.com", "password", "seven77"}, 422, "password", "Password must have at least 8 characters"},
 		{"sign up, name too long", "/sign-up", "Create account", "Create an account", []string{"name", strings.Repeat("x", 101), "email", "new@example.com", "password", password}, 422, "name", "This name cannot be used."},
-		{"reset of no address", "/reset", "Send me a link", "Reset your password", []string{"email", ""}, 422, "email", "Enter your e-mail address."},
+		{"reset of no address", "/reset", "Send me a link", "Reset your password", []string{"email", ""}, 422, "email", "Enter your email address."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -41,8 +41,8 @@ func TestField(t *testing.T) {
 		},
 		{
 			"everything",
-			ui.Field{Name: "email", Label: "E-mail", Type: "email", Value: "a@", Hint: "Yours.", Error: "Not whole.", Autocomplete: "username", Required: true, Autofocus: true},
-			`<div class="field wrong"> <label for="email">E-mail</label> <p class="hint" id="email-hint">Yours.</p> <p class="error" id="email-error"><span class="sr">Error: </span>Not whole.</p> ` +
+			ui.Field{Name: "email", Label: "Email", Type: "email", Value: "a@", Hint: "Yours.", Error: "Not whole.", Autocomplete: "username", Required: true, Autofocus: true},
+			`<div class="field wrong"> <label for="email">Email</label> <p class="hint" id="email-hint">Yours.</p> <p class="error" id="email-error"><span class="sr">Error: </span>Not whole.</p> ` +
 				`<input id="email" name="email" type="email" value="a@" autocomplete="username" required aria-invalid="true" aria-describedby="email-hint email-error" autofocus autocapitalize="none" spellcheck="false"> </div>`,
 		},
 		{
@@ -147,14 +147,14 @@ func TestFormRefuse(t *testing.T) {
 		problem string
 		email   string
 	}{
-		{"at its field, by its label", fault.Field("email", "is not an address"), true, "", "E-mail address is not an address"},
+		{"at its field, by its label", fault.Field("email", "is not an address"), true, "", "Email address is not an address"},
 		{"a sentence of its own", fault.New(fault.Conflict, "x", "Taken.").On("email"), true, "", "Taken."},
 		{"a field that the form has not", fault.Field("tier", "is not sold"), true, "tier is not sold", ""},
 		{"no field", fault.New(fault.Unknown, "x", "Wrong password."), true, "Wrong password.", ""},
 		{"not the person's", errors.New("disk full"), false, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := ui.Form{Fields: []ui.Field{{Name: "email", Label: "E-mail address"}}}
+			f := ui.Form{Fields: []ui.Field{{Name: "email", Label: "Email address"}}}
 			if got := f.Refuse(c.err); got != c.want || f.Failed() != c.want {
 				t.Errorf("refused %v, failed %v, want %v", got, f.Failed(), c.want)
 			}

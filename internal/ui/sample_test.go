@@ -61,8 +61,8 @@ func signUp() ui.Form {
 	return ui.Form{Fields: []ui.Field{
 		{Name: "name", Label: "Name", Value: `Ada "the first" <Lovelace>`, Autocomplete: "name"},
 		{
-			Name: "email", Label: "E-mail address", Type: "email", Value: "ada@", Required: true, Autofocus: true,
-			Autocomplete: "username", Hint: "We send a link there to make sure that it is yours.", Error: "Enter an e-mail address, such as name@example.com.",
+			Name: "email", Label: "Email address", Type: "email", Value: "ada@", Required: true, Autofocus: true,
+			Autocomplete: "username", Hint: "We send a link there to make sure that it is yours.", Error: "Enter an email address, such as name@example.com.",
 		},
 		{
 			Name: "password", Label: "Password", Type: "password", Value: "secret", Required: true,

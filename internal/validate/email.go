@@ -11,7 +11,7 @@ import (
 // maxEmail is the length in bytes that the longest address in use may have.
 const maxEmail = 254
 
-// Email checks an e-mail address and returns it without the white space around
+// Email checks an email address and returns it without the white space around
 // it, letters as they were written. Whether somebody reads mail there, only a
 // mail can tell; the rule refuses what no mail could reach.
 func Email(name, value string) (string, error) {
@@ -22,13 +22,13 @@ func Email(name, value string) (string, error) {
 	local, domain, found := strings.Cut(value, "@")
 	switch {
 	case value == "":
-		return "", fault.Field(name, "is missing or empty; send an e-mail address such as ann@example.com.")
+		return "", fault.Field(name, "is missing or empty; send an email address such as ann@example.com.")
 	case len(value) > maxEmail:
-		return "", fault.Field(name, "has %d bytes; an e-mail address has at most %d.", len(value), maxEmail)
+		return "", fault.Field(name, "has %d bytes; an email address has at most %d.", len(value), maxEmail)
 	case strings.ContainsFunc(value, notInEmail):
 		return "", fault.Field(name, "must not have spaces, control characters or any of ( ) < > [ ] , ; : \\ \" in it.")
 	case !found || local == "" || strings.Contains(domain, "@"):
-		return "", fault.Field(name, "must be an e-mail address with one @, such as ann@example.com.")
+		return "", fault.Field(name, "must be an email address with one @, such as ann@example.com.")
 	case !isDomain(domain):
 		return "", fault.Field(name, "must end in a domain after the @, such as ann@example.com.")
 	}
