@@ -108,7 +108,14 @@ type Request struct {
 	// Repeatable means that the request may arrive twice: if a reused connection breaks
 	// before an answer begins, it is sent again over a new one.
 	Repeatable bool
+
+	// Allowed is asked right before the request is written, on an open connection; nil
+	// allows it. If it returns false, nothing is sent and the error is ErrNotAllowed.
+	Allowed func() bool
 }
+
+// ErrNotAllowed is the error of a request that Request.Allowed stopped.
+var ErrNotAllowed = errors.New("the request is no longer allowed")
 
 // Answer is what the server answered: the status, the headers and the beginning of
 // the body. Took is the time from sending the request until the body was read.
@@ -153,12 +160,20 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 		if err != nil {
 			return Answer{}, err
 		}
+		if r.Allowed != nil && !r.Allowed() {
+			c.pool.put(cn)
+			return Answer{}, ErrNotAllowed
+		}
 		a, reusable, err := cn.exchange(ctx, req, r.Body, begun)
 		if reusable {
 			c.pool.put(cn)
 			return a, nil
 		}
-		_ = cn.Close() // its answer has been read, or never will be
+		if err != nil {
+			cn.abort()
+		} else {
+			_ = cn.Close() // its answer has been read
+		}
 		if err == nil || !r.Repeatable || !cn.stale(err) {
 			return a, err
 		}

@@ -115,6 +115,15 @@ func (c *conn) exchange(ctx context.Context, req *http.Request, sent []byte, beg
 	return a, whole && !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols && c.in.Buffered() == 0, nil
 }
 
+// abort closes a connection in the middle of an exchange. The system drops what it has
+// not yet sent: it must not arrive after we gave it up.
+func (c *conn) abort() {
+	if tcp, ok := c.raw.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // at worst it closes as usual
+	}
+	_ = c.raw.Close() // TLS would first send a farewell
+}
+
 // head reads the answer up to its body. It skips interim answers, within the limit
 // on the size of headers.
 func (c *conn) head(req *http.Request) (*http.Response, error) {

@@ -83,6 +83,7 @@ func (p *connPool) dialNew(ctx context.Context, u *url.URL, to origin) (*conn, e
 	if err != nil {
 		return nil, err
 	}
+	limitUnacknowledged(raw)
 	if u.Scheme != "https" {
 		return newConn(raw, raw, to), nil
 	}
