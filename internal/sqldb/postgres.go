@@ -1,9 +1,11 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 // postgres is a pool of connections to PostgreSQL.
 type postgres struct {
 	pool       *pgxpool.Pool
+	log        *slog.Logger
 	roundTrips bool
 	tries      int // of a write
 	committed  atomic.Int64
@@ -59,6 +62,8 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 			params[name] = value
 		}
 	}
+	params := cfg.ConnConfig.RuntimeParams
+	params["application_name"] = newSessionName(cmp.Or(params["application_name"], "claviger"))
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
@@ -71,7 +76,7 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	if o.NoRetry {
 		tries = 1
 	}
-	return &postgres{pool: pool, roundTrips: o.RoundTrips, tries: tries}, nil
+	return &postgres{pool: pool, log: o.Log, roundTrips: o.RoundTrips, tries: tries}, nil
 }
 
 func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }
@@ -172,6 +177,12 @@ func (p *postgres) settled(ctx context.Context, sequence string) (int64, error) 
 func (p *postgres) forUpdate() string { return " FOR UPDATE" }
 
 func (p *postgres) forKeyShare() string { return " FOR KEY SHARE" }
+
+func (p *postgres) forShare() string { return " FOR SHARE" }
+
+func (p *postgres) forNoKeyUpdate() string { return " FOR NO KEY UPDATE" }
+
+func (p *postgres) skipLockedNoKey() string { return " FOR NO KEY UPDATE SKIP LOCKED" }
 
 func (p *postgres) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
 

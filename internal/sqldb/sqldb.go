@@ -72,6 +72,14 @@ type engine interface {
 	tryLock(name string) *statement
 	forUpdate() string
 	forKeyShare() string
+	forShare() string
+	forNoKeyUpdate() string
+	skipLockedNoKey() string
+	// What processes that share a database need.
+	sessionName() string
+	reserve(ctx context.Context) (*Reserved, error)
+	listen(ctx context.Context, channel string, hear func(string)) error
+	notify(ctx context.Context, channel string, messages []string) error
 	elements(column string) string
 	skipLocked() string
 	// purge takes what was deleted out of the files.
@@ -294,6 +302,15 @@ func (tx *Tx) ForUpdate() string { return tx.engine.forUpdate() }
 
 // ForKeyShare ends a select of rows that nobody removes until the transaction ends.
 func (tx *Tx) ForKeyShare() string { return tx.engine.forKeyShare() }
+
+// ForShare ends a select of rows that nobody changes until the transaction ends.
+func (tx *Tx) ForShare() string { return tx.engine.forShare() }
+
+// ForNoKeyUpdate is ForUpdate where rows of other tables may go on referring to them.
+func (tx *Tx) ForNoKeyUpdate() string { return tx.engine.forNoKeyUpdate() }
+
+// SkipLockedNoKey is SkipLocked where rows of other tables may go on referring to them.
+func (tx *Tx) SkipLockedNoKey() string { return tx.engine.skipLockedNoKey() }
 
 // SkipLocked ends a sub-select of rows about to be changed, so that it passes
 // over those that another transaction is changing. SQLite has one writer.

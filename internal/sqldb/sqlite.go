@@ -150,6 +150,12 @@ func (l *sqlite) forUpdate() string { return "" }
 
 func (l *sqlite) forKeyShare() string { return "" }
 
+func (l *sqlite) forShare() string { return "" }
+
+func (l *sqlite) forNoKeyUpdate() string { return "" }
+
+func (l *sqlite) skipLockedNoKey() string { return "" }
+
 func (l *sqlite) skipLocked() string { return "" }
 
 func (l *sqlite) close() error {

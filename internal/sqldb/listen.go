@@ -1,0 +1,198 @@
+package sqldb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// The times of a listener.
+const (
+	pingEvery     = 5 * time.Second        // to oneself; an unheard one means that nothing is heard
+	relistenAfter = time.Second            // a failure to connect
+	deafEvery     = 100 * time.Millisecond // how often a listener that hears nothing is told to look
+	peekEvery     = 20 * time.Millisecond  // at SQLite's file, for commits of other processes
+)
+
+// Listen calls hear with each message that Notify sends to a channel, until ctx ends.
+// hear("") means that something may have been missed: it comes once the listening is
+// established, again after each interruption, and often where messages do not arrive,
+// as behind a pooler that gives each transaction another session. On SQLite, which
+// sends no messages, it comes when another process has committed. hear must not block.
+func (db *DB) Listen(ctx context.Context, channel string, hear func(message string)) error {
+	return db.engine.listen(ctx, channel, hear)
+}
+
+// Notify sends messages to all who listen to a channel, in a transaction of its own.
+// On SQLite it does nothing: other processes see the commit.
+func (db *DB) Notify(ctx context.Context, channel string, messages ...string) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	return tellAway(db.engine.notify(ctx, channel, messages))
+}
+
+func notification(channel string, messages []string) *statement {
+	return &statement{
+		sql:  `SELECT pg_notify($1, message) FROM unnest(CAST($2 AS TEXT[])) AS message`,
+		args: []any{channel, messages},
+	}
+}
+
+func (p *postgres) notify(ctx context.Context, channel string, messages []string) error {
+	return p.query(ctx, notification(channel, messages))
+}
+
+func (l *sqlite) notify(context.Context, string, []string) error { return nil }
+
+// listener is one call of Listen on PostgreSQL.
+type listener struct {
+	engine  *postgres
+	channel string
+	hear    func(string)
+	log     *slog.Logger
+	unheard int  // connections in a row that did not hear their first ping
+	told    bool // that nothing is heard
+}
+
+// errUnheard says that a ping to oneself did not arrive.
+var errUnheard = errors.New("a message to this connection itself did not arrive")
+
+func (p *postgres) listen(ctx context.Context, channel string, hear func(string)) error {
+	l := &listener{engine: p, channel: channel, hear: hear, log: p.log}
+	for ctx.Err() == nil {
+		err := l.once(ctx)
+		if ctx.Err() != nil || errors.Is(err, errUnheard) {
+			continue
+		}
+		l.log.Debug("the connection that listens was lost", "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(relistenAfter):
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// once connects and listens until that fails.
+func (l *listener) once(ctx context.Context) error {
+	conn, err := l.engine.reserve(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	pings := "claviger_ping_" + rand.Text()
+	for _, channel := range []string{l.channel, pings} {
+		if err := conn.Listen(ctx, channel); err != nil {
+			return err
+		}
+	}
+	l.hear("")
+	for heard := false; ; heard = true {
+		if err := l.untilPing(ctx, conn, pings, heard); err != nil {
+			return err
+		}
+	}
+}
+
+// untilPing sends a ping and passes messages on until the next one is due. It fails when
+// the ping is not heard by then. A listener whose first pings, on two connections in a
+// row, are not heard is told to look often.
+func (l *listener) untilPing(ctx context.Context, conn *Reserved, pings string, heard bool) error {
+	due := time.Now().Add(pingEvery)
+	if err := l.ping(ctx, conn, pings); err != nil {
+		return err
+	}
+	for arrived := false; ; {
+		until := due
+		if l.unheard > 1 && !arrived {
+			l.hear("")
+			until = time.Now().Add(deafEvery)
+		}
+		wait, cancel := context.WithDeadline(ctx, until)
+		channel, message, err := conn.Wait(wait)
+		cancel()
+		switch {
+		case ctx.Err() != nil || err != nil && conn.Closed():
+			return errors.Join(err, context.Cause(ctx))
+		case err == nil && channel == pings:
+			arrived = true
+			l.arrived()
+		case err == nil:
+			l.hear(message)
+		}
+		if time.Now().Before(due) {
+			continue
+		}
+		if !arrived {
+			l.missed(heard)
+			return errUnheard
+		}
+		return nil
+	}
+}
+
+func (l *listener) ping(ctx context.Context, conn *Reserved, pings string) error {
+	ctx, cancel := context.WithTimeout(ctx, pingEvery)
+	defer cancel()
+	return conn.Notify(ctx, pings, "")
+}
+
+func (l *listener) arrived() {
+	if l.unheard = 0; l.told {
+		l.told = false
+		l.log.Info("messages between nodes arrive again")
+	}
+}
+
+// missed counts a ping that was not heard. One after others that were means only that the
+// connection is lost.
+func (l *listener) missed(heard bool) {
+	if heard {
+		return
+	}
+	if l.unheard++; l.unheard > 1 && !l.told {
+		l.told = true
+		l.log.Warn("messages between nodes do not arrive, perhaps for a pooler in transaction mode; the database is asked instead, ten times a second")
+	}
+}
+
+func (l *sqlite) listen(ctx context.Context, _ string, hear func(string)) error {
+	hear("")
+	ticker := time.NewTicker(peekEvery)
+	defer ticker.Stop()
+	known := int64(-1)
+	for {
+		version, err := l.dataVersion(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, ErrClosed):
+			return err
+		case err == nil && known >= 0 && version != known:
+			hear("")
+		}
+		if err == nil {
+			known = version
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// dataVersion moves when another process commits. The connection that writes is asked,
+// for which our own commits do not count.
+func (l *sqlite) dataVersion(ctx context.Context) (version int64, err error) {
+	err = l.writer.ask(ctx, &request{ctx: ctx, log: func(c *sqliteConn) error {
+		return c.run(&statement{
+			sql:  `PRAGMA data_version`,
+			each: func(r *Row) error { return r.Scan(&version) },
+		})
+	}})
+	return version, err
+}
