@@ -30,6 +30,7 @@ tools                             # know nothing of licenses
     sqldb      :
     wire       : fault paging
     courier    : fault secret
+    cluster    : sqldb
     mail       : fault validate secret sqldb
     ui         : fault validate wire
     audit      : paging sqldb
@@ -39,7 +40,7 @@ domain         : audit            # own tables and rules; a command takes the ac
     account    : fault paging validate secret mail sqldb
     profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb
-    webhook    : fault paging secret courier outage profile partner sqldb
+    webhook    : fault paging secret courier cluster outage profile partner sqldb
     event      : fault paging webhook sqldb
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license

@@ -1,0 +1,163 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"claviger/internal/cluster"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// fast are the times of tests: a twentieth of the real ones.
+var fast = scaled(20)
+
+// scaled are the real times, so many times shorter.
+func scaled(by time.Duration) cluster.Times {
+	t := cluster.DefaultTimes
+	for _, d := range []*time.Duration{&t.Beat, &t.Hold, &t.Life, &t.Steady, &t.Drain, &t.HandOver} {
+		*d /= by
+	}
+	return t
+}
+
+// patience is how long a test waits for what has to come.
+const patience = 30 * time.Second
+
+// running is a node that runs in this process, and what it was told.
+type running struct {
+	*cluster.Node
+	name string
+	db   *sqldb.DB
+	log  *lines
+	stop func() error // ends Run and returns its error
+
+	mu    sync.Mutex
+	told  []string // "gained 5", in order
+	epoch [cluster.Shards]int64
+	held  map[int]cluster.Claim
+	news  chan struct{}
+	check func(what string, c cluster.Claim) // called without the lock
+}
+
+// start runs a node on a connection pool of its own until the test ends.
+func start(t *testing.T, url, name string, set func(*running)) *running {
+	t.Helper()
+	r := &running{
+		name: name, db: sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 4}), log: newLines(),
+		held: map[int]cluster.Claim{}, news: make(chan struct{}, 1),
+	}
+	r.Node = &cluster.Node{DB: r.db, Log: slog.New(slog.NewTextHandler(r.log, nil)), Times: fast}
+	r.Gained = func(c cluster.Claim) { r.tell("gained", c) }
+	r.Release = func(_ context.Context, c cluster.Claim) { r.tell("released", c) }
+	r.Lost = func(c cluster.Claim) { r.tell("lost", c) }
+	if set != nil {
+		set(r)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	var failure error
+	go func() { defer close(ended); failure = r.Run(ctx) }()
+	r.stop = func() error { cancel(); <-ended; return failure }
+	t.Cleanup(func() { _ = r.stop() })
+	return r
+}
+
+func (r *running) tell(what string, c cluster.Claim) {
+	r.mu.Lock()
+	r.told = append(r.told, fmt.Sprintf("%s %d", what, c.Shard))
+	if what == "gained" {
+		r.held[c.Shard] = c
+	} else {
+		delete(r.held, c.Shard)
+	}
+	check := r.check
+	r.mu.Unlock()
+	if check != nil {
+		check(what, c)
+	}
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// claims are what the node holds by what it was told.
+func (r *running) claims() map[int]cluster.Claim {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[int]cluster.Claim, len(r.held))
+	for s, c := range r.held {
+		all[s] = c
+	}
+	return all
+}
+
+// count is how often the node was told something.
+func (r *running) count(what string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, told := range r.told {
+		if len(told) > len(what) && told[:len(what)] == what {
+			n++
+		}
+	}
+	return n
+}
+
+// owned counts the shards that the node may act for.
+func (r *running) owned() (n int) {
+	for shard := range cluster.Shards {
+		if _, ok := r.Claim(shard); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after %v still not so: %s", patience, what)
+		}
+	}
+}
+
+// rows are the shards as stored.
+func rows(t *testing.T, db *sqldb.DB) map[int]cluster.Claim {
+	t.Helper()
+	list, err := sqldb.All(t.Context(), db, func(r *sqldb.Row, c *cluster.Claim) error {
+		return r.Scan(&c.Shard, &c.Node, &c.Epoch)
+	}, `SELECT shard, node, epoch FROM shards`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[int]cluster.Claim, len(list))
+	for _, c := range list {
+		all[c.Shard] = c
+	}
+	return all
+}
+
+// nodes counts the registered nodes.
+func nodes(t *testing.T, db *sqldb.DB) int {
+	t.Helper()
+	n, err := sqldb.One(t.Context(), db, sqldb.Value[int64], `SELECT count(*) FROM nodes`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(n)
+}
+
+func needsPostgres(t *testing.T) {
+	t.Helper()
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite one process owns everything")
+	}
+}

@@ -1,0 +1,287 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// channel is where nodes tell one another that they gave up a shard.
+const channel = "claviger_cluster"
+
+// member is this node's part in a cluster on PostgreSQL. One goroutine runs it; Release
+// and Lost run in goroutines of their own, so that nothing delays a beat.
+//
+// All statements are transactions of their own on a connection of their own, and none
+// waits for a row that another transaction has locked.
+type member struct {
+	node *Node
+	conn *sqldb.Reserved // nil: to be opened
+	id   string          // of this registration; "": there is none
+
+	peers map[string]peer // the nodes as read last, by id; this one is among them
+	rows  [Shards]Claim   // the shards as read last
+	parts [Shards]part
+
+	last       int64 // when the last beat began, by the steady clock
+	since      int64 // when the first of an unbroken row of beats began; 0: none
+	handedOver int64 // when the last shard was
+	failed     int   // ticks in a row
+	hurry      bool  // something is to be tried again soon
+	leaving    bool
+
+	running sync.WaitGroup // calls of Release and Lost
+	ended   chan int       // shards of which such a call has ended
+	wake    chan struct{}
+}
+
+// peer is another node, or this one.
+type peer struct {
+	id      string
+	leaving bool // it gets no more shards
+	late    bool // its time has run out
+}
+
+// stage is how far this node is with a shard.
+type stage int
+
+const (
+	foreign   stage = iota // another node's, or nobody's
+	owned                  // this node's
+	releasing              // Release runs
+	released               // it has ended, and the row is to be given to another node
+	losing                 // Lost runs
+)
+
+// part is a shard as this node sees it.
+type part struct {
+	stage stage
+	claim Claim
+	cut   context.CancelFunc // of what Release was called with
+}
+
+// run takes part until ctx ends, and leaves.
+func (m *member) run(ctx context.Context) error {
+	m.ended, m.wake = make(chan int, Shards), make(chan struct{}, 1)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var watch sync.WaitGroup
+	watch.Go(func() { m.node.watch(watching) })
+	defer watch.Wait()
+	defer stop()
+	for ctx.Err() == nil {
+		m.report(ctx, m.tick(ctx))
+		m.pause(ctx)
+	}
+	return m.leave(context.WithoutCancel(ctx))
+}
+
+// report makes the node unready when ticks fail for as long as claims hold.
+func (m *member) report(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+		m.failed = 0
+		m.node.note(nil)
+	case ctx.Err() == nil:
+		m.failed++
+		if m.node.until.passed() || time.Duration(m.failed)*m.node.Times.Beat >= m.node.Times.Hold {
+			m.node.note(err)
+		}
+	}
+}
+
+// tick beats, and does what the beat shows that there is to do.
+func (m *member) tick(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.node.Times.Hold/2)
+	defer cancel()
+	m.takeEnded()
+	err := m.beat(ctx)
+	if err != nil {
+		m.since = 0
+	}
+	for _, act := range []func(context.Context) error{m.reap, m.claim, m.give} {
+		if err == nil && m.id != "" {
+			err = act(ctx)
+		}
+	}
+	if err != nil {
+		m.disconnect(ctx)
+		return err
+	}
+	m.handOver(ctx)
+	return nil
+}
+
+// beat renews this node's row, or makes one, and reads what the others did. From its
+// start claims hold for Times.Hold.
+func (m *member) beat(ctx context.Context) error {
+	steady, wall := m.node.until.now()
+	gap := time.Duration(steady - m.last)
+	if m.last = steady; m.since == 0 || gap > m.node.Times.Hold/2 {
+		m.since = steady
+	}
+	m.hurry = false
+	if err := m.connect(ctx); err != nil {
+		return err
+	}
+	if err := m.renew(ctx); err != nil || m.id == "" {
+		return err
+	}
+	if err := m.read(ctx); err != nil {
+		return err
+	}
+	gained := m.compare()
+	m.node.until.set(steady, wall, m.node.Times.Hold)
+	for _, c := range gained {
+		m.gain(c)
+	}
+	return nil
+}
+
+func (m *member) connect(ctx context.Context) error {
+	if m.conn != nil {
+		return nil
+	}
+	conn, err := m.node.DB.Reserve(ctx)
+	if err != nil {
+		return err
+	}
+	m.conn = conn
+	return conn.Listen(ctx, channel)
+}
+
+func (m *member) disconnect(ctx context.Context) {
+	if m.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = m.conn.Close(ctx) // it is given up
+	m.conn = nil
+}
+
+// renew moves the end of this node's row ahead. Where there is no row, others have taken
+// this node for dead: all its claims are over, and it registers under a new id.
+func (m *member) renew(ctx context.Context) error {
+	if m.id != "" {
+		n, err := m.conn.Exec(ctx, `UPDATE nodes SET until = `+m.conn.Clock()+` + $2, leaving = $3 WHERE node = $1`,
+			m.id, int64(m.node.Times.Life), m.leaving)
+		if err != nil || n > 0 {
+			return err
+		}
+		m.node.Log.Warn("the others took this node for dead; it joins again")
+		m.loseAll()
+	}
+	if m.leaving {
+		return nil
+	}
+	id := rand.Text()
+	// An earlier try may have made a row although its answer was lost.
+	_, err := m.conn.Exec(ctx, `WITH earlier AS (DELETE FROM nodes WHERE sessions = $2)
+		INSERT INTO nodes (node, sessions, until, leaving) VALUES ($1, $2, `+m.conn.Clock()+` + $3, FALSE)`,
+		id, m.node.DB.SessionName(), int64(m.node.Times.Life))
+	if err == nil {
+		m.id = id
+	}
+	return err
+}
+
+// read reads nodes and shards.
+func (m *member) read(ctx context.Context) error {
+	peers, err := sqldb.All(ctx, m.conn, func(r *sqldb.Row, p *peer) error {
+		return r.Scan(&p.id, &p.leaving, &p.late)
+	}, `SELECT node, leaving, until < `+m.conn.Clock()+` FROM nodes`)
+	if err != nil {
+		return err
+	}
+	rows, err := sqldb.All(ctx, m.conn, scanClaim, `SELECT shard, node, epoch FROM shards`)
+	if err != nil {
+		return err
+	}
+	m.peers = make(map[string]peer, len(peers))
+	for _, p := range peers {
+		m.peers[p.id] = p
+	}
+	for _, c := range rows {
+		m.rows[c.Shard] = c
+	}
+	return nil
+}
+
+// compare ends the claims that the rows no longer show, and returns those that they
+// show and this node does not know.
+func (m *member) compare() (gained []Claim) {
+	for shard := range m.parts {
+		row, p := m.rows[shard], &m.parts[shard]
+		if p.stage != foreign && row != p.claim {
+			m.lose(shard)
+		}
+		switch {
+		case p.stage != foreign || row.Node != m.id:
+		case m.leaving: // it was given to this node before the others knew
+			p.stage, p.claim = released, row
+		default:
+			gained = append(gained, row)
+		}
+	}
+	return gained
+}
+
+// pause waits for the next beat, or for a reason to have it early.
+func (m *member) pause(ctx context.Context) {
+	wait := m.node.Times.Beat
+	if m.hurry {
+		wait /= 10
+	}
+	now, _ := m.node.until.now()
+	ctx, cancel := context.WithTimeout(ctx, wait-time.Duration(now-m.last))
+	defer cancel()
+	var wakes sync.WaitGroup
+	defer wakes.Wait()
+	defer cancel()
+	wakes.Go(func() {
+		select {
+		case <-m.wake:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	if m.conn != nil {
+		if _, _, err := m.conn.Wait(ctx); err == nil {
+			return
+		} else if m.conn.Closed() {
+			m.disconnect(ctx)
+		}
+	}
+	<-ctx.Done()
+}
+
+// watch cuts what is under way when the claims' time has run out. The steady clock may
+// stand still while the machine sleeps, so it looks at least once a beat.
+func (n *Node) watch(ctx context.Context) {
+	for cut := true; ; { // before the first beat there is nothing to cut
+		wait := n.Times.Beat
+		if left := n.until.left(); left > 0 {
+			wait = min(wait, left)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		switch passed := n.until.passed(); {
+		case !passed:
+			cut = false
+		case !cut:
+			cut = true
+			n.Log.Warn("no beat reached the database in time; requests under way are cut")
+			if n.Cut != nil {
+				n.Cut()
+			}
+		}
+	}
+}
