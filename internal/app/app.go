@@ -34,7 +34,6 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
-	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -234,12 +233,12 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Webhooks: r.Webhooks, Audit: r.Audit, PublicURL: a.url, Guard: guard,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 	}
-	buyers, err := a.shop()
+	pages, notFound, err := a.pages()
 	if err != nil {
 		return nil, err
 	}
-	mux := wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes(), r.OAuth.Routes(), buyers.Routes(), ui.Assets(), a.cfg.Extra)...)
-	mux.Else = nowhere(buyers.Site.Pages)
+	mux := wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes(), r.OAuth.Routes(), pages, a.cfg.Extra)...)
+	mux.Else = notFound
 	return mux, nil
 }
 

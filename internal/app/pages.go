@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"claviger/internal/oauth"
 	"claviger/internal/secret"
 	"claviger/internal/shop"
+	"claviger/internal/signin"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -36,35 +38,44 @@ func (a *App) prepareKeys(ctx context.Context) {
 	}
 }
 
-// shop makes the door of the buyer, and with it what all pages share.
-func (a *App) shop() (*shop.Shop, error) {
-	pages, err := shop.NewPages(a.cfg.Name, a.url)
+// pages returns the routes of all pages, and what answers a path that has none. The
+// packages of pages share the sessions.
+func (a *App) pages() ([]wire.Route, http.Handler, error) {
+	shopPages, err := shop.NewPages(a.cfg.Name, a.url)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	signinPages, err := signin.NewPages(a.cfg.Name, a.url)
+	if err != nil {
+		return nil, nil, err
 	}
 	r := a.services
 	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: a.cfg.Now}, strings.HasPrefix(a.url, "https://"))
-	sessions.Fail = pages.Fail
-	s := &shop.Shop{
-		Site:     &visitor.Site{Pages: pages, Sessions: sessions, Accounts: r.Accounts},
-		Accounts: r.Accounts, Partners: r.Partners,
-		Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now,
-		Glance: 200 * time.Millisecond, Patience: time.Second, TestMoney: a.cfg.TestMoney, Mailbox: a.cfg.Mailbox,
+	sessions.Fail = shopPages.Fail
+	site := func(pages *ui.Pages) *visitor.Site {
+		return &visitor.Site{Pages: pages, Sessions: sessions, Accounts: r.Accounts}
 	}
-	// The rate limit is about programs: without one, nobody may guess passwords all
-	// the same. Where the money is none, as in development, there is nothing to guess.
+	people := &signin.Handler{
+		Site: site(signinPages), Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses,
+		OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now, Mailbox: a.cfg.Mailbox,
+	}
+	// The rate limit is for programs: without it, guessing passwords is limited all the
+	// same. With test money, as in development, there is nothing to guess.
 	if a.cfg.RateLimit > 0 || !a.cfg.TestMoney {
-		s.Throttle = ui.NewThrottle(a.cfg.Now)
+		people.Throttle = ui.NewThrottle(a.cfg.Now)
 	}
-	return s, nil
+	buyers := &shop.Shop{
+		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Now: a.cfg.Now,
+		Glance: 200 * time.Millisecond, Patience: time.Second, TestMoney: a.cfg.TestMoney,
+	}
+	return slices.Concat(people.Routes(), buyers.Routes(), ui.Assets()), notFound(shopPages), nil
 }
 
-// nowhere answers addresses that lead nowhere: people with a page, programs with
-// JSON.
-func nowhere(pages *ui.Pages) http.Handler {
+// notFound answers paths that do not exist: people with a page, programs with JSON.
+func notFound(pages *ui.Pages) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, door := range []string{"/v2/", "/operator/", "/openid/"} {
-			if strings.HasPrefix(r.URL.Path, door) {
+		for _, api := range []string{"/v2/", "/operator/", "/openid/"} {
+			if strings.HasPrefix(r.URL.Path, api) {
 				wire.Fail(w, r, wire.NotFound())
 				return
 			}
@@ -74,6 +85,6 @@ func nowhere(pages *ui.Pages) http.Handler {
 			return
 		}
 		pages.Fail(w, r, fault.New(fault.Missing, "not_found",
-			"There is no page at this address. Check it for a slip, or start from the front page."))
+			"There is no page at this address. Check for a typo, or start from the front page."))
 	})
 }

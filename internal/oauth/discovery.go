@@ -42,7 +42,7 @@ func (s *Server) metadata() metadata {
 	auth := []string{"client_secret_basic", "client_secret_post"}
 	return metadata{
 		Issuer:        s.Issuer,
-		Authorization: s.Issuer + "/openid/authorize",
+		Authorization: s.Issuer + AuthorizePath,
 		// The variant of /openid/token without the empty error member: strict
 		// clients, which are those that read this, refuse it.
 		Token:         s.Issuer + "/openid/oauth2/token",

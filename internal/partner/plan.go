@@ -1,6 +1,7 @@
 package partner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ type Plan struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
+
+// DisplayName returns the name of the plan, or its tier if it has no name.
+func (p Plan) DisplayName() string { return cmp.Or(p.Name, "Tier "+strconv.Itoa(p.Tier)) }
 
 const planColumns = `tier, name, price_cents, currency, checkout_url, external_ref, created_at, updated_at`
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
@@ -16,11 +15,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// Where applications send buyers to, and where the consent is given then.
-const (
-	authorizePath = "/openid/authorize"
-	decidePath    = authorizePath + "/decide"
-)
+// decidePath takes the answer to the consent that an application asked for.
+const decidePath = oauth.AuthorizePath + "/decide"
 
 // connectingRoutes are the pages between a license and its application.
 func (s *Shop) connectingRoutes() []wire.Route {
@@ -30,10 +26,10 @@ func (s *Shop) connectingRoutes() []wire.Route {
 		s.own(http.MethodGet, "/licensing/{id}/consent", s.consentPage),
 		s.own(http.MethodPost, "/licensing/{id}/consent", s.consent),
 	),
-		s.open(http.MethodGet, authorizePath, s.authorize),
+		s.open(http.MethodGet, oauth.AuthorizePath, s.authorize),
 		// OpenID lets an application send its request as a form, which comes from
 		// another site by its nature. It changes nothing here.
-		s.Site.CrossSiteRoute(http.MethodPost, authorizePath, visitor.Anyone, withPause(s.authorizeByForm)),
+		s.Site.CrossSiteRoute(http.MethodPost, oauth.AuthorizePath, visitor.Anyone, withPause(s.authorizeByForm)),
 		s.open(http.MethodPost, decidePath, s.decide),
 	)
 }
@@ -51,7 +47,7 @@ func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visito
 	if err != nil {
 		return err
 	}
-	ui.SeeOther(w, r, authorizePath+"?"+sent.Encode())
+	ui.SeeOther(w, r, oauth.AuthorizePath+"?"+sent.Encode())
 	return nil
 }
 
@@ -106,26 +102,7 @@ func (s *Shop) begin(r *http.Request, sent url.Values) (asking, error) {
 }
 
 // address is where the request begins again.
-func (a asking) address() string { return authorizePath + "?" + a.params.Encode() }
-
-// asked is the request that next begins again: a form that signs in and goes on
-// there may end at the application, without another page. It is the zero one when
-// next is something else, or is not in order.
-func (s *Shop) asked(r *http.Request, next string) (oauth.Request, error) {
-	u, err := url.Parse(next)
-	if err != nil || strings.TrimSuffix(u.Path, "/") != authorizePath {
-		return oauth.Request{}, nil //nolint:nilerr // it is no such request, which is no failure
-	}
-	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return oauth.Request{}, nil //nolint:nilerr // likewise
-	}
-	req, err := s.OAuth.ParseAuthorize(r.Context(), q)
-	if _, denied := errors.AsType[*oauth.Denial](err); denied || fault.Of(err) != nil {
-		return oauth.Request{}, nil
-	}
-	return req, err
-}
+func (a asking) address() string { return oauth.AuthorizePath + "?" + a.params.Encode() }
 
 // choose goes straight on for whoever consented before, and else asks, for which
 // license when there are several.

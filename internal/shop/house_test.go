@@ -27,6 +27,7 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/secret"
 	"claviger/internal/shop"
+	"claviger/internal/signin"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/ui"
@@ -44,6 +45,7 @@ type house struct {
 	testing.TB
 	db      *sqldb.DB
 	shop    *shop.Shop
+	signin  *signin.Handler
 	url     string
 	tls     *tls.Config // nil: plain HTTP
 	partner partner.Partner
@@ -127,16 +129,19 @@ func furnish(t testing.TB, secure bool) *house {
 	profiles.Moved = outbox.Revive
 	licenses := &license.Registry{DB: h.db, Now: h.now, Events: &event.Log{DB: h.db}}
 	accounts := &account.Book{DB: h.db, Now: h.now, Mail: &mail.Outbox{Sealer: box}}
+	authorization := &oauth.Server{
+		DB: h.db, Sealer: box, Now: h.now, Partners: partners, Profiles: profiles, Licenses: licenses,
+		Keys: &oauth.Keys{DB: h.db, Sealer: box, Now: h.now, Grace: 2 * time.Hour},
+		Life: oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
+	}
+	sessions := ui.NewSessions(&account.Sessions{DB: h.db, Now: h.now}, secure)
+	h.signin = &signin.Handler{
+		Site: &visitor.Site{Sessions: sessions, Accounts: accounts}, Accounts: accounts, Partners: partners, Licenses: licenses,
+		OAuth: authorization, Sealer: box, Now: h.now, Throttle: ui.NewThrottle(h.now),
+	}
 	h.shop = &shop.Shop{
-		Site:     &visitor.Site{Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: h.now}, secure), Accounts: accounts},
-		Accounts: accounts,
-		Partners: partners, Licenses: licenses, Webhooks: outbox,
-		OAuth: &oauth.Server{
-			DB: h.db, Sealer: box, Now: h.now, Partners: partners, Profiles: profiles, Licenses: licenses,
-			Keys: &oauth.Keys{DB: h.db, Sealer: box, Now: h.now, Grace: 2 * time.Hour},
-			Life: oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
-		},
-		Sealer: box, Now: h.now, TestMoney: true, Throttle: ui.NewThrottle(h.now),
+		Site: &visitor.Site{Sessions: sessions, Accounts: accounts}, Partners: partners, Licenses: licenses,
+		Webhooks: outbox, OAuth: authorization, Now: h.now, TestMoney: true,
 	}
 	h.partner, _, h.keys, err = profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Tide Planner"}, profile.URLs{
 		Redirect: h.redirect, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},
@@ -160,16 +165,22 @@ func (h *house) open() http.Handler {
 	if h.shop.Site.Pages, err = shop.NewPages("Harbour", h.url); err != nil {
 		h.Fatal(err)
 	}
-	h.shop.Accounts.PublicURL, h.shop.OAuth.Issuer = h.url, h.url
-	mux := wire.NewMux(append(h.shop.Routes(), ui.Assets()...)...)
+	if h.signin.Site.Pages, err = signin.NewPages("Harbour", h.url); err != nil {
+		h.Fatal(err)
+	}
+	h.signin.Accounts.PublicURL, h.shop.OAuth.Issuer = h.url, h.url
+	mux := wire.NewMux(append(h.routes(), ui.Assets()...)...)
 	mux.Else = h.shop.Site.Pages.NotFound()
 	return mux
 }
 
+// routes is the table of all pages.
+func (h *house) routes() []wire.Route { return append(h.signin.Routes(), h.shop.Routes()...) }
+
 // user makes a user with a password, or without one when it is "".
 func (h *house) user(email, password string) account.User {
 	h.Helper()
-	u, _, err := h.shop.Accounts.Create(h.Context(), tester, account.Person{Email: email})
+	u, _, err := h.signin.Accounts.Create(h.Context(), tester, account.Person{Email: email})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -210,10 +221,10 @@ func (h *house) sell(email string, tier int) license.License {
 // mails are all mails to an address, newest first.
 func (h *house) mails(to string) []mail.Record {
 	h.Helper()
-	if _, err := (&account.LinkMailer{Book: h.shop.Accounts}).Round(h.Context()); err != nil {
+	if _, err := (&account.LinkMailer{Book: h.signin.Accounts}).Round(h.Context()); err != nil {
 		h.Fatal(err)
 	}
-	all, err := h.shop.Accounts.Mail.Recent(h.Context(), h.db, 1000)
+	all, err := h.signin.Accounts.Mail.Recent(h.Context(), h.db, 1000)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestKnownBrowser(t *testing.T) {
 // a known browser is not among them.
 func TestFullQueue(t *testing.T) {
 	h := build(t)
-	h.shop.Throttle = nil
+	h.signin.Throttle = nil
 	h.user(ann, password)
 	mine := h.browser().signIn(ann, password)
 	mine.post("/sign-out")

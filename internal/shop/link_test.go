@@ -116,11 +116,11 @@ func TestDeadLinkKnowsTheWay(t *testing.T) {
 
 func TestOperatorsLinkForSomebodyWithoutAddress(t *testing.T) {
 	h := build(t)
-	u, _, err := h.shop.Accounts.Create(t.Context(), tester, account.Person{ExternalID: "crm-7"})
+	u, _, err := h.signin.Accounts.Create(t.Context(), tester, account.Person{ExternalID: "crm-7"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, _, err := h.shop.Accounts.Link(t.Context(), tester, u.ID, "")
+	link, _, err := h.signin.Accounts.Link(t.Context(), tester, u.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestOperatorsLinkForSomebodyWithoutAddress(t *testing.T) {
 func TestOperatorsLinkToAPage(t *testing.T) {
 	h := build(t)
 	u, l := h.user(ann, password), h.sell(ann, 1)
-	link, _, err := h.shop.Accounts.Link(t.Context(), tester, u.ID, redeemPage(l))
+	link, _, err := h.signin.Accounts.Link(t.Context(), tester, u.ID, redeemPage(l))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestOperatorsLinkToAPage(t *testing.T) {
 	page := b.follow(b.press(b.get(strings.TrimPrefix(link, h.url)), "Continue"))
 	page.want(http.StatusOK, "Your license for Tide Planner is ready")
 	for _, next := range elsewhere {
-		if _, _, err := h.shop.Accounts.Link(t.Context(), tester, u.ID, next); next != "" && !fault.Is(err, "invalid_field") {
+		if _, _, err := h.signin.Accounts.Link(t.Context(), tester, u.ID, next); next != "" && !fault.Is(err, "invalid_field") {
 			t.Errorf("a link to %.40q: %v", next, err)
 		}
 	}

@@ -210,7 +210,7 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if err != nil {
 		return err
 	}
-	s.Site.Sessions.Flash(r.Context(), "Your plan is now "+planName(plan)+".")
+	s.Site.Sessions.Flash(r.Context(), "Your plan is now "+plan.DisplayName()+".")
 	ui.SeeOther(w, r, o.Details)
 	return nil
 }

@@ -1,11 +1,8 @@
 package shop
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -113,22 +110,7 @@ func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if err != nil {
 		return err
 	}
-	return s.Site.Render(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: ends(req)})
-}
-
-// ends are where a form that connects may end; none for the zero request. Browsers
-// hold every redirect after a form to this, those of the application too, which may
-// go on to other hosts of its own: so it names schemes and not the one origin that
-// we know.
-func ends(req oauth.Request) []string {
-	switch {
-	case req.RedirectURL == "":
-		return nil
-	case strings.HasPrefix(req.RedirectURL, "http://"):
-		return []string{"https:", "http:"}
-	default:
-		return []string{"https:"}
-	}
+	return s.Site.Render(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: req.FormTo()})
 }
 
 // connectable is redeemable for the steps of a connection that begins here. Where
@@ -219,7 +201,7 @@ func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 
 func (s *Shop) askConsent(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, view consentView) error {
 	return s.Site.Render(w, r, v, "consent", ui.View{
-		Title: "Connect " + view.Partner.Name, FormTo: ends(req), Data: view,
+		Title: "Connect " + view.Partner.Name, FormTo: req.FormTo(), Data: view,
 	})
 }
 
@@ -239,6 +221,3 @@ func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}
 	return s.connect(w, r, v, req, view.License.RedemptionID)
 }
-
-// planName is a plan in words.
-func planName(p partner.Plan) string { return cmp.Or(p.Name, "Tier "+strconv.Itoa(p.Tier)) }

@@ -15,7 +15,7 @@ func TestPathsOfLicensesAreSecret(t *testing.T) {
 	}
 	h := build(t)
 	seen := map[string]bool{}
-	for _, route := range h.shop.Routes() {
+	for _, route := range h.routes() {
 		if route.SecretPath != secret[route.Path] {
 			t.Errorf("%s %s: SecretPath is %t", route.Method, route.Path, route.SecretPath)
 		}

@@ -1,4 +1,4 @@
-// Package shop is the door of the buyer: signing up and in, the product pages,
+// Package shop is the door of the buyer: the product pages,
 // redeeming a license, the consent that lets an application know it, changing the
 // plan, and what one has bought. It owns these pages and their words; what they
 // do is done by the rooms. The pages of the OAuth flow are here too: package oauth
@@ -9,15 +9,12 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"slices"
 	"time"
 
-	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
-	"claviger/internal/secret"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/webhook"
@@ -27,12 +24,10 @@ import (
 // Shop is the door.
 type Shop struct {
 	Site     *visitor.Site // with pages made by NewPages
-	Accounts *account.Book
 	Partners *partner.Registry
 	Licenses *license.Registry
 	Webhooks *webhook.Outbox
 	OAuth    *oauth.Server
-	Sealer   *secret.Sealer // seals what makes a browser known; nil: none is
 	Now      func() time.Time
 
 	// Patience is how long a buyer waits, before going to the application, for it to
@@ -40,12 +35,7 @@ type Shop struct {
 	// that flashes is worse than none.
 	Glance, Patience time.Duration
 
-	TestMoney bool   // plans without a checkout may be bought with play money
-	Mailbox   string // the page where mails are shown and not sent, in development; "" when they are sent
-
-	// Throttle bounds how often an address may try to sign in, sign up or ask for
-	// a mail, and how often somebody may try one account. Nil: no bounds.
-	Throttle *ui.Throttle
+	TestMoney bool // plans without a checkout may be bought with test money
 }
 
 //go:embed all:templates
@@ -54,7 +44,7 @@ var files embed.FS
 // NewPages reads the door's templates, for a marketplace of that name at that
 // address.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	p, err := ui.New(files, template.FuncMap{"plan": planName}, "templates/*.html")
+	p, err := ui.New(files, template.FuncMap{"plan": partner.Plan.DisplayName}, "templates/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +54,7 @@ func NewPages(brand, publicURL string) (*ui.Pages, error) {
 
 // Routes is the table of the door's pages.
 func (s *Shop) Routes() []wire.Route {
-	return slices.Concat(s.personalRoutes(), s.buyingRoutes(), s.connectingRoutes())
+	return append(s.buyingRoutes(), s.connectingRoutes()...)
 }
 
 // open makes the route of a page that everybody may see.

@@ -266,7 +266,7 @@ var elsewhere = []string{
 
 func TestOpenRedirects(t *testing.T) {
 	h := build(t)
-	h.shop.Throttle = nil
+	h.signin.Throttle = nil
 	h.user(ann, password)
 	for _, next := range elsewhere {
 		t.Run(next[:min(len(next), 30)], func(t *testing.T) {
@@ -366,7 +366,7 @@ func TestFormsOfOtherSites(t *testing.T) {
 	h := build(t)
 	h.user(ann, password)
 	b := h.browser().signIn(ann, password)
-	for _, route := range h.shop.Routes() {
+	for _, route := range h.routes() {
 		if route.Method != http.MethodPost || route.Path == "/openid/authorize" {
 			continue
 		}

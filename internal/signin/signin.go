@@ -1,4 +1,4 @@
-package shop
+package signin
 
 import (
 	"net/http"
@@ -13,12 +13,12 @@ import (
 
 // signInPage asks who somebody is. Whoever is signed in goes on at once, unless
 // they are to say it again.
-func (s *Shop) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() && r.FormValue("again") == "" {
 		goOn(w, r, next(r))
 		return nil
 	}
-	return s.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.User.Email))
+	return h.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.User.Email))
 }
 
 // signInForm is the form with an address in it.
@@ -29,21 +29,21 @@ func signInForm(r *http.Request, email string) ui.Form {
 	}}
 }
 
-func (s *Shop) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
-	req, err := s.asked(r, f.Next)
+func (h *Handler) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
+	req, err := h.OAuth.RequestAt(r.Context(), f.Next)
 	if err != nil {
 		return err
 	}
-	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: ends(req), Data: f}
-	if !s.OAuth.Expects(req, v.User.ID) {
+	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: f}
+	if !h.OAuth.Expects(req, v.User.ID) {
 		view.Notice = "Sign in with the account that " + req.Partner.Name + " is connected with."
 	}
-	return s.Site.Render(w, r, v, "sign-in", view)
+	return h.Site.Render(w, r, v, "sign-in", view)
 }
 
 // signIn takes an address and its password. What is wrong with them it does not
 // tell: not whether anybody has the address.
-func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -51,25 +51,25 @@ func (s *Shop) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	f := signInForm(r, email)
 	switch {
 	case email == "":
-		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.WithError("email", "Enter your email address."))
+		return h.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.WithError("email", "Enter your email address."))
 	case password == "":
-		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity,
+		return h.showSignIn(w, r, v, http.StatusUnprocessableEntity,
 			f.WithError("password", "Enter your password, or have a sign-in link sent to you."))
 	}
-	browser := s.known(r, email)
-	if wait := s.Throttle.Password(r, email, browser); wait > 0 {
-		return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("There were too many tries to sign in. Wait "+
+	browser := h.known(r, email)
+	if wait := h.Throttle.Password(r, email, browser); wait > 0 {
+		return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("There were too many tries to sign in. Wait "+
 			ui.RetryAfter(w.Header(), wait)+", or have a sign-in link sent to you."))
 	}
-	u, err := s.Accounts.SignIn(r.Context(), email, password, account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)})
+	u, err := h.Accounts.SignIn(r.Context(), email, password, account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)})
 	if text := refusedSignIn(w, err); text != "" {
 		wire.RequestLogOf(r.Context()).Err = err
-		return s.showSignIn(w, r, v, wire.Status(fault.Of(err).Kind), f.WithProblem(text))
+		return h.showSignIn(w, r, v, wire.Status(fault.Of(err).Kind), f.WithProblem(text))
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.enter(w, r, u, f.Next); err != nil {
+	if err := h.signUserIn(w, r, u, f.Next); err != nil {
 		return err
 	}
 	goOn(w, r, f.Next)
@@ -95,7 +95,7 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 
 // sendLink mails a sign-in link to the address, if it is somebody's. Whether it
 // is, the answer does not tell.
-func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -103,18 +103,18 @@ func (s *Shop) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	f := signInForm(r, email)
 	err := validEmail(email)
 	if err == nil {
-		if wait := s.Throttle.Mail(r, email); wait > 0 {
-			return s.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
+		if wait := h.Throttle.Mail(r, email); wait > 0 {
+			return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
 		}
-		err = s.Accounts.SendLink(r.Context(), email, f.Next)
+		err = h.Accounts.SendLink(r.Context(), email, f.Next)
 	}
 	if f, ok := refused(f, err); ok {
-		return s.showSignIn(w, r, v, http.StatusUnprocessableEntity, f)
+		return h.showSignIn(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if err != nil {
 		return err
 	}
-	s.mailed(w, r, askedBySignIn, email, f.Next)
+	h.mailed(w, r, askedBySignIn, email, f.Next)
 	return nil
 }
 
@@ -126,11 +126,11 @@ func tooManyMails(w http.ResponseWriter, wait time.Duration) string {
 
 // signOut ends the session of this browser. A form with a page to go on to is
 // that of somebody who wants to be there as somebody else.
-func (s *Shop) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	if err := s.Site.Sessions.SignOut(r.Context()); err != nil {
+	if err := h.Site.Sessions.SignOut(r.Context()); err != nil {
 		return err
 	}
 	if next := next(r); next != "" {
@@ -138,7 +138,7 @@ func (s *Shop) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		return nil
 	}
 	if v.SignedIn() { // or anybody could fill the table of sessions
-		s.Site.Sessions.Flash(r.Context(), "You are signed out.")
+		h.Site.Sessions.Flash(r.Context(), "You are signed out.")
 	}
 	ui.SeeOther(w, r, "/")
 	return nil

@@ -1,4 +1,4 @@
-package shop
+package signin
 
 import (
 	"net/http"
@@ -22,21 +22,21 @@ type linkView struct {
 	Other   string // who is signed in here now, if that is somebody else
 }
 
-func (s *Shop) linkPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) linkPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	token := r.URL.Query().Get("token")
-	opened, err := s.Accounts.PeekLink(r.Context(), token)
+	opened, err := h.Accounts.PeekLink(r.Context(), token)
 	if err != nil {
-		return s.deadLink(w, r, v, opened.Next, err)
+		return h.expiredLink(w, r, v, opened.Next, err)
 	}
 	view := linkView{Token: token, Purpose: opened.Purpose, Masked: masked(opened.Email)}
 	if v.SignedIn() && v.User.Email != opened.Email {
 		view.Other = v.User.Email
 	}
-	req, err := s.asked(r, opened.Next)
+	req, err := h.OAuth.RequestAt(r.Context(), opened.Next)
 	if err != nil {
 		return err
 	}
-	return s.Site.Render(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: ends(req), Data: view})
+	return h.Site.Render(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: req.FormTo(), Data: view})
 }
 
 // masked is an address of which a stranger learns little: b•••@example.com.
@@ -51,66 +51,66 @@ func masked(email string) string {
 // useLink signs in by a mailed link. In the browser that signed up the password
 // typed there counts from now on; whoever has none yet, or asked for a new one,
 // chooses it next.
-func (s *Shop) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	ctx := r.Context()
 	var e account.Entry
 	var led string // where a link that works no more led to
-	err := s.Throttle.LinkGuard().Lookup(r, func() (err error) {
-		e, err = s.Accounts.UseLink(ctx, r.PostFormValue("token"), s.Site.Sessions.Kept(ctx, keptBrowser), wire.Client(r))
+	err := h.Throttle.LinkGuard().Lookup(r, func() (err error) {
+		e, err = h.Accounts.UseLink(ctx, r.PostFormValue("token"), h.Site.Sessions.Kept(ctx, keptBrowser), wire.Client(r))
 		if err != nil {
-			opened, _ := s.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
+			opened, _ := h.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
 			led = opened.Next
 		}
 		return err
 	})
 	if fault.Is(err, "invalid_link") {
-		if q := s.Throttle.LinkGuard().Count(wire.Client(r)); !q.OK {
-			return s.tooManyLinks(w, r, v, q.After)
+		if q := h.Throttle.LinkGuard().Count(wire.Client(r)); !q.OK {
+			return h.tooManyLinks(w, r, v, q.After)
 		}
 	}
 	if err != nil {
-		return s.deadLink(w, r, v, led, err)
+		return h.expiredLink(w, r, v, led, err)
 	}
-	if err := s.enter(w, r, e.User, e.Next); err != nil {
+	if err := h.signUserIn(w, r, e.User, e.Next); err != nil {
 		return err
 	}
-	s.Site.Sessions.Take(ctx, keptBrowser)
+	h.Site.Sessions.Take(ctx, keptBrowser)
 	if e.NeedsPassword {
-		s.allowPassword(r, e.User)
+		h.allowPassword(r, e.User)
 		ui.SeeOther(w, r, passwordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
 		return nil
 	}
 	if e.Purpose == account.ForSignUp {
-		s.Site.Sessions.Flash(ctx, "Your email address is confirmed. Welcome!")
+		h.Site.Sessions.Flash(ctx, "Your email address is confirmed. Welcome!")
 	}
 	goOn(w, r, e.Next)
 	return nil
 }
 
 // tooManyLinks is what somebody reads who tried too many links that never were.
-func (s *Shop) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, wait time.Duration) error {
-	view := deadLinkView{
+func (h *Handler) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, wait time.Duration) error {
+	view := expiredLinkView{
 		In: v.SignedIn(), Form: ui.Form{Fields: []ui.Field{emailField("")}}, Title: "This link is not valid",
 		Text: "Too many links that are not valid were tried from here: wait " + ui.RetryAfter(w.Header(), wait) +
 			" before the next try. A valid link works at once.",
 	}
-	return s.Site.Render(w, r, v, "dead-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
+	return h.Site.Render(w, r, v, "expired-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
 }
 
-// deadLinkView is the page of a link that does not work any more.
-type deadLinkView struct {
+// expiredLinkView is the page of a link that does not work any more.
+type expiredLinkView struct {
 	ui.Form
 	Title, Text string
 	In          bool // somebody is signed in
 }
 
-// deadLink says why a link does not work and offers a new one, or to go on to where
+// expiredLink says why a link does not work and offers a new one, or to go on to where
 // it led for whoever is signed in.
-func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, next string, err error) error {
-	view := deadLinkView{In: v.SignedIn(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
+func (h *Handler) expiredLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, next string, err error) error {
+	view := expiredLinkView{In: v.SignedIn(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
 	status := http.StatusGone
 	switch {
 	case fault.Is(err, "link_used"):
@@ -124,5 +124,5 @@ func (s *Shop) deadLink(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 		return err
 	}
 	wire.RequestLogOf(r.Context()).Err = err
-	return s.Site.Render(w, r, v, "dead-link", ui.View{Title: view.Title, Status: status, NoIndex: true, Data: view})
+	return h.Site.Render(w, r, v, "expired-link", ui.View{Title: view.Title, Status: status, NoIndex: true, Data: view})
 }

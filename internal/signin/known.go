@@ -1,4 +1,4 @@
-package shop
+package signin
 
 import (
 	"net/http"
@@ -23,43 +23,53 @@ const knownLabel = "known browser"
 
 // knownCookie is the cookie's name. Browsers take one with the prefix only from
 // this very host, over https.
-func (s *Shop) knownCookie() string {
-	if s.secure() {
+func (h *Handler) knownCookie() string {
+	if h.secure() {
 		return "__Host-claviger-known"
 	}
 	return "claviger-known"
 }
 
-func (s *Shop) secure() bool { return strings.HasPrefix(s.Site.Pages.PublicURL, "https://") }
+func (h *Handler) secure() bool { return strings.HasPrefix(h.Site.Pages.PublicURL, "https://") }
+
+// signUserIn makes this the session of a user who signs in now, on the way to next,
+// and their browser a known one.
+func (h *Handler) signUserIn(w http.ResponseWriter, r *http.Request, u account.User, next string) error {
+	if err := h.Site.SignIn(r.Context(), u, h.Now(), next); err != nil {
+		return err
+	}
+	h.know(w, u)
+	return nil
+}
 
 // know makes this a known browser of whoever has just signed in.
-func (s *Shop) know(w http.ResponseWriter, u account.User) {
-	if u.Email == "" || s.Sealer == nil {
+func (h *Handler) know(w http.ResponseWriter, u account.User) {
+	if u.Email == "" || h.Sealer == nil {
 		return
 	}
 	text := strings.Join([]string{
-		secret.Hash(validate.EmailKey(u.Email)), secret.Make("")[:16], strconv.FormatInt(s.Now().Unix(), 10),
+		secret.Hash(validate.EmailKey(u.Email)), secret.Make("")[:16], strconv.FormatInt(h.Now().Unix(), 10),
 	}, " ")
 	http.SetCookie(w, &http.Cookie{
-		Name: s.knownCookie(), Value: s.Sealer.Seal(knownLabel, text), Path: "/", MaxAge: int(knownLife / time.Second),
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(),
+		Name: h.knownCookie(), Value: h.Sealer.Seal(knownLabel, text), Path: "/", MaxAge: int(knownLife / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: h.secure(),
 	})
 }
 
 // known returns the name under which this browser's tries are counted, if somebody
 // signed in with it under this address before, and "" otherwise.
-func (s *Shop) known(r *http.Request, email string) string {
-	c, err := r.Cookie(s.knownCookie())
-	if err != nil || s.Sealer == nil {
+func (h *Handler) known(r *http.Request, email string) string {
+	c, err := r.Cookie(h.knownCookie())
+	if err != nil || h.Sealer == nil {
 		return ""
 	}
-	text, err := s.Sealer.Open(knownLabel, c.Value)
+	text, err := h.Sealer.Open(knownLabel, c.Value)
 	words := strings.Fields(text)
 	if err != nil || len(words) != 3 || words[0] != secret.Hash(validate.EmailKey(email)) {
 		return ""
 	}
 	at, err := strconv.ParseInt(words[2], 10, 64)
-	if err != nil || s.Now().Sub(time.Unix(at, 0)) > knownLife {
+	if err != nil || h.Now().Sub(time.Unix(at, 0)) > knownLife {
 		return ""
 	}
 	return "browser " + words[1]

@@ -1,4 +1,4 @@
-package shop
+package signin
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/http"
 
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
@@ -60,16 +63,16 @@ type dataMembership struct {
 }
 
 // data sends the visitor what is kept about them, as a file.
-func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	account, err := s.accountData(r, v)
+func (h *Handler) data(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	account, err := h.accountData(r, v)
 	if err != nil {
 		return err
 	}
-	licenses, err := s.licenseData(r, v)
+	licenses, err := h.licenseData(r, v)
 	if err != nil {
 		return err
 	}
-	memberships, err := s.membershipData(r, v)
+	memberships, err := h.membershipData(r, v)
 	if err != nil {
 		return err
 	}
@@ -77,15 +80,15 @@ func (s *Shop) data(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) 
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(dataFile{MadeAt: wire.Time(s.Now()), Account: account, Licenses: licenses, Memberships: memberships}); err != nil {
+	if err := enc.Encode(dataFile{MadeAt: wire.Time(h.Now()), Account: account, Licenses: licenses, Memberships: memberships}); err != nil {
 		return fmt.Errorf("encode the data of a user: %w", err)
 	}
 	w.Header().Set("Content-Disposition", `attachment; filename="my-data.json"`)
 	return wire.Raw(w, http.StatusOK, body.Bytes())
 }
 
-func (s *Shop) accountData(r *http.Request, v *visitor.Visitor) (dataAccount, error) {
-	d, err := s.Accounts.Data(r.Context(), v.User.ID)
+func (h *Handler) accountData(r *http.Request, v *visitor.Visitor) (dataAccount, error) {
+	d, err := h.Accounts.Data(r.Context(), v.User.ID)
 	if err != nil {
 		return dataAccount{}, err
 	}
@@ -96,14 +99,14 @@ func (s *Shop) accountData(r *http.Request, v *visitor.Visitor) (dataAccount, er
 }
 
 // membershipData is for which applications the visitor acts, and as what.
-func (s *Shop) membershipData(r *http.Request, v *visitor.Visitor) ([]dataMembership, error) {
-	members, err := s.Partners.Memberships(r.Context(), v.User.ID)
+func (h *Handler) membershipData(r *http.Request, v *visitor.Visitor) ([]dataMembership, error) {
+	members, err := h.Partners.Memberships(r.Context(), v.User.ID)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]dataMembership, len(members))
 	for i, m := range members {
-		p, err := s.Partners.Get(r.Context(), m.PartnerID)
+		p, err := h.Partners.Get(r.Context(), m.PartnerID)
 		if err != nil {
 			return nil, err
 		}
@@ -114,27 +117,26 @@ func (s *Shop) membershipData(r *http.Request, v *visitor.Visitor) ([]dataMember
 
 // licenseData is the visitor's licenses with their receipts, which are read one
 // license at a time: few have many, and hardly anybody asks.
-func (s *Shop) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicense, error) {
-	owned, err := s.Licenses.Owned(r.Context(), v.User.ID)
+func (h *Handler) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicense, error) {
+	owned, err := h.Licenses.Owned(r.Context(), v.User.ID)
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.owned(r, owned)
+	since, err := h.connectedSince(r, v)
 	if err != nil {
 		return nil, err
 	}
-	since, err := s.connectedSince(r, v)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]dataLicense, len(views))
-	for i, o := range views {
-		l := o.License
+	list := make([]dataLicense, len(owned))
+	for i, l := range owned {
+		application, plan, err := h.productNames(r, l)
+		if err != nil {
+			return nil, err
+		}
 		list[i] = dataLicense{
-			Application: o.Partner.Name, Plan: planName(o.Plan), Tier: l.Tier, Key: l.Key, Status: o.Status,
+			Application: application, Plan: plan, Tier: l.Tier, Key: l.Key, Status: l.Status.String(),
 			CreatedAt: wire.Time(l.CreatedAt), UpdatedAt: wire.Time(l.UpdatedAt), ConnectedAt: since[l.ID],
 		}
-		receipts, err := s.Licenses.Receipts(r.Context(), l.ID)
+		receipts, err := h.Licenses.Receipts(r.Context(), l.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -149,13 +151,27 @@ func (s *Shop) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicense, 
 	return list, nil
 }
 
+// productNames returns the names of a license's application and plan. A plan that is
+// no longer sold is named by its tier.
+func (h *Handler) productNames(r *http.Request, l license.License) (application, plan string, err error) {
+	p, err := h.Partners.Get(r.Context(), l.PartnerID)
+	if err != nil {
+		return "", "", err
+	}
+	of, err := h.Partners.Plan(r.Context(), l.PartnerID, l.Tier)
+	if fault.Is(err, "unknown_plan") {
+		of, err = partner.Plan{Tier: l.Tier}, nil
+	}
+	return p.Name, of.DisplayName(), err
+}
+
 // connectedSince is since when which licenses may be read by their application.
-func (s *Shop) connectedSince(r *http.Request, v *visitor.Visitor) (map[int64]wire.Time, error) {
+func (h *Handler) connectedSince(r *http.Request, v *visitor.Visitor) (map[int64]wire.Time, error) {
 	since := make(map[int64]wire.Time)
-	if s.OAuth == nil {
+	if h.OAuth == nil {
 		return since, nil
 	}
-	list, err := s.OAuth.Consents(r.Context(), v.User.ID)
+	list, err := h.OAuth.Consents(r.Context(), v.User.ID)
 	if err != nil {
 		return nil, err
 	}

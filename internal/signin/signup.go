@@ -1,4 +1,4 @@
-package shop
+package signin
 
 import (
 	"net/http"
@@ -17,12 +17,12 @@ import (
 // that tells this browser from another when the mailed link is used.
 const keptBrowser = "browser"
 
-func (s *Shop) signUpPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) signUpPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() {
 		goOn(w, r, next(r))
 		return nil
 	}
-	return s.showSignUp(w, r, v, http.StatusOK, signUpForm(r, "", ""))
+	return h.showSignUp(w, r, v, http.StatusOK, signUpForm(r, "", ""))
 }
 
 // signUpForm is the form with an address and a name in it.
@@ -34,13 +34,13 @@ func signUpForm(r *http.Request, email, name string) ui.Form {
 	}}
 }
 
-func (s *Shop) showSignUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
-	return s.showForm(w, r, v, "sign-up", "Create an account", status, f)
+func (h *Handler) showSignUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
+	return h.showForm(w, r, v, "sign-up", "Create an account", status, f)
 }
 
 // signUp mails a link that opens the account. Nothing here tells whether the
 // address has one already; the mail does.
-func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -53,23 +53,23 @@ func (s *Shop) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	var browser string
 	err := validEmail(email)
 	if err == nil {
-		if wait := s.Throttle.Mail(r, email); wait > 0 {
-			return s.showSignUp(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
+		if wait := h.Throttle.Mail(r, email); wait > 0 {
+			return h.showSignUp(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
 		}
-		browser, err = s.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next, account.Client{From: wire.Address(r)})
+		browser, err = h.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next, account.Client{From: wire.Address(r)})
 	}
 	if f, ok := refused(f, err); ok {
-		return s.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
+		return h.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if busy := fault.Of(err); busy != nil && busy.Code == "sign_in_busy" {
 		wire.RequestLogOf(r.Context()).Err = err
-		return s.showSignUp(w, r, v, wire.Status(busy.Kind), f.WithProblem("Too many people are signing in or up just now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+"."))
+		return h.showSignUp(w, r, v, wire.Status(busy.Kind), f.WithProblem("Too many people are signing in or up just now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+"."))
 	}
 	if err != nil {
 		return err
 	}
-	s.Site.Sessions.Keep(r.Context(), keptBrowser, browser)
-	s.mailed(w, r, askedBySignUp, email, f.Next)
+	h.Site.Sessions.Keep(r.Context(), keptBrowser, browser)
+	h.mailed(w, r, askedBySignUp, email, f.Next)
 	return nil
 }
 
@@ -97,8 +97,8 @@ type mailSent struct {
 }
 
 // mailed sends whoever asked for a mail to the page that says what to do now.
-func (s *Shop) mailed(w http.ResponseWriter, r *http.Request, form, email, next string) {
-	s.Site.Pages.SetNote(w, checkMailPath, form+" "+email)
+func (h *Handler) mailed(w http.ResponseWriter, r *http.Request, form, email, next string) {
+	h.Site.Pages.SetNote(w, checkMailPath, form+" "+email)
 	to := checkMailPath
 	if next != "" {
 		to += "?next=" + url.QueryEscape(next)
@@ -107,9 +107,9 @@ func (s *Shop) mailed(w http.ResponseWriter, r *http.Request, form, email, next 
 }
 
 // checkMail is that page. Whoever asked for nothing has none.
-func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	form, email, _ := strings.Cut(ui.Note(r), " ")
-	m := mailSent{Email: email, Next: next(r), Mailbox: s.Mailbox}
+	m := mailSent{Email: email, Next: next(r), Mailbox: h.Mailbox}
 	switch {
 	case validEmail(email) == nil && form == askedBySignUp:
 		m.SignUp = true
@@ -119,24 +119,24 @@ func (s *Shop) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		ui.SeeOther(w, r, visitor.SignIn(m.Next))
 		return nil
 	}
-	return s.Site.Render(w, r, v, "check-mail", ui.View{Title: "Check your mail", NoIndex: true, Data: m})
+	return h.Site.Render(w, r, v, "check-mail", ui.View{Title: "Check your mail", NoIndex: true, Data: m})
 }
 
-func (s *Shop) resetPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	return s.showReset(w, r, v, http.StatusOK, resetForm(r, v.User.Email))
+func (h *Handler) resetPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	return h.showReset(w, r, v, http.StatusOK, resetForm(r, v.User.Email))
 }
 
 func resetForm(r *http.Request, email string) ui.Form {
 	return ui.Form{Next: next(r), Fields: []ui.Field{emailField(email)}}
 }
 
-func (s *Shop) showReset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
-	return s.showForm(w, r, v, "reset", "Reset your password", status, f)
+func (h *Handler) showReset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, f ui.Form) error {
+	return h.showForm(w, r, v, "reset", "Reset your password", status, f)
 }
 
 // reset mails a link that lets somebody choose a new password, if the address is
 // somebody's.
-func (s *Shop) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+func (h *Handler) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -144,17 +144,17 @@ func (s *Shop) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor)
 	f := resetForm(r, email)
 	err := validEmail(email)
 	if err == nil {
-		if wait := s.Throttle.Mail(r, email); wait > 0 {
-			return s.showReset(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
+		if wait := h.Throttle.Mail(r, email); wait > 0 {
+			return h.showReset(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
 		}
-		err = s.Accounts.SendReset(r.Context(), email, f.Next)
+		err = h.Accounts.SendReset(r.Context(), email, f.Next)
 	}
 	if f, ok := refused(f, err); ok {
-		return s.showReset(w, r, v, http.StatusUnprocessableEntity, f)
+		return h.showReset(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if err != nil {
 		return err
 	}
-	s.mailed(w, r, askedByReset, email, f.Next)
+	h.mailed(w, r, askedByReset, email, f.Next)
 	return nil
 }

@@ -1,0 +1,216 @@
+package signin
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+	"claviger/internal/validate"
+	"claviger/internal/visitor"
+)
+
+// accountView is the page about oneself.
+type accountView struct {
+	account.Data
+}
+
+func (h *Handler) account(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	d, err := h.Accounts.Data(r.Context(), v.User.ID)
+	if err != nil {
+		return err
+	}
+	return h.Site.Render(w, r, v, "account", ui.View{Title: "Your account", Data: accountView{d}})
+}
+
+// keptRight is what a session remembers of a link that lets its user choose a
+// password without the current one, and rightLife how long that counts.
+const (
+	keptRight = "may-choose-password"
+	rightLife = 30 * time.Minute
+)
+
+// allowPassword lets a user choose a password in this browser. The account's own
+// record of the link would let every browser of theirs.
+func (h *Handler) allowPassword(r *http.Request, u account.User) {
+	h.Site.Sessions.Keep(r.Context(), keptRight, strconv.FormatInt(u.ID, 10)+" "+h.Now().Format(time.RFC3339))
+}
+
+// mayChoose reports whether the visitor came here by such a link.
+func (h *Handler) mayChoose(r *http.Request, v *visitor.Visitor) bool {
+	id, at, _ := strings.Cut(h.Site.Sessions.Kept(r.Context(), keptRight), " ")
+	t, err := time.Parse(time.RFC3339, at)
+	return err == nil && id == strconv.FormatInt(v.User.ID, 10) && h.Now().Sub(t) < rightLife
+}
+
+// passwordView is the page that changes a password, or chooses the first one.
+type passwordView struct {
+	ui.Form
+	Email string // for password managers
+	By    bool   // the visitor came here by a link and may skip this
+	First bool   // there is no password yet
+}
+
+func (h *Handler) passwordView(r *http.Request, v *visitor.Visitor) (passwordView, error) {
+	d, err := h.Accounts.Data(r.Context(), v.User.ID)
+	if err != nil {
+		return passwordView{}, err
+	}
+	view := passwordView{Form: ui.Form{Next: next(r)}, Email: v.User.Email, By: h.mayChoose(r, v), First: !d.HasPassword}
+	if !view.By && !view.First {
+		view.Fields = append(view.Fields, ui.Field{
+			Name: "current_password", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true,
+		})
+	}
+	view.Fields = append(view.Fields, newPasswordField("New password"))
+	return view, nil
+}
+
+func (h *Handler) showPassword(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view passwordView) error {
+	title := "Change your password"
+	if view.By || view.First {
+		title = "Choose a password"
+	}
+	req, err := h.OAuth.RequestAt(r.Context(), view.Next)
+	if err != nil {
+		return err
+	}
+	return h.Site.Render(w, r, v, "password", ui.View{Title: title, Status: status, FormTo: req.FormTo(), Data: view})
+}
+
+func (h *Handler) passwordPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	view, err := h.passwordView(r, v)
+	if err != nil {
+		return err
+	}
+	return h.showPassword(w, r, v, http.StatusOK, view)
+}
+
+// password gives the visitor a new password, which ends all sessions but this.
+func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	view, err := h.passwordView(r, v)
+	if err != nil {
+		return err
+	}
+	at := v.Signed.At
+	var u account.User
+	if view.By {
+		u, err = h.Accounts.ResetPassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("password"))
+	} else {
+		if wait := h.Throttle.OwnPassword(r, v.User.ID); wait > 0 {
+			view.Problem = "There were too many tries. Wait " + ui.RetryAfter(w.Header(), wait) + "."
+			return h.showPassword(w, r, v, http.StatusTooManyRequests, view)
+		}
+		u, err = h.Accounts.ChangePassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("current_password"), r.PostFormValue("password"))
+		at = h.Now()
+	}
+	switch f, ok := refused(view.Form, err); {
+	case fault.Is(err, "reset_over"):
+		h.Site.Sessions.Take(r.Context(), keptRight)
+		ui.SeeOther(w, r, passwordPath)
+		return nil
+	case ok:
+		view.Form = f
+		return h.showPassword(w, r, v, http.StatusUnprocessableEntity, view)
+	case err != nil:
+		return err
+	}
+	h.Site.Sessions.Take(r.Context(), keptRight)
+	return h.stay(w, r, u, at, "Your new password is set. Other browsers are signed out.", view.Next)
+}
+
+// stay keeps this browser signed in after all sessions of its user were ended.
+func (h *Handler) stay(w http.ResponseWriter, r *http.Request, u account.User, at time.Time, done, next string) error {
+	if err := h.Site.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, at); err != nil {
+		return err
+	}
+	h.Site.Sessions.Flash(r.Context(), done)
+	if next = account.LocalPath(next); next == "" {
+		next = accountPath
+	}
+	ui.SeeOther(w, r, next)
+	return nil
+}
+
+// signOutEverywhere ends the visitor's sessions in all other browsers.
+func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	u, err := h.Accounts.SignOutEverywhere(r.Context(), v.Actor(), v.User.ID)
+	if err != nil {
+		return err
+	}
+	return h.stay(w, r, u, v.Signed.At, "You are signed out everywhere but here.", accountPath)
+}
+
+// deleteView is the page that erases the visitor.
+type deleteView struct {
+	ui.Form
+	Confirm  string // what is to be typed
+	Licenses int
+	Operator bool // who has to ask another operator
+}
+
+func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, error) {
+	owned, err := h.Licenses.Owned(r.Context(), v.User.ID)
+	if err != nil {
+		return deleteView{}, err
+	}
+	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator}
+	if view.Confirm == "" {
+		view.Confirm = "delete" // Whom the operator's own systems know need not have an address.
+	}
+	view.Fields = []ui.Field{{
+		Name: "confirm", Label: "Type " + view.Confirm + " to confirm", Value: ui.FormText(r, "confirm"), Autocomplete: "off", Required: true,
+	}}
+	return view, nil
+}
+
+func (h *Handler) deletePage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	view, err := h.deleteView(r, v)
+	if err != nil {
+		return err
+	}
+	return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Data: view})
+}
+
+// delete erases the visitor. Operators do not erase themselves, so that the
+// marketplace is never left without one: another one does it.
+func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	view, err := h.deleteView(r, v)
+	if err != nil {
+		return err
+	}
+	if view.Operator {
+		return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
+	}
+	if validate.EmailKey(ui.FormText(r, "confirm")) != validate.EmailKey(view.Confirm) {
+		view.Form = view.WithError("confirm", "This is not what it says above. Nothing was deleted.")
+		return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
+	}
+	if _, err := h.Licenses.EraseUser(r.Context(), v.Actor(), v.User.ID); err != nil {
+		return err
+	}
+	if err := h.Site.Sessions.SignOut(r.Context()); err != nil {
+		return err
+	}
+	h.Site.Pages.SetNote(w, goodbyePath, "deleted")
+	ui.SeeOther(w, r, goodbyePath)
+	return nil
+}
+
+// goodbye is the page after that. It tells nobody else that their account is gone.
+func (h *Handler) goodbye(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if v.SignedIn() || ui.Note(r) == "" {
+		ui.SeeOther(w, r, "/")
+		return nil
+	}
+	return h.Site.Render(w, r, v, "goodbye", ui.View{Title: "Goodbye", NoIndex: true})
+}

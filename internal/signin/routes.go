@@ -1,0 +1,102 @@
+// Package signin serves the pages where people sign in and up, use mailed links,
+// reset their password, and manage their account. Buyers, members of partners and
+// operators all use them. It owns these pages and their texts; users, passwords and
+// links belong to package account.
+package signin
+
+import (
+	"embed"
+	"net/http"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/oauth"
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+	"claviger/internal/wire"
+)
+
+// Handler serves the pages.
+type Handler struct {
+	Site     *visitor.Site // with pages made by NewPages
+	Accounts *account.Book
+	Partners *partner.Registry
+	Licenses *license.Registry
+	OAuth    *oauth.Server
+	Sealer   *secret.Sealer // seals the cookie of known browsers; nil: no browser is known
+	Now      func() time.Time
+
+	Mailbox string // the page that shows emails instead of sending them, in development; "" when they are sent
+
+	// Throttle limits how often a client may try to sign in, sign up or request an
+	// email, and how often anybody may try one account. Nil: no limits.
+	Throttle *ui.Throttle
+}
+
+//go:embed templates
+var files embed.FS
+
+// NewPages reads the templates, for a marketplace of that name at that URL.
+func NewPages(brand, publicURL string) (*ui.Pages, error) {
+	p, err := ui.New(files, nil, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	p.Brand, p.PublicURL = brand, publicURL
+	return p, nil
+}
+
+// Routes returns the table of the pages. A path that only takes a form redirects
+// people who open it to the page that the form is on.
+func (h *Handler) Routes() []wire.Route {
+	open := func(method, path string, serve visitor.Handler) wire.Route {
+		return h.Site.Route(method, path, visitor.Anyone, serve)
+	}
+	own := func(method, path string, serve visitor.Handler) wire.Route {
+		return h.Site.Route(method, path, visitor.SignedIn, serve)
+	}
+	return []wire.Route{
+		open(http.MethodGet, visitor.SignInPath, h.signInPage),
+		open(http.MethodPost, visitor.SignInPath, h.signIn),
+		open(http.MethodGet, askedBySignIn, to(visitor.SignInPath)),
+		open(http.MethodPost, askedBySignIn, h.sendLink),
+		open(http.MethodGet, "/sign-in/link", h.linkPage),
+		open(http.MethodPost, "/sign-in/link", h.useLink),
+		open(http.MethodGet, "/sign-up", h.signUpPage),
+		open(http.MethodPost, askedBySignUp, h.signUp),
+		open(http.MethodGet, "/reset", h.resetPage),
+		open(http.MethodPost, askedByReset, h.reset),
+		open(http.MethodGet, checkMailPath, h.checkMail),
+		open(http.MethodGet, "/sign-out", to(accountPath)),
+		open(http.MethodPost, "/sign-out", h.signOut),
+		own(http.MethodGet, accountPath, h.account),
+		own(http.MethodGet, passwordPath, h.passwordPage),
+		own(http.MethodPost, passwordPath, h.password),
+		own(http.MethodGet, "/account/sign-out-everywhere", to(accountPath)),
+		own(http.MethodPost, "/account/sign-out-everywhere", h.signOutEverywhere),
+		own(http.MethodGet, "/account/data", h.data),
+		own(http.MethodGet, "/account/delete", h.deletePage),
+		own(http.MethodPost, "/account/delete", h.delete),
+		open(http.MethodGet, goodbyePath, h.goodbye),
+	}
+}
+
+// The pages that others lead to.
+const (
+	accountPath   = "/account"
+	passwordPath  = "/account/password"
+	licensesPath  = "/licenses"
+	checkMailPath = "/check-mail"
+	goodbyePath   = "/goodbye"
+)
+
+// to sends whoever comes to another page.
+func to(path string) visitor.Handler {
+	return func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
+		ui.SeeOther(w, r, path)
+		return nil
+	}
+}

@@ -1,0 +1,43 @@
+package visitor
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/oauth"
+	"claviger/internal/secret"
+)
+
+// signedInFor is the session's record of a sign-in on the way to an application's
+// request: when, and the hash of the path, because sessions are small. Being sent
+// to sign in is not recorded: anybody could fill the table of sessions.
+const signedInFor = "signed-in-for"
+
+// SignIn makes this the session of a user who signs in now, on the way to the path
+// next.
+func (s *Site) SignIn(ctx context.Context, u account.User, now time.Time, next string) error {
+	if err := s.Sessions.SignIn(ctx, u.ID, u.SessionEpoch, now); err != nil {
+		return err
+	}
+	if strings.HasPrefix(next, oauth.AuthorizePath+"?") {
+		s.Sessions.Keep(ctx, signedInFor, now.Format(time.RFC3339Nano)+" "+secret.Hash(next))
+	} else {
+		s.Sessions.Take(ctx, signedInFor)
+	}
+	return nil
+}
+
+// TakeSignIn returns the record of a sign-in on the way to an application's request
+// and removes it: the same request sent again is a new one. It is "" if there is
+// none; see Visitor.SignedInFor.
+func (s *Site) TakeSignIn(ctx context.Context) string { return s.Sessions.Take(ctx, signedInFor) }
+
+// SignedInFor reports whether a record of TakeSignIn is about the path next, and the
+// visitor has been signed in since.
+func (v *Visitor) SignedInFor(record, next string) bool {
+	at, hash, _ := strings.Cut(record, " ")
+	signed, err := time.Parse(time.RFC3339Nano, at)
+	return err == nil && hash == secret.Hash(next) && !v.Signed.At.Before(signed)
+}
