@@ -57,6 +57,7 @@ top                               # builds the program from the packages
     httpd      : fault wire
     app        : words tools domain visitor http httpd
     devserver  : words tools domain app
+    apptest    : words tools domain app
     e2e        : words tools domain visitor http httpd app devserver
     cmd        : words tools domain app devserver
     bench      : words tools domain visitor http httpd app devserver

@@ -19,8 +19,8 @@ const empty = `{"size":0,"items":[]}`
 
 // TestNumbersPastTheEnd asks for pages and times that no list reaches.
 func TestNumbersPastTheEnd(t *testing.T) {
-	h := build(t)
-	s := h.tell()
+	h := newHarness(t)
+	s := h.licenses()
 	url := h.serve()
 	const huge = "100000000000000000000" // 10^20, more than 64 bits hold
 	lists := map[string][]string{
@@ -39,8 +39,8 @@ func TestNumbersPastTheEnd(t *testing.T) {
 					if page == "2" && strings.HasPrefix(rest, "&limit=1&") {
 						continue // there is a second page of one
 					}
-					if got := h.ask(http.DefaultClient, "GET", url+query, ""); got.status != http.StatusOK || got.body != empty {
-						t.Errorf("%s answered %d %s", query, got.status, got.body)
+					if got := h.ask(http.DefaultClient, "GET", url+query, ""); got.Status != http.StatusOK || got.Body != empty {
+						t.Errorf("%s answered %d %s", query, got.Status, got.Body)
 					}
 				}
 			}
@@ -50,8 +50,8 @@ func TestNumbersPastTheEnd(t *testing.T) {
 
 // TestNamesOfOtherLists gives endpoints the parameters of others: they are refused.
 func TestNamesOfOtherLists(t *testing.T) {
-	h := build(t)
-	s := h.tell()
+	h := newHarness(t)
+	s := h.licenses()
 	url, client := h.serve(), contract(t).Client(t)
 	license := "/v2/licenses/" + s.active.Key
 	for _, asked := range []string{
@@ -64,8 +64,8 @@ func TestNamesOfOtherLists(t *testing.T) {
 		"/v2/profile?page=1",
 	} {
 		got := h.ask(client, "GET", url+asked, "")
-		if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"unknown_parameter"`) {
-			t.Errorf("%s answered %d %s", asked, got.status, got.body)
+		if got.Status != http.StatusBadRequest || !strings.Contains(got.Body, `"unknown_parameter"`) {
+			t.Errorf("%s answered %d %s", asked, got.Status, got.Body)
 		}
 	}
 }
@@ -73,10 +73,10 @@ func TestNamesOfOtherLists(t *testing.T) {
 // TestUpdatedSinceAnyTime asks for licenses changed since times that cannot be
 // stored, and in other offsets.
 func TestUpdatedSinceAnyTime(t *testing.T) {
-	h := build(t)
-	l := h.tell().deactivated
+	h := newHarness(t)
+	l := h.licenses().deactivated
 	l, err := h.Licenses.ByKey(t.Context(), l.Key)
-	h.must(err)
+	h.Must(err)
 	url, client := h.serve(), contract(t).Client(t)
 	elsewhere := l.UpdatedAt.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
 	tests := []struct {
@@ -95,8 +95,8 @@ func TestUpdatedSinceAnyTime(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := h.ask(client, "GET", url+"/v2/licenses?updated_since="+tt.since, "")
-			if !strings.HasPrefix(got.body, fmt.Sprintf(`{"size":%d,`, tt.size)) || got.header.Get("X-Total-Count") != "" {
-				t.Errorf("answered %d %v %s; want %d licenses and no total", got.status, got.header, got.body, tt.size)
+			if !strings.HasPrefix(got.Body, fmt.Sprintf(`{"size":%d,`, tt.size)) || got.Header.Get("X-Total-Count") != "" {
+				t.Errorf("answered %d %v %s; want %d licenses and no total", got.Status, got.Header, got.Body, tt.size)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestUpdatedSinceAnyTime(t *testing.T) {
 // TestTextIsKept adds contacts whose names would hurt if anybody ran, escaped or
 // cut them, and reads them back.
 func TestTextIsKept(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
 	names := []string{
 		sql, `"; --`, `<script>alert("&amp;")</script>`, "O'Brien \\ %00 %s {{.}} ${x}", "Zoë 木村 🦊 \u00a0e\u0301", strings.Repeat("é", 100), "null",
@@ -113,20 +113,20 @@ func TestTextIsKept(t *testing.T) {
 	var want []string
 	for i, name := range names {
 		body, err := wire.Encode(map[string]string{"name": name, "email": fmt.Sprintf("c%d@ours.example.com", i)})
-		h.must(err)
+		h.Must(err)
 		got := h.ask(client, "POST", url+"/v2/profile/contact", string(body), jsonType)
-		if got.status != http.StatusCreated {
-			t.Errorf("%q: answered %d %s", name, got.status, got.body)
+		if got.Status != http.StatusCreated {
+			t.Errorf("%q: answered %d %s", name, got.Status, got.Body)
 		}
 		want = append([]string{name}, want...)
 	}
 	_, contacts, err := h.Profiles.Get(t.Context(), h.ours.ID)
-	h.must(err)
+	h.Must(err)
 	var kept []string
 	for _, c := range contacts {
 		kept = append(kept, c.Name)
-		if got := h.ask(client, "GET", url+"/v2/profile", ""); !strings.Contains(got.body, quoted(t, c.Name)) {
-			t.Errorf("the profile does not show %q: %s", c.Name, got.body)
+		if got := h.ask(client, "GET", url+"/v2/profile", ""); !strings.Contains(got.Body, quoted(t, c.Name)) {
+			t.Errorf("the profile does not show %q: %s", c.Name, got.Body)
 		}
 	}
 	if d := cmp.Diff(want, kept); d != "" {
@@ -146,17 +146,17 @@ func quoted(t *testing.T, s string) string {
 // TestBodyLimit sends the longest body that is read, and one byte more in chunks,
 // so that its length is not known beforehand.
 func TestBodyLimit(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	url := h.serve()
 	body := func(n int) io.Reader { return io.MultiReader(strings.NewReader("{" + strings.Repeat(" ", n-2) + "}")) }
 	for n, want := range map[int]int{64 << 10: http.StatusOK, 64<<10 + 1: http.StatusRequestEntityTooLarge} {
 		r, err := http.NewRequestWithContext(t.Context(), "PATCH", url+"/v2/profile", body(n))
-		h.must(err)
+		h.Must(err)
 		r.Header.Set("X-Licensing-Key", h.oursKey)
 		r.Header.Set("Content-Type", "application/json")
 		resp, err := contract(t).Client(t).Do(r)
-		h.must(err)
-		h.must(resp.Body.Close())
+		h.Must(err)
+		h.Must(resp.Body.Close())
 		if resp.StatusCode != want {
 			t.Errorf("a body of %d bytes in chunks: answered %d, want %d", n, resp.StatusCode, want)
 		}
@@ -165,11 +165,11 @@ func TestBodyLimit(t *testing.T) {
 
 // TestTooManyContacts fills the profile.
 func TestTooManyContacts(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
 	for i := range profile.MaxContacts {
 		_, err := h.Profiles.AddContact(t.Context(), tester, h.ours.ID, "C", fmt.Sprintf("c%d@ours.example.com", i))
-		h.must(err)
+		h.Must(err)
 	}
 	before := h.state()
 	got := h.ask(client, "POST", url+"/v2/profile/contact", `{"name":"One more","email":"more@ours.example.com"}`, jsonType)
@@ -181,60 +181,60 @@ func TestTooManyContacts(t *testing.T) {
 
 // TestHead asks for the headers of a list alone.
 func TestHead(t *testing.T) {
-	h := build(t)
-	h.tell()
+	h := newHarness(t)
+	h.licenses()
 	url := h.serve()
 	get := h.ask(http.DefaultClient, "GET", url+"/v2/licenses", "")
 	head := h.ask(http.DefaultClient, "HEAD", url+"/v2/licenses", "")
 	for _, a := range []*answer{&get, &head} {
-		a.header.Del("X-Request-Id")
-		a.header.Del("Date")
+		a.Header.Del("X-Request-Id")
+		a.Header.Del("Date")
 	}
-	if d := cmp.Diff(get.header, head.header); d != "" || head.body != "" || head.status != get.status {
-		t.Errorf("HEAD answered %d with %d bytes, headers (-GET +HEAD):\n%s", head.status, len(head.body), d)
+	if d := cmp.Diff(get.Header, head.Header); d != "" || head.Body != "" || head.Status != get.Status {
+		t.Errorf("HEAD answered %d with %d bytes, headers (-GET +HEAD):\n%s", head.Status, len(head.Body), d)
 	}
-	if got := get.header.Get("Content-Length"); got != fmt.Sprint(len(get.body)) {
-		t.Errorf("Content-Length is %s, the body has %d bytes", got, len(get.body))
+	if got := get.Header.Get("Content-Length"); got != fmt.Sprint(len(get.Body)) {
+		t.Errorf("Content-Length is %s, the body has %d bytes", got, len(get.Body))
 	}
 }
 
 // TestRateLimit spends the calls of a key. Another key of the same partner and
 // another partner have their own.
 func TestRateLimit(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	h.Limit = &wire.Limiter{PerMinute: 2, Now: func() time.Time { return at }}
 	url, client := h.serve(), contract(t).Client(t)
 	spent := h.oursKey
 	for remaining := 1; remaining >= 0; remaining-- {
 		got := h.ask(client, "GET", url+"/v2/profile", "")
-		if got.status != http.StatusOK || got.header.Get("RateLimit-Limit") != "2" || got.header.Get("RateLimit-Remaining") != fmt.Sprint(remaining) {
-			t.Errorf("answered %d %v, want 200 and %d remaining of 2", got.status, got.header, remaining)
+		if got.Status != http.StatusOK || got.Header.Get("RateLimit-Limit") != "2" || got.Header.Get("RateLimit-Remaining") != fmt.Sprint(remaining) {
+			t.Errorf("answered %d %v, want 200 and %d remaining of 2", got.Status, got.Header, remaining)
 		}
 	}
 	before := h.state()
 	got := h.ask(client, "POST", url+"/v2/profile/contact", `{"name":"A","email":"a@b.example"}`, jsonType)
 	refusal{status: 429, code: "rate_limited"}.check(t, got)
-	if got.header.Get("Retry-After") != "30" || h.state() != before {
-		t.Errorf("the third call was not held back for half a minute: %v", got.header)
+	if got.Header.Get("Retry-After") != "30" || h.state() != before {
+		t.Errorf("the third call was not held back for half a minute: %v", got.Header)
 	}
 	rotated, err := h.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 24*time.Hour)
-	h.must(err)
+	h.Must(err)
 	for key, want := range map[string]int{spent: 429, rotated.Value: 200, h.otherKey: 200} {
-		if got := h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer "+key); got.status != want {
-			t.Errorf("answered %d, want %d", got.status, want)
+		if got := h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer "+key); got.Status != want {
+			t.Errorf("answered %d, want %d", got.Status, want)
 		}
 	}
 	at = at.Add(30 * time.Second)
-	if got := h.ask(client, "GET", url+"/v2/profile", ""); got.status != http.StatusOK {
-		t.Errorf("half a minute later: answered %d", got.status)
+	if got := h.ask(client, "GET", url+"/v2/profile", ""); got.Status != http.StatusOK {
+		t.Errorf("half a minute later: answered %d", got.Status)
 	}
 }
 
 // TestGuard presents wrong keys until the address has to wait. The right key is
 // served from there all the same.
 func TestGuard(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: func() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }}}
 	url, client := h.serve(), contract(t).Client(t)
 	for range 3 { // without a key nobody guesses
@@ -244,23 +244,23 @@ func TestGuard(t *testing.T) {
 		refusal{status: 401, code: "invalid_key"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer guess"))
 	}
 	refusal{status: 429, code: "too_many_failures"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer guess"))
-	if got := h.ask(client, "GET", url+"/v2/profile", ""); got.status != http.StatusOK {
-		t.Errorf("the right key from the same address: answered %d", got.status)
+	if got := h.ask(client, "GET", url+"/v2/profile", ""); got.Status != http.StatusOK {
+		t.Errorf("the right key from the same address: answered %d", got.Status)
 	}
 }
 
 // TestKeyEnds rotates the key without overlap: the old one is as good as none.
 func TestKeyEnds(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
 	_, err := h.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 0)
-	h.must(err)
+	h.Must(err)
 	refusal{status: 401, code: "invalid_key"}.check(t, h.ask(client, "GET", url+"/v2/licenses", ""))
 }
 
 // TestWithoutBrand sends the brand's header to an installation that has none.
 func TestWithoutBrand(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	h.Brand = ""
 	url, client := h.serve(), contract(t).Client(t)
 	for _, name := range []string{"X-Acme-Licensing-Key", "X--Licensing-Key"} {

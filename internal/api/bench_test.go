@@ -14,23 +14,23 @@ import (
 // writes the same bytes, both over HTTP. bench/ has the figures that count; this
 // one is for whoever changes the door.
 func BenchmarkLicenses(b *testing.B) {
-	h := build(b)
+	h := newHarness(b)
 	for range 10 {
 		_, err := h.Licenses.Purchase(b.Context(), tester, license.Purchase{PartnerID: h.ours.ID, Tier: 1, Quantity: 100},
 			func(license.Sale) []byte { return []byte("{}") })
-		h.must(err)
+		h.Must(err)
 	}
 	door := httptest.NewServer(h.Handler())
 	defer door.Close()
 	page := h.ask(http.DefaultClient, "GET", door.URL+"/v2/licenses", "")
 	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(page.body)))
-		_, _ = io.WriteString(w, page.body)
+		w.Header().Set("Content-Length", strconv.Itoa(len(page.Body)))
+		_, _ = io.WriteString(w, page.Body)
 	}))
 	defer bare.Close()
-	b.Run("bare", func(b *testing.B) { h.on(b).hammer(bare.URL + "/v2/licenses") })
-	b.Run("door", func(b *testing.B) { h.on(b).hammer(door.URL + "/v2/licenses") })
+	b.Run("bare", func(b *testing.B) { h.in(b).hammer(bare.URL + "/v2/licenses") })
+	b.Run("door", func(b *testing.B) { h.in(b).hammer(door.URL + "/v2/licenses") })
 	b.Run("door without network", func(b *testing.B) {
 		handler := h.Handler()
 		b.ReportAllocs()
@@ -43,13 +43,13 @@ func BenchmarkLicenses(b *testing.B) {
 }
 
 // hammer asks for the URL from as many goroutines as there are cores.
-func (h *house) hammer(url string) {
+func (h *harness) hammer(url string) {
 	b := h.TB.(*testing.B)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if got := h.ask(client, "GET", url, ""); got.status != http.StatusOK {
-				b.Errorf("answered %d %s", got.status, got.body)
+			if got := h.ask(client, "GET", url, ""); got.Status != http.StatusOK {
+				b.Errorf("answered %d %s", got.Status, got.Body)
 				return
 			}
 		}

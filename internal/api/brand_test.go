@@ -13,10 +13,10 @@ import (
 // TestBrandHeader: a partner's own brand opens a header for its key, and for its
 // key alone.
 func TestBrandHeader(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	enrol := func(brand string) string {
 		_, _, c, err := h.Profiles.Enrol(t.Context(), tester, partner.Draft{Name: brand, Brand: brand}, profile.URLs{}, false, partner.Credentials{})
-		h.must(err)
+		h.Must(err)
 		return c.APIKey
 	}
 	acme, other := enrol("aCME-2"), enrol("Forwarded")
@@ -39,13 +39,13 @@ func TestBrandHeader(t *testing.T) {
 		"foreign beside bearer":  {http.Header{"Authorization": {"Bearer " + acme}, "X-Forwarded-Licensing-Key": {other}}, 200, ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", url+"/v2/profile", nil)
-		h.must(err)
+		h.Must(err)
 		req.Header = c.header
 		resp, err := http.DefaultClient.Do(req)
-		h.must(err)
+		h.Must(err)
 		body, err := io.ReadAll(resp.Body)
-		h.must(err)
-		h.must(resp.Body.Close())
+		h.Must(err)
+		h.Must(resp.Body.Close())
 		text := string(body)
 		if resp.StatusCode != c.status || c.code != "" && !strings.Contains(text, `"error":"`+c.code+`"`) || strings.Contains(text, acme) || strings.Contains(text, other) {
 			t.Errorf("%s: %d %s, want %d %s", name, resp.StatusCode, text, c.status, c.code)

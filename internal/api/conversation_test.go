@@ -13,16 +13,16 @@ import (
 
 func contract(t testing.TB) *wiretest.Contract {
 	t.Helper()
-	return wiretest.LoadContract(t, readDescription(t))
+	return wiretest.SharedContract(t, "openapi.json")
 }
 
-// TestConversations plays testdata/*.txtar, each on a house of its own in which
-// the same things have happened; see tell.
+// TestConversations plays testdata/*.txtar, each on a harness of its own with
+// the same licenses.
 func TestConversations(t *testing.T) {
-	c := contract(t)
+	c := wiretest.LoadContract(t, readDescription(t)) // what others show does not count here
 	wiretest.Run(t, "testdata/*.txtar", func(t *testing.T) wiretest.Stage {
-		h := build(t)
-		s := h.tell()
+		h := newHarness(t)
+		s := h.licenses()
 		h.record(s.active, 12)
 		return wiretest.Stage{
 			Client: c.Client(t),
@@ -57,13 +57,13 @@ func TestConversations(t *testing.T) {
 // testServedDescription reads the description without a key. It is too long for
 // a conversation.
 func testServedDescription(t *testing.T, client *http.Client) {
-	h := build(t)
+	h := newHarness(t)
 	for _, path := range []string{"/v2/openapi.json", "/v2/openapi.json/"} {
 		got := h.ask(client, "GET", h.serve()+path, "", "Authorization: ")
-		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/json" {
-			t.Errorf("GET %s answered %d %s", path, got.status, got.header.Get("Content-Type"))
+		if got.Status != http.StatusOK || got.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("GET %s answered %d %s", path, got.Status, got.Header.Get("Content-Type"))
 		}
-		if d := cmp.Diff(string(readDescription(t)), got.body); d != "" {
+		if d := cmp.Diff(string(readDescription(t)), got.Body); d != "" {
 			t.Errorf("GET %s answered another text than openapi.json has (-want +got):\n%s", path, d)
 		}
 	}
@@ -71,7 +71,7 @@ func testServedDescription(t *testing.T, client *http.Client) {
 
 // TestRoutesAreThePaths compares the route table with the description.
 func TestRoutesAreThePaths(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	var routes []string
 	for _, route := range h.Routes() {
 		routes = append(routes, route.Method+" "+route.Path)

@@ -17,7 +17,7 @@ var nextLink = regexp.MustCompile(`<([^>]*)>; rel="next"`)
 
 // follow reads a list from a path on, by its next links, and returns the license
 // keys and the paths.
-func (h *house) follow(client *http.Client, url, path string) (keys, paths []string) {
+func (h *harness) follow(client *http.Client, url, path string) (keys, paths []string) {
 	h.Helper()
 	for path != "" {
 		paths = append(paths, path)
@@ -27,14 +27,14 @@ func (h *house) follow(client *http.Client, url, path string) (keys, paths []str
 				Key string `json:"license_key"`
 			}
 		}
-		if got.status != http.StatusOK || json.Unmarshal([]byte(got.body), &list) != nil {
-			h.Fatalf("%s answered %d %s", path, got.status, got.body)
+		if got.Status != http.StatusOK || json.Unmarshal([]byte(got.Body), &list) != nil {
+			h.Fatalf("%s answered %d %s", path, got.Status, got.Body)
 		}
 		for _, l := range list.Items {
 			keys = append(keys, l.Key)
 		}
 		path = ""
-		if m := nextLink.FindStringSubmatch(got.header.Get("Link")); m != nil {
+		if m := nextLink.FindStringSubmatch(got.Header.Get("Link")); m != nil {
 			path = m[1]
 		}
 	}
@@ -44,10 +44,10 @@ func (h *house) follow(client *http.Client, url, path string) (keys, paths []str
 // TestFollowChanges follows the links of the list of changes, also from a page that
 // was asked for by its number: each next has a cursor and no page.
 func TestFollowChanges(t *testing.T) {
-	h := build(t)
-	h.tell()
+	h := newHarness(t)
+	h.licenses()
 	for range 4 {
-		h.buy(h.ours, 1, nil)
+		h.buyTier(h.ours, 1, nil)
 	}
 	url, client := h.serve(), contract(t).Client(t)
 	for _, query := range []string{"", "&order=asc", "&status=inactive", "&order=asc&status=inactive"} {
@@ -73,16 +73,16 @@ func TestFollowChanges(t *testing.T) {
 // TestCursorOfAnother shows a cursor of one partner to the other: it gets its own
 // licenses and nothing else.
 func TestCursorOfAnother(t *testing.T) {
-	h := build(t)
-	h.tell()
+	h := newHarness(t)
+	h.licenses()
 	url, client := h.serve(), contract(t).Client(t)
 	_, paths := h.follow(client, url, "/v2/licenses?updated_since=2026-01-01T00:00:00Z&order=asc&limit=1")
 	list, err := h.Licenses.List(t.Context(), h.other.ID, license.Filter{}, paging.First())
-	h.must(err)
+	h.Must(err)
 	for _, path := range paths[1:] {
 		got := h.ask(client, "GET", url+path, "", "Authorization: Bearer "+h.otherKey)
-		if got.status != http.StatusOK || strings.Count(got.body, "license_key") != strings.Count(got.body, list.Licenses[0].Key) {
-			t.Errorf("%s answered %d %s", path, got.status, got.body)
+		if got.Status != http.StatusOK || strings.Count(got.Body, "license_key") != strings.Count(got.Body, list.Licenses[0].Key) {
+			t.Errorf("%s answered %d %s", path, got.Status, got.Body)
 		}
 	}
 }

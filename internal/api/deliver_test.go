@@ -1,94 +1,31 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"claviger/internal/courier"
+	"claviger/internal/apptest"
 	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
-	"claviger/internal/sqldb/sqldbtest"
-	"claviger/internal/webhook"
 )
 
-// attempts is a log that tells of each delivery attempt once it is recorded, as
-// "42 delivered".
-type attempts chan string
-
-func (a attempts) Enabled(context.Context, slog.Level) bool { return true }
-func (a attempts) WithAttrs([]slog.Attr) slog.Handler       { return a }
-func (a attempts) WithGroup(string) slog.Handler            { return a }
-
-func (a attempts) Handle(_ context.Context, r slog.Record) error {
-	if r.Message != "webhook attempt" {
-		return nil
-	}
-	facts := map[string]string{}
-	r.Attrs(func(attr slog.Attr) bool {
-		facts[attr.Key] = attr.Value.String()
-		return true
-	})
-	a <- facts["event_id"] + " " + facts["outcome"]
-	return nil
-}
-
-// next is the next attempt that comes.
-func (a attempts) next(t testing.TB) string {
-	t.Helper()
-	select {
-	case line := <-a:
-		return line
-	case <-t.Context().Done():
-		t.Fatal("no attempt came")
-		return ""
-	}
-}
-
-// dispatch sends the webhooks of the house until the test ends. An event is tried
-// once more, after an hour. From now on the clock is the machine's, which the
-// dispatcher waits by.
-func (h *house) dispatch() attempts {
+// dispatch runs the application, which sends webhooks, until the test ends. From now
+// on the clock is the machine's, which the dispatcher waits by.
+func (h *harness) dispatch() apptest.Attempts {
 	h.Helper()
-	h.clock.stop()
-	log := make(attempts, 100)
-	client := courier.New(courier.Options{AllowPrivate: true})
-	d := (&webhook.Dispatcher{
-		DB: h.db, Now: h.clock.now, Log: slog.New(log), Client: client, UserAgent: "claviger", Endpoint: h.endpoint,
-		Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour, Alone: !sqldbtest.Postgres(),
-	}).Prepare()
-	h.Webhooks.Dispatcher, h.Events.Outbox = d, h.Webhooks
-	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
-	ended := make(chan error)
-	go func() { ended <- d.Run(ctx) }()
-	h.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			h.Error(err)
-		}
-		client.Close()
-	})
-	return log
-}
-
-func (h *house) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
-	p, _, err := h.Profiles.Get(ctx, partnerID)
-	if err != nil {
-		return webhook.Endpoint{}, err
-	}
-	secrets, err := h.Partners.WebhookSecrets(ctx, partnerID)
-	return webhook.Endpoint{URL: p.WebhookURL, Secrets: courier.NewSecrets(secrets...)}, err
+	h.clock.UseMachine()
+	attempts := h.Logged.Attempts()
+	h.Run()
+	return attempts
 }
 
 // moody is an application that takes webhooks or not, as it is told.
@@ -105,10 +42,10 @@ func moody(t testing.TB) (url string, takes *atomic.Bool) {
 }
 
 // eventIDs are a license's events, the oldest first.
-func (h *house) eventIDs(l license.License) []int64 {
+func (h *harness) eventIDs(l license.License) []int64 {
 	h.Helper()
 	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
-	h.must(err)
+	h.Must(err)
 	var ids []int64
 	for _, e := range list.Events {
 		ids = append(ids, e.ID)
@@ -119,18 +56,18 @@ func (h *house) eventIDs(l license.License) []int64 {
 // TestRedeliver sends events again: the one asked for, and the newest of its
 // license after it. Each attempt is on record, the same bytes every time.
 func TestRedeliver(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
 	app, takes := moody(t)
 	_, _, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &app}, false)
-	h.must(err)
+	h.Must(err)
 	log := h.dispatch()
-	s := h.tell()
+	s := h.licenses()
 	ids := h.eventIDs(s.active) // bought, activated, another plan
 	redeliver := func(id int64) {
 		t.Helper()
-		if got := h.ask(client, "POST", fmt.Sprintf("%s/v2/events/%d/redeliver", url, id), ""); got.status != http.StatusAccepted {
-			t.Fatalf("answered %d %s", got.status, got.body)
+		if got := h.ask(client, "POST", fmt.Sprintf("%s/v2/events/%d/redeliver", url, id), ""); got.Status != http.StatusAccepted {
+			t.Fatalf("answered %d %s", got.Status, got.Body)
 		}
 	}
 	// want is what is told of this license; others of the partner come in between.
@@ -138,7 +75,7 @@ func TestRedeliver(t *testing.T) {
 		t.Helper()
 		var got []string
 		for len(got) < len(lines) {
-			line := log.next(t)
+			line := log.Next(t)
 			for _, id := range ids {
 				if strings.HasPrefix(line, fmt.Sprint(id, " ")) {
 					got = append(got, line)
@@ -163,7 +100,7 @@ func TestRedeliver(t *testing.T) {
 	want("the newest alone", fmt.Sprint(last, " delivered"))
 
 	responses, err := h.Webhooks.Responses(t.Context(), s.active.ID, nil, paging.First())
-	h.must(err)
+	h.Must(err)
 	bodies := map[int64]string{}
 	for _, r := range responses.Responses {
 		if before, seen := bodies[r.EventID]; seen && before != r.RequestBody {
@@ -172,29 +109,29 @@ func TestRedeliver(t *testing.T) {
 		bodies[r.EventID] = r.RequestBody
 	}
 	got := h.ask(client, "GET", url+"/v2/licenses/"+s.active.Key+"/webhook-responses?success=false", "")
-	if len(responses.Responses) != 8 || len(bodies) != 3 || !strings.HasPrefix(got.body, `{"size":3,`) {
-		t.Errorf("%d attempts of %d events are on record, want 8 of 3; failed: %s", len(responses.Responses), len(bodies), got.body)
+	if len(responses.Responses) != 8 || len(bodies) != 3 || !strings.HasPrefix(got.Body, `{"size":3,`) {
+		t.Errorf("%d attempts of %d events are on record, want 8 of 3; failed: %s", len(responses.Responses), len(bodies), got.Body)
 	}
 }
 
 // TestNewURLReopens parks the endpoint and saves another webhook URL: what waits
 // goes there at once, long before the next probe.
 func TestNewURLReopens(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	t.Cleanup(gone.Close)
 	_, _, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &gone.URL}, false)
-	h.must(err)
+	h.Must(err)
 	log := h.dispatch()
-	id := h.eventIDs(h.buy(h.ours, 1, nil))[0]
-	if got, want := log.next(t), fmt.Sprint(id, " failed"); got != want {
+	id := h.eventIDs(h.buyTier(h.ours, 1, nil))[0]
+	if got, want := log.Next(t), fmt.Sprint(id, " failed"); got != want {
 		t.Fatalf("%s, want %s", got, want)
 	}
 	got := h.ask(contract(t).Client(t), "PATCH", h.serve()+"/v2/profile", `{"webhook_url":"`+h.application()+`/webhook"}`, jsonType)
-	if got.status != http.StatusOK {
-		t.Fatalf("answered %d %s", got.status, got.body)
+	if got.Status != http.StatusOK {
+		t.Fatalf("answered %d %s", got.Status, got.Body)
 	}
-	if got, want := log.next(t), fmt.Sprint(id, " delivered"); got != want {
+	if got, want := log.Next(t), fmt.Sprint(id, " delivered"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -12,13 +12,13 @@ import (
 // next answer, also in pages that were asked for before, and not in another
 // partner's.
 func TestKeptPagesAreFresh(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	url := h.serve()
-	l := h.buy(h.ours, 1, nil)
-	h.buy(h.other, 1, nil)
+	l := h.buyTier(h.ours, 1, nil)
+	h.buyTier(h.other, 1, nil)
 	ask := func(key, query string) string {
 		t.Helper()
-		return h.ask(http.DefaultClient, "GET", url+"/v2/licenses"+query, "", "Authorization: Bearer "+key).body
+		return h.ask(http.DefaultClient, "GET", url+"/v2/licenses"+query, "", "Authorization: Bearer "+key).Body
 	}
 	count := func(key, query string) int {
 		t.Helper()
@@ -36,11 +36,11 @@ func TestKeptPagesAreFresh(t *testing.T) {
 		{"bought", func() error { return nil }, 1, 1, 0},
 		{"held", func() error { _, err := h.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther); return err }, 1, 0, 1},
 		{"held again", func() error { _, err := h.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther); return err }, 1, 0, 1},
-		{"another bought", func() error { h.buy(h.ours, 1, nil); return nil }, 2, 1, 1},
+		{"another bought", func() error { h.buyTier(h.ours, 1, nil); return nil }, 2, 1, 1},
 		{"reinstated", func() error { _, err := h.Licenses.Reinstate(t.Context(), tester, l.Key); return err }, 2, 2, 0},
 	}
 	for _, s := range steps {
-		h.must(s.do())
+		h.Must(s.do())
 		got := [3]int{count(h.oursKey, ""), count(h.oursKey, "?status=inactive"), count(h.oursKey, "?status=deactivated")}
 		if want := [3]int{s.all, s.inactive, s.stopped}; got != want {
 			t.Errorf("%s: listed %v, want %v", s.name, got, want)

@@ -23,20 +23,20 @@ func handle(t *testing.T, handler http.Handler, key, method, path, query, conten
 	}
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
-	return answer{w.Code, w.Header(), w.Body.String()}
+	return answer{Status: w.Code, Header: w.Header(), Body: w.Body.String()}
 }
 
 // sound is what every answer must be, whatever was asked: no fault of ours, JSON
 // (but for the one text), and no line break in a header.
 func sound(t *testing.T, got answer) {
 	t.Helper()
-	if got.status >= 500 || got.status >= 300 && got.status < 400 {
-		t.Fatalf("answered %d %s", got.status, got.body)
+	if got.Status >= 500 || got.Status >= 300 && got.Status < 400 {
+		t.Fatalf("answered %d %s", got.Status, got.Body)
 	}
-	if got.header.Get("Content-Type") == "application/json" && !json.Valid([]byte(got.body)) {
-		t.Fatalf("the answer is no JSON: %s", got.body)
+	if got.Header.Get("Content-Type") == "application/json" && !json.Valid([]byte(got.Body)) {
+		t.Fatalf("the answer is no JSON: %s", got.Body)
 	}
-	for name, values := range got.header {
+	for name, values := range got.Header {
 		for _, v := range values {
 			if strings.ContainsAny(v, "\r\n\x00") {
 				t.Fatalf("the header %s has a line break: %q", name, v)
@@ -47,8 +47,8 @@ func sound(t *testing.T, got answer) {
 
 // FuzzQuery asks every list with made-up queries.
 func FuzzQuery(f *testing.F) {
-	h := build(f)
-	s := h.tell()
+	h := newHarness(f)
+	s := h.licenses()
 	handler := h.Handler()
 	for _, q := range []string{
 		"", "page=1&limit=100&order=asc", "status=active", "status=%00&page=%FF", "updated_since=2026-11-15T09:30:00Z", "updated_since=0000-01-01T00:00:00-23:59",
@@ -63,10 +63,10 @@ func FuzzQuery(f *testing.F) {
 		} {
 			got := handle(t, handler, h.oursKey, "GET", path, query, "", "")
 			sound(t, got)
-			if got.status != 200 && got.status != 400 {
-				t.Fatalf("%s?%s answered %d", path, query, got.status)
+			if got.Status != 200 && got.Status != 400 {
+				t.Fatalf("%s?%s answered %d", path, query, got.Status)
 			}
-			if got.status == 200 && got.header.Get("Link") == "" {
+			if got.Status == 200 && got.Header.Get("Link") == "" {
 				t.Fatalf("%s?%s has no Link", path, query)
 			}
 		}
@@ -76,8 +76,8 @@ func FuzzQuery(f *testing.F) {
 // FuzzPath calls made-up paths by every method. Nothing of the other partner's
 // may come back.
 func FuzzPath(f *testing.F) {
-	h := build(f)
-	s := h.tell()
+	h := newHarness(f)
+	s := h.licenses()
 	handler := h.Handler()
 	for _, p := range []string{
 		"licenses", "licenses/", "licenses//", "licenses/" + s.foreign.Key, "licenses/\x00/events", "licenses/\xff/explain", "events/1/redeliver", "events/-1/redeliver/",
@@ -89,8 +89,8 @@ func FuzzPath(f *testing.F) {
 		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS"} {
 			got := handle(t, handler, h.oursKey, method, "/v2/"+path, "", "", "")
 			sound(t, got)
-			if strings.Contains(got.body, s.foreign.Key) || strings.Contains(got.body, "other.example.com") {
-				t.Fatalf("%s %q told of another partner: %s", method, path, got.body)
+			if strings.Contains(got.Body, s.foreign.Key) || strings.Contains(got.Body, "other.example.com") {
+				t.Fatalf("%s %q told of another partner: %s", method, path, got.Body)
 			}
 		}
 	})
@@ -99,7 +99,7 @@ func FuzzPath(f *testing.F) {
 // FuzzContact posts made-up bodies. What is refused changes nothing; what is
 // taken comes back as it was sent, and goes again.
 func FuzzContact(f *testing.F) {
-	h := build(f)
+	h := newHarness(f)
 	handler := h.Handler()
 	for _, body := range []string{
 		`{"name":"Ada","email":"ada@partner.example.com"}`, `name=Ada&email=ada%40partner.example.com`, ``, `{}`, `[]`, `{"name":1}`, `{"name":"\u0000"}`,
@@ -109,20 +109,20 @@ func FuzzContact(f *testing.F) {
 		f.Add("application/x-www-form-urlencoded", body)
 	}
 	f.Fuzz(func(t *testing.T, contentType, body string) {
-		h := h.on(t)
+		h := h.in(t)
 		before := h.state()
 		got := handle(t, handler, h.oursKey, "POST", "/v2/profile/contact", "", contentType, body)
 		sound(t, got)
-		if got.status != http.StatusCreated {
+		if got.Status != http.StatusCreated {
 			if h.state() != before {
-				t.Fatalf("answered %d and changed something", got.status)
+				t.Fatalf("answered %d and changed something", got.Status)
 			}
 			return
 		}
 		var made struct {
 			ID int64 `json:"contact_id"`
 		}
-		if err := json.Unmarshal([]byte(got.body), &made); err != nil {
+		if err := json.Unmarshal([]byte(got.Body), &made); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.Profiles.DeleteContact(t.Context(), tester, h.ours.ID, made.ID); err != nil {
@@ -134,7 +134,7 @@ func FuzzContact(f *testing.F) {
 // FuzzProfile sends made-up bodies to the profile. Those with a URL that would be
 // called are left out: a fuzzer should call nobody.
 func FuzzProfile(f *testing.F) {
-	h := build(f)
+	h := newHarness(f)
 	handler := h.Handler()
 	for _, body := range []string{
 		`{"webhook_url":"","redirect_url":""}`, `webhook_url=&redirect_url=`, `{"webhook_url":"ftp://a"}`, `{"webhook_url":null}`, `{"webhook_url":5}`, `{`, ``, `null`,
@@ -153,12 +153,12 @@ func FuzzProfile(f *testing.F) {
 		if err := wire.Decode(httptest.NewRecorder(), r, &in); err == nil && strings.Contains(in.WebhookURL+in.RedirectURL, "//") {
 			t.Skip()
 		}
-		h := h.on(t)
+		h := h.in(t)
 		before := h.state()
 		got := handle(t, handler, h.oursKey, "PUT", "/v2/profile", "", contentType, body)
 		sound(t, got)
 		if h.state() != before {
-			t.Fatalf("answered %d and changed something", got.status)
+			t.Fatalf("answered %d and changed something", got.Status)
 		}
 	})
 }

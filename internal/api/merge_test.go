@@ -51,7 +51,7 @@ func merge(arrived []told) map[string]state {
 // mixed in any order, some twice and some not at all by the one way or the other:
 // by one rule it has the licenses as they are.
 func TestListAndWebhooksMerge(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	posted := make(chan told, 100)
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -63,16 +63,16 @@ func TestListAndWebhooksMerge(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	_, _, _, err := h.Profiles.Amend(t.Context(), tester, h.ours.ID, partner.Change{}, profile.URLChange{Webhook: &srv.URL}, false)
-	h.must(err)
+	h.Must(err)
 	log := h.dispatch()
-	h.tell()
+	h.licenses()
 
 	got := h.ask(contract(t).Client(t), "GET", h.serve()+"/v2/licenses/events", "")
 	var list struct{ Items []told }
-	h.must(json.Unmarshal([]byte(got.body), &list))
+	h.Must(json.Unmarshal([]byte(got.Body), &list))
 	var webhooks []told
 	for range list.Items {
-		log.next(t)
+		log.Next(t)
 		webhooks = append(webhooks, <-posted)
 	}
 
@@ -98,16 +98,16 @@ func TestListAndWebhooksMerge(t *testing.T) {
 
 // known is what our partner should know in the end: each license as it is, with
 // the number and the reason of its newest event.
-func (h *house) known() map[string]state {
+func (h *harness) known() map[string]state {
 	h.Helper()
 	licenses, err := h.Licenses.List(h.Context(), h.ours.ID, license.Filter{}, paging.First())
-	h.must(err)
+	h.Must(err)
 	want := map[string]state{}
 	for _, l := range licenses.Licenses {
 		l, err := h.Licenses.ByKey(h.Context(), l.Key)
-		h.must(err)
+		h.Must(err)
 		events, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
-		h.must(err)
+		h.Must(err)
 		newest := events.Events[0]
 		want[l.Key] = state{newest.ID, l.Status.String(), l.Tier, string(newest.Reason)}
 	}

@@ -19,22 +19,22 @@ import (
 )
 
 // state is all that a partner's request could have changed, as text.
-func (h *house) state() string {
+func (h *harness) state() string {
 	h.Helper()
 	var b strings.Builder
 	for _, p := range []partner.Partner{h.ours, h.other} {
 		licenses, err := h.Licenses.List(h.Context(), p.ID, license.Filter{}, paging.First())
-		h.must(err)
+		h.Must(err)
 		events, err := h.Events.List(h.Context(), p.ID, event.Filter{}, paging.First())
-		h.must(err)
+		h.Must(err)
 		profile, contacts, err := h.Profiles.Get(h.Context(), p.ID)
-		h.must(err)
+		h.Must(err)
 		fmt.Fprintf(&b, "%+v\n%+v\n%+v\n%+v\n", licenses, events, profile, contacts)
 	}
 	deliveries, err := h.Webhooks.Stats(h.Context())
-	h.must(err)
-	entries, more, err := (&audit.Log{DB: h.db}).List(h.Context(), audit.Filter{}, paging.First())
-	h.must(err)
+	h.Must(err)
+	entries, more, err := (&audit.Log{DB: h.DB}).List(h.Context(), audit.Filter{}, paging.First())
+	h.Must(err)
 	fmt.Fprintf(&b, "%+v\n%+v %v\n", deliveries, entries, more)
 	return b.String()
 }
@@ -220,14 +220,14 @@ func urls() []refusal {
 }
 
 // TestRefusals sends what must be refused, and sees that each refusal has its
-// status and code and has changed nothing.
+// Status and code and has changed nothing.
 func TestRefusals(t *testing.T) {
 	for name, table := range map[string][]refusal{"query": queries(), "path": paths(), "body": bodies(), "urls": urls()} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t)
-			s := h.tell()
+			h := newHarness(t)
+			s := h.licenses()
 			contact, err := h.Profiles.AddContact(t.Context(), tester, h.ours.ID, "Ann", "ann@ours.example.com")
-			h.must(err)
+			h.Must(err)
 			fill := strings.NewReplacer("{active}", s.active.Key, "{ACTIVE}", strings.ToUpper(s.active.Key), "{foreign}", s.foreign.Key,
 				"{foreign_event}", fmt.Sprint(s.foreignEvent), "{foreign_contact}", fmt.Sprint(s.foreignContact), "{contact}", fmt.Sprint(contact.ID))
 			url, client := h.serve(), contract(t).Client(t)
@@ -237,7 +237,7 @@ func TestRefusals(t *testing.T) {
 					r.name = fmt.Sprintf("%s %.60s %.60s", r.method, r.path, r.body)
 				}
 				t.Run(r.name, func(t *testing.T) {
-					got := h.on(t).ask(client, r.method, url+fill.Replace(r.path), r.body, r.header)
+					got := h.in(t).ask(client, r.method, url+fill.Replace(r.path), r.body, r.header)
 					r.check(t, got)
 				})
 			}
@@ -251,36 +251,36 @@ func TestRefusals(t *testing.T) {
 func (r refusal) check(t *testing.T, got answer) {
 	t.Helper()
 	var p problem
-	if err := json.Unmarshal([]byte(got.body), &p); err != nil {
-		t.Fatalf("answered %d with a body that is no JSON: %q", got.status, got.body)
+	if err := json.Unmarshal([]byte(got.Body), &p); err != nil {
+		t.Fatalf("answered %d with a body that is no JSON: %q", got.Status, got.Body)
 	}
-	if got.status != r.status || p.Error != r.code || p.Field != r.field {
-		t.Errorf("answered %d %s on %q (%s), want %d %s on %q", got.status, p.Error, p.Field, p.Message, r.status, r.code, r.field)
+	if got.Status != r.status || p.Error != r.code || p.Field != r.field {
+		t.Errorf("answered %d %s on %q (%s), want %d %s on %q", got.Status, p.Error, p.Field, p.Message, r.status, r.code, r.field)
 	}
 	if !strings.HasSuffix(p.Message, ".") || strings.Contains(p.Message, "DROP TABLE") {
 		t.Errorf("the message is not a sentence of ours: %q", p.Message)
 	}
-	if p.RequestID == "" || p.RequestID != got.header.Get("X-Request-Id") {
-		t.Errorf("request_id is %q, the header says %q", p.RequestID, got.header.Get("X-Request-Id"))
+	if p.RequestID == "" || p.RequestID != got.Header.Get("X-Request-Id") {
+		t.Errorf("request_id is %q, the header says %q", p.RequestID, got.Header.Get("X-Request-Id"))
 	}
-	if (got.header.Get("Allow") != "") != (r.status == 405) || got.header.Get("Location") != "" {
-		t.Errorf("the headers are %v", got.header)
+	if (got.Header.Get("Allow") != "") != (r.status == 405) || got.Header.Get("Location") != "" {
+		t.Errorf("the headers are %v", got.Header)
 	}
 }
 
 // TestForeignIsUnknown compares every byte of what is said about a license of
 // another partner with what is said about one that does not exist.
 func TestForeignIsUnknown(t *testing.T) {
-	h := build(t)
-	s := h.tell()
+	h := newHarness(t)
+	s := h.licenses()
 	url, client := h.serve(), contract(t).Client(t)
 	requestID := regexp.MustCompile(`req_[a-z2-7]{26}`)
 	about := func(key, rest string) answer {
 		a := h.ask(client, "GET", url+"/v2/licenses/"+key+rest, "")
-		a.body = requestID.ReplaceAllString(a.body, "")
-		a.header = maps.Clone(a.header)
-		a.header.Del("X-Request-Id")
-		a.header.Del("Date")
+		a.Body = requestID.ReplaceAllString(a.Body, "")
+		a.Header = maps.Clone(a.Header)
+		a.Header.Del("X-Request-Id")
+		a.Header.Del("Date")
 		return a
 	}
 	for _, rest := range []string{"", "/events", "/webhook-responses", "/explain"} {
@@ -296,7 +296,7 @@ func TestForeignIsUnknown(t *testing.T) {
 // TestSlashes calls every route with a slash at its end and with one too many,
 // without a key: the first is the route, the second is nothing.
 func TestSlashes(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
 	for _, route := range h.Routes() {
 		path := regexp.MustCompile(`\{.*?\}`).ReplaceAllString(route.Path, "1")
@@ -305,13 +305,13 @@ func TestSlashes(t *testing.T) {
 			want = http.StatusOK
 		}
 		for _, end := range []string{"", "/"} {
-			if got := h.ask(client, route.Method, url+path+end, "", "Authorization: "); got.status != want {
-				t.Errorf("%s %s answered %d, want %d", route.Method, path+end, got.status, want)
+			if got := h.ask(client, route.Method, url+path+end, "", "Authorization: "); got.Status != want {
+				t.Errorf("%s %s answered %d, want %d", route.Method, path+end, got.Status, want)
 			}
 		}
 		for _, bad := range []string{path + "//", "/" + path, strings.Replace(path, "/v2/", "/v2//", 1)} {
-			if got := h.ask(client, route.Method, url+bad, ""); got.status != http.StatusNotFound {
-				t.Errorf("%s %s answered %d, want 404", route.Method, bad, got.status)
+			if got := h.ask(client, route.Method, url+bad, ""); got.Status != http.StatusNotFound {
+				t.Errorf("%s %s answered %d, want 404", route.Method, bad, got.Status)
 			}
 		}
 	}

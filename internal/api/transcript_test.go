@@ -53,12 +53,12 @@ func checkSigned(t *testing.T, secret string, c wire.Check) {
 // TestTranscript reads the transcript as a partner's developer would: what was
 // sent, what was signed. The posts of the check are nowhere else.
 func TestTranscript(t *testing.T) {
-	h := build(t)
-	s := h.tell()
+	h := newHarness(t)
+	s := h.licenses()
 	url, client := h.serve(), contract(t).Client(t)
 	lists := func() string {
-		return h.ask(client, "GET", url+"/v2/licenses/events", "").body +
-			h.ask(client, "GET", url+"/v2/licenses/"+s.active.Key+"/webhook-responses", "").body
+		return h.ask(client, "GET", url+"/v2/licenses/events", "").Body +
+			h.ask(client, "GET", url+"/v2/licenses/"+s.active.Key+"/webhook-responses", "").Body
 	}
 	before := lists()
 	for path, want := range map[string]struct {
@@ -73,7 +73,7 @@ func TestTranscript(t *testing.T) {
 		var answer struct {
 			Checks []wire.Check `json:"checks"`
 		}
-		h.must(json.Unmarshal([]byte(got.body), &answer))
+		h.Must(json.Unmarshal([]byte(got.Body), &answer))
 		var steps []string
 		for _, c := range answer.Checks {
 			steps = append(steps, strings.TrimPrefix(c.Step, "POST webhook_url: "))
@@ -82,8 +82,8 @@ func TestTranscript(t *testing.T) {
 				t.Errorf("%s: %s sent %s", path, c.Step, c.Sent)
 			}
 		}
-		if diff := cmp.Diff(want.steps, steps); diff != "" || got.status != want.status {
-			t.Errorf("%s: answered %d, want %d; steps (-want +got):\n%s", path, got.status, want.status, diff)
+		if diff := cmp.Diff(want.steps, steps); diff != "" || got.Status != want.status {
+			t.Errorf("%s: answered %d, want %d; steps (-want +got):\n%s", path, got.Status, want.status, diff)
 		}
 	}
 	if diff := cmp.Diff(before, lists()); diff != "" {

@@ -9,8 +9,8 @@ import (
 // TestUnknownMembersOfTheProfile sends typos: each is refused with what was
 // probably meant, and nothing is saved.
 func TestUnknownMembersOfTheProfile(t *testing.T) {
-	h := build(t)
-	h.tell()
+	h := newHarness(t)
+	h.licenses()
 	url, client := h.serve(), contract(t).Client(t)
 	before := h.ask(client, "GET", url+"/v2/profile", "")
 	for _, test := range []struct{ method, path, body, text string }{
@@ -21,29 +21,29 @@ func TestUnknownMembersOfTheProfile(t *testing.T) {
 		{"POST", "/v2/events/1/redeliver", `{"from":1}`, "It takes none"},
 	} {
 		got := h.ask(http.DefaultClient, test.method, url+test.path, test.body, "Content-Type: application/json")
-		if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"unknown_parameter"`) || !strings.Contains(got.body, test.text) {
-			t.Errorf("%s %s %s answered %d %s", test.method, test.path, test.body, got.status, got.body)
+		if got.Status != http.StatusBadRequest || !strings.Contains(got.Body, `"unknown_parameter"`) || !strings.Contains(got.Body, test.text) {
+			t.Errorf("%s %s %s answered %d %s", test.method, test.path, test.body, got.Status, got.Body)
 		}
 	}
-	if after := h.ask(client, "GET", url+"/v2/profile", ""); after.body != before.body {
-		t.Errorf("the profile was\n%s\nand is\n%s", before.body, after.body)
+	if after := h.ask(client, "GET", url+"/v2/profile", ""); after.Body != before.Body {
+		t.Errorf("the profile was\n%s\nand is\n%s", before.Body, after.Body)
 	}
 }
 
 // TestProfileReadAndSentBack sends back what GET answered.
 func TestProfileReadAndSentBack(t *testing.T) {
-	h := build(t)
-	h.tell()
+	h := newHarness(t)
+	h.licenses()
 	url, client := h.serve(), contract(t).Client(t)
 	read := h.ask(client, "GET", url+"/v2/profile", "")
-	want := strings.Replace(read.body, `"error_member":true`, `"error_member":false`, 1)
-	if want == read.body {
-		t.Fatal(read.body)
+	want := strings.Replace(read.Body, `"error_member":true`, `"error_member":false`, 1)
+	if want == read.Body {
+		t.Fatal(read.Body)
 	}
 	for _, method := range []string{"PUT", "PATCH"} {
 		got := h.ask(client, method, url+"/v2/profile", want, "Content-Type: application/json")
-		if got.status != http.StatusOK || !strings.Contains(got.body, `"error_member":false`) {
-			t.Errorf("%s answered %d %s", method, got.status, got.body)
+		if got.Status != http.StatusOK || !strings.Contains(got.Body, `"error_member":false`) {
+			t.Errorf("%s answered %d %s", method, got.Status, got.Body)
 		}
 	}
 }

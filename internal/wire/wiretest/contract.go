@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +60,27 @@ func LoadContract(t testing.TB, document []byte) *Contract {
 	}
 	return c
 }
+
+// SharedContract is LoadContract of a file, which is read once per test binary: that
+// takes longer than most tests. What was seen is that of all its users.
+func SharedContract(t testing.TB, file string) *Contract {
+	t.Helper()
+	sharedLock.Lock()
+	defer sharedLock.Unlock()
+	if shared[file] == nil {
+		document, err := os.ReadFile(file) //nolint:gosec // the test names it
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared[file] = LoadContract(t, document)
+	}
+	return shared[file]
+}
+
+var (
+	sharedLock sync.Mutex
+	shared     = map[string]*Contract{}
+)
 
 // Operations lists what the document describes, as "GET /v2/licenses", sorted.
 // Compare it with the routes of the door.

@@ -4,181 +4,120 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/api"
-	"claviger/internal/audit"
-	"claviger/internal/courier"
+	"claviger/internal/app"
+	"claviger/internal/apptest"
 	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
-	"claviger/internal/secret"
 	"claviger/internal/sqldb"
-	"claviger/internal/sqldb/sqldbtest"
-	"claviger/internal/webhook"
 	"claviger/internal/wire/wiretest"
 )
 
 // publicURL is what the redemption and change-plan URLs begin with.
 const publicURL = "https://licensing.example.com"
 
-// house is the rooms that the door leads to, and two partners: ours, by whose
-// key the tests call, and another, of whom ours must see nothing.
-type house struct {
-	testing.TB
+// harness is the partner API of an application with two partners: ours, whose key
+// the tests use, and another, whose data ours must never see.
+type harness struct {
+	*apptest.Harness
 	api.API
-	db       *sqldb.DB
-	accounts *account.Book
-	clock    *clock
+	clock *apptest.Clock
 
 	ours, other       partner.Partner
 	oursKey, otherKey string
 	oursSecret        string // of our webhooks
 }
 
-var tester = audit.System("test")
+var tester = apptest.Tester
 
-// clock goes on by a second whenever it is looked at, so that no two acts have
-// the same time; once stopped, it is the machine's.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.at.IsZero() {
-		return time.Now().UTC().Truncate(time.Microsecond)
-	}
-	c.at = c.at.Add(time.Second)
-	return c.at
-}
-
-func (c *clock) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = time.Time{}
-}
-
-func build(t testing.TB) *house {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
-	db := sqldbtest.Open(t)
-	box, err := secret.NewSealer(make([]byte, secret.KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &clock{at: time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)}
-	client := courier.New(courier.Options{AllowPrivate: true})
-	t.Cleanup(client.Close)
-	partners := &partner.Registry{DB: db, Sealer: box, Now: c.now}
-	h := &house{
-		TB: t, db: db, clock: c,
-		accounts: &account.Book{DB: db, Now: c.now},
+	clock := apptest.TickingClock(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC))
+	a := apptest.New(t, clock.Set, func(cfg *app.Config) {
+		cfg.PublicURL = publicURL
+		cfg.Retry, cfg.ParkAfter, cfg.ProbeEvery = []time.Duration{time.Hour}, time.Hour, time.Hour
+	})
+	h := &harness{
+		Harness: a, clock: clock,
 		API: api.API{
-			Partners:  partners,
-			Licenses:  &license.Registry{DB: db, Now: c.now},
-			Events:    &event.Log{DB: db},
-			Webhooks:  &webhook.Outbox{DB: db, Now: c.now},
-			Profiles:  &profile.Book{DB: db, Partners: partners, Now: c.now, Check: profile.Checker{Client: client}},
-			PublicURL: publicURL,
-			Brand:     "Acme",
+			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, Profiles: a.Profiles,
+			PublicURL: publicURL, Brand: "Acme",
 		},
 	}
-	h.Profiles.Moved = h.Webhooks.Revive
-	h.Licenses.Events = h.Events
 	h.ours, h.oursKey, h.oursSecret = h.enrol("Ours")
 	h.other, h.otherKey, _ = h.enrol("Other")
 	return h
 }
 
-// on is the same house in a subtest.
-func (h *house) on(t testing.TB) *house {
+// in is the same harness in a subtest.
+func (h *harness) in(t testing.TB) *harness {
 	in := *h
-	in.TB = t
+	in.Harness = h.In(t)
 	return &in
 }
 
 // enrol makes a partner that sells tiers 1 to 3, and returns its API key and its
 // webhook secret.
-func (h *house) enrol(name string) (p partner.Partner, key, webhookSecret string) {
+func (h *harness) enrol(name string) (p partner.Partner, key, webhookSecret string) {
 	h.Helper()
-	p, _, c, err := h.Profiles.Enrol(h.Context(), tester, partner.Draft{Name: name}, profile.URLs{}, false, partner.Credentials{})
-	h.must(err)
-	for tier := 1; tier <= 3; tier++ {
-		_, _, err := h.Partners.PutPlan(h.Context(), tester, p.ID, partner.Plan{Tier: tier, Name: "Tier " + strconv.Itoa(tier)})
-		h.must(err)
-	}
+	p, c := h.Partner(name, profile.URLs{})
+	h.Plans(p.ID, 3, partner.Plan{})
 	return p, c.APIKey, c.WebhookSecret
 }
 
-func (h *house) must(err error) {
+// buyTier sells one license to somebody, or to nobody yet.
+func (h *harness) buyTier(p partner.Partner, tier int, buyer *account.Person) license.License {
 	h.Helper()
-	if err != nil {
-		h.Fatal(err)
-	}
+	return h.Buy(license.Purchase{PartnerID: p.ID, Tier: tier, Buyer: buyer})
 }
 
-// buy buys one license for somebody, or for nobody yet.
-func (h *house) buy(p partner.Partner, tier int, buyer *account.Person) license.License {
-	h.Helper()
-	var sold license.Sale
-	_, err := h.Licenses.Purchase(h.Context(), tester, license.Purchase{PartnerID: p.ID, Tier: tier, Quantity: 1, Buyer: buyer},
-		func(s license.Sale) []byte {
-			sold = s
-			return []byte("{}")
-		})
-	h.must(err)
-	return sold.Licenses[0]
-}
-
-// story is what most tests read: a license in each status, one of them with a
+// fixture is what most tests read: a license in each status, one of them with a
 // history, and one of the other partner.
-type story struct {
+type fixture struct {
 	inactive, active, deactivated, foreign license.License
 	foreignEvent, foreignContact           int64
 }
 
-func (h *house) tell() story {
+func (h *harness) licenses() fixture {
 	h.Helper()
-	var s story
+	var s fixture
 	ann, bob := &account.Person{Email: "ann@example.com"}, &account.Person{Email: "bob@example.com"}
-	s.inactive = h.buy(h.ours, 1, nil)
-	s.active = h.buy(h.ours, 1, ann)
-	s.deactivated = h.buy(h.ours, 3, bob)
-	s.foreign = h.buy(h.other, 1, ann)
+	s.inactive = h.buyTier(h.ours, 1, nil)
+	s.active = h.buyTier(h.ours, 1, ann)
+	s.deactivated = h.buyTier(h.ours, 3, bob)
+	s.foreign = h.buyTier(h.other, 1, ann)
 
 	_, err := h.Licenses.Activate(h.Context(), tester, s.active.Key, nil)
-	h.must(err)
+	h.Must(err)
 	_, err = h.Licenses.ChangePlan(h.Context(), tester, s.active.Key, license.PlanChange{Tier: 2}, func(license.License) []byte { return nil })
-	h.must(err)
+	h.Must(err)
 	_, err = h.Licenses.Refund(h.Context(), tester, license.RefundOrder{LicenseKey: s.deactivated.Key}, func(license.Refund) []byte { return nil })
-	h.must(err)
+	h.Must(err)
 
 	list, err := h.Events.List(h.Context(), h.other.ID, event.Filter{}, paging.First())
-	h.must(err)
+	h.Must(err)
 	s.foreignEvent = list.Events[0].ID
 	c, err := h.Profiles.AddContact(h.Context(), tester, h.other.ID, "Eve", "eve@other.example.com")
-	h.must(err)
+	h.Must(err)
 	s.foreignContact = c.ID
 	return s
 }
 
 // record writes n responses to the newest event of a license, as deliveries
 // will: each second one failed, the last did not reach anybody.
-func (h *house) record(l license.License, n int) {
+func (h *harness) record(l license.License, n int) {
 	h.Helper()
 	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
-	h.must(err)
+	h.Must(err)
 	e := list.Events[0]
-	h.must(h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
 		for i := 1; i <= n; i++ {
 			status, body, success := 200, `{"success":true}`, true
 			switch {
@@ -187,7 +126,7 @@ func (h *house) record(l license.License, n int) {
 			case i%2 == 0:
 				status, body, success = 404, "<h1>Not \"found\"</h1>\n", false
 			}
-			at := h.clock.now()
+			at := h.clock.Now()
 			tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time,
 				url, success, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
 				e.ID, "Content-Type: application/json; charset=UTF-8\nUser-Agent: claviger", status, body, i,
@@ -200,7 +139,7 @@ func (h *house) record(l license.License, n int) {
 // application is our own application: it answers 200 at /welcome, takes webhooks
 // that are signed well at /webhook, and any at /careless. At /mistaken it checks
 // the signature of the body alone.
-func (h *house) application() string {
+func (h *harness) application() string {
 	h.Helper()
 	answer := func(takes func(r *http.Request, body string) bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -235,30 +174,12 @@ func (h *house) application() string {
 }
 
 // serve serves the door over HTTP and returns its URL.
-func (h *house) serve() string { return wiretest.Serve(h.TB, h.Handler()) }
+func (h *harness) serve() string { return wiretest.Serve(h.TB, h.Handler()) }
 
-// answer is what came back.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
+type answer = apptest.Answer
 
 // ask sends one request with our key. Header lines are "Name: value".
-func (h *house) ask(client *http.Client, method, url, body string, header ...string) answer {
+func (h *harness) ask(client *http.Client, method, url, body string, header ...string) answer {
 	h.Helper()
-	r, err := http.NewRequestWithContext(h.Context(), method, url, strings.NewReader(body))
-	h.must(err)
-	r.Header.Set("Authorization", "Bearer "+h.oursKey)
-	for _, line := range header {
-		if name, value, ok := strings.Cut(line, ": "); ok {
-			r.Header.Set(name, value)
-		}
-	}
-	resp, err := client.Do(r)
-	h.must(err)
-	got, err := io.ReadAll(resp.Body)
-	h.must(err)
-	h.must(resp.Body.Close())
-	return answer{resp.StatusCode, resp.Header, string(got)}
+	return apptest.Send(h, client, method, url, body, append([]string{"Authorization: Bearer " + h.oursKey}, header...)...)
 }

@@ -1,0 +1,108 @@
+package apptest
+
+import (
+	"fmt"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/mail"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/sqldb"
+)
+
+// Partner enrols a partner with those URLs.
+func (h *Harness) Partner(name string, urls profile.URLs) (partner.Partner, partner.Credentials) {
+	h.Helper()
+	p, _, c, err := h.Profiles.Enrol(h.Context(), Tester, partner.Draft{Name: name}, urls, false, partner.Credentials{})
+	h.Must(err)
+	return p, c
+}
+
+// Plans lets a partner sell the tiers 1 to tiers, each for a multiple of the price.
+func (h *Harness) Plans(partnerID int64, tiers int, each partner.Plan) {
+	h.Helper()
+	for tier := 1; tier <= tiers; tier++ {
+		plan := each
+		plan.Tier, plan.PriceCents = tier, int64(tier)*each.PriceCents
+		if plan.Name == "" {
+			plan.Name = fmt.Sprintf("Tier %d", tier)
+		}
+		_, _, err := h.Partners.PutPlan(h.Context(), Tester, partnerID, plan)
+		h.Must(err)
+	}
+}
+
+// User makes a user.
+func (h *Harness) User(email string) account.User {
+	h.Helper()
+	u, _, err := h.Accounts.Create(h.Context(), Tester, account.Person{Email: email})
+	h.Must(err)
+	return u
+}
+
+// SetPassword gives a user a password.
+func (h *Harness) SetPassword(userID int64, password string) {
+	h.Helper()
+	hash, err := account.NewPassword(h.Context(), password)
+	h.Must(err)
+	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
+		return account.SetPassword(h.Context(), tx, Tester, userID, hash, h.Accounts.Now())
+	}))
+}
+
+// Token makes an operator token with these scopes.
+func (h *Harness) Token(name string, scopes ...account.Scope) string {
+	h.Helper()
+	_, token, err := h.Accounts.AddToken(h.Context(), Tester, name, scopes, time.Time{}, "")
+	h.Must(err)
+	return token
+}
+
+// Buy sells what is ordered, one license unless the order says how many, and returns
+// the first license.
+func (h *Harness) Buy(order license.Purchase) license.License {
+	h.Helper()
+	order.Quantity = max(order.Quantity, 1)
+	var sold license.Sale
+	_, err := h.Licenses.Purchase(h.Context(), Tester, order, func(s license.Sale) []byte {
+		sold = s
+		return []byte("{}")
+	})
+	h.Must(err)
+	return sold.Licenses[0]
+}
+
+// Mails are the emails to an address, newest first, sent or not.
+func (h *Harness) Mails(to string) []mail.Record {
+	h.Helper()
+	_, err := (&account.LinkMailer{Book: h.Accounts}).Round(h.Context())
+	h.Must(err)
+	all, err := h.Mail.Recent(h.Context(), h.DB, 1000)
+	h.Must(err)
+	var list []mail.Record
+	for _, m := range all {
+		if m.To == to {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// Count asks the database for a number.
+func (h *Harness) Count(sql string, args ...any) int64 {
+	h.Helper()
+	n, err := sqldb.One(h.Context(), h.DB, sqldb.Value[int64], sql, args...)
+	h.Must(err)
+	return n
+}
+
+// Exec changes the database without the services.
+func (h *Harness) Exec(sql string, args ...any) {
+	h.Helper()
+	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(h.Context(), sql, args...)
+		return err
+	}))
+}
