@@ -1,7 +1,7 @@
 # Everything here needs Go, and the tests of connections Node with npm; script/with-postgres,
 # script/chromium and script/php bring the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e fuzz check lint vuln fmt bench
+.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e fuzz mutate check lint vuln fmt bench
 
 GO   := go
 TOOL := $(GO) tool -modfile=tools/go.mod
@@ -45,6 +45,9 @@ e2e: chromium ## The whole-house tests alone, on SQLite; pictures of the pages g
 
 fuzz: ## Each fuzz target for FUZZTIME (default 10s)
 	script/fuzz $(FUZZTIME)
+
+mutate: ## Change PKG line by line and list what its tests do not notice (ARGS="-n 50 -file run.go")
+	$(GO) run -C tools ./mutate -root .. $(ARGS) $(PKG)
 
 check: test lint ## What has to pass before a change is taken
 
