@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"claviger/internal/app"
 )
 
 // helpWidth is the longest line of a help text.
@@ -62,8 +64,8 @@ func manCommand() *cobra.Command {
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cmd.Root().DisableAutoGenTag = true
-			header := &doc.GenManHeader{Section: "1", Source: "claviger " + version().Version}
-			if made, err := time.Parse(time.RFC3339, version().Date); err == nil {
+			header := &doc.GenManHeader{Section: "1", Source: "claviger " + app.ThisBuild().Version}
+			if made, err := time.Parse(time.RFC3339, app.ThisBuild().Date); err == nil {
 				header.Date = &made
 			}
 			if len(args) == 0 {

@@ -72,7 +72,7 @@ func newRoot() *cobra.Command {
 	root := group("claviger", "A licensing service for partner applications",
 		"Sells software licenses on behalf of partner applications, tells them what happens to each, and lets them ask.\n\n"+
 			"Try it out with claviger dev; run it for others with claviger serve.")
-	root.Version = version().Version
+	root.Version = app.ThisBuild().Version
 	root.SilenceUsage, root.SilenceErrors = true, true // A mistake is one line, see printError.
 	setHelp(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitUsage, err} })

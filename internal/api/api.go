@@ -37,6 +37,10 @@ type API struct {
 	// header.
 	Brand string
 
+	// Version is that of this program. An entity tag of another version is not one
+	// of ours: the form of an answer may have changed.
+	Version string
+
 	Limit *wire.Limiter // how often one key may call
 	Guard *wire.Guard   // how often one address may try a wrong key
 
@@ -49,7 +53,6 @@ type API struct {
 	Readers, Bytes *wire.Share
 
 	text licenseText
-	kept *pages
 }
 
 // description is openapi.yaml as JSON; a test keeps it so.

@@ -79,7 +79,7 @@ func answerEvents(w http.ResponseWriter, r *http.Request, q url.Values, asked pa
 		list.Total = -1
 	}
 	wire.PageHeaders(w, r, asked, list.Total, list.More)
-	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return appendEvents(b, list.Events) })
+	return wire.AppendTagged(w, r, "", func(b []byte) []byte { return appendEvents(b, list.Events) })
 }
 
 // eventFilter reads the filters that both event lists have.

@@ -8,10 +8,10 @@ import (
 	"claviger/internal/license"
 )
 
-// A page that is kept is never an old one: what a change did shows in the very
+// No list is an old one: what a change did shows in the very
 // next answer, also in pages that were asked for before, and not in another
 // partner's.
-func TestKeptPagesAreFresh(t *testing.T) {
+func TestListsAreFresh(t *testing.T) {
 	h := newHarness(t)
 	url := h.serve()
 	l := h.buyTier(h.ours, 1, nil)

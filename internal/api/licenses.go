@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"claviger/internal/event"
@@ -27,40 +28,54 @@ func (a *API) listLicenses(w http.ResponseWriter, r *http.Request, p partner.Par
 		return err
 	}
 
-	key := pageKey{p.ID, filter.Status, asked}
-	if k, ok := a.kept.find(key, p.Revision); ok && filter.UpdatedSince.IsZero() {
-		wire.PageHeaders(w, r, asked, k.total, false)
-		return wire.Raw(w, http.StatusOK, k.body)
+	if !filter.UpdatedSince.IsZero() {
+		return a.listChanges(w, r, p, filter, asked)
+	}
+	tag := a.tag(r, p)
+	if wire.NotModified(w, r, tag) {
+		return nil
 	}
 	list, err := a.Licenses.List(r.Context(), p.ID, filter, asked)
 	if err != nil {
 		return err
 	}
+	wire.PageHeaders(w, r, asked, list.Total, list.More)
+	return wire.AppendTagged(w, r, tag, func(b []byte) []byte { return a.text.licenses(b, list.Licenses) })
+}
 
-	if filter.UpdatedSince.IsZero() {
-		wire.PageHeaders(w, r, asked, list.Total, list.More)
-	} else {
-		next := ""
-		if list.More {
-			next = cursorOf(list.Next)
-		}
-		wire.CursorHeaders(w, r, asked, next)
+// listChanges lists by updated_since, whose pages begin at a cursor. It has no entity
+// tag: who asks so wants what has changed.
+func (a *API) listChanges(w http.ResponseWriter, r *http.Request, p partner.Partner, filter license.Filter, asked paging.Page) error {
+	list, err := a.Licenses.List(r.Context(), p.ID, filter, asked)
+	if err != nil {
+		return err
 	}
-	return wire.Append(w, http.StatusOK, func(b []byte) []byte {
-		b = a.text.licenses(b, list.Licenses)
-		if filter.UpdatedSince.IsZero() {
-			a.kept.keep(key, p.Revision, list.Total, b)
-		}
-		return b
-	})
+	next := ""
+	if list.More {
+		next = cursorOf(list.Next)
+	}
+	wire.CursorHeaders(w, r, asked, next)
+	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return a.text.licenses(b, list.Licenses) })
+}
+
+// tag is the entity tag of an answer that shows licenses and nothing else. It was read
+// with the key, before the licenses: if one changes in between, the answer has the tag
+// of the state before, which no later request matches.
+func (a *API) tag(r *http.Request, p partner.Partner) string {
+	return wire.Tag(strconv.FormatInt(p.ID, 10), strconv.FormatInt(p.Revision.Number, 10), strconv.FormatInt(p.Revision.At.UnixNano(), 10),
+		r.URL.Path, r.URL.RawQuery, a.PublicURL, a.Version)
 }
 
 func (a *API) readLicense(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	tag := a.tag(r, p)
+	if wire.NotModified(w, r, tag) {
+		return nil
+	}
 	l, err := a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
 	if err != nil {
 		return err
 	}
-	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return a.text.license(b, &l) })
+	return wire.AppendTagged(w, r, tag, func(b []byte) []byte { return a.text.license(b, &l) })
 }
 
 // explanation is why a license has its status, as it goes over the wire.
@@ -93,7 +108,7 @@ func (a *API) ExplainLicense(w http.ResponseWriter, r *http.Request, find func()
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusOK, explanation{
+	return wire.JSONTagged(w, r, explanation{
 		LicenseKey:  l.Key,
 		Status:      l.Status.String(),
 		Tier:        l.Tier,

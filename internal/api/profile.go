@@ -35,8 +35,8 @@ type profileAnswer struct {
 	Checks []wire.Check `json:"checks,omitempty"` // of the URLs that were just set
 }
 
-func answerProfile(w http.ResponseWriter, p profile.Profile, contacts []profile.Contact, checks []profile.Check) error {
-	return wire.JSON(w, http.StatusOK, profileAnswer{
+func profileOf(p profile.Profile, contacts []profile.Contact, checks []profile.Check) profileAnswer {
+	return profileAnswer{
 		ProfileID:   p.PartnerID,
 		WebhookURL:  p.WebhookURL,
 		RedirectURL: p.RedirectURL,
@@ -49,7 +49,7 @@ func answerProfile(w http.ResponseWriter, p profile.Profile, contacts []profile.
 		ErrorMember:      !p.NoErrorMember,
 
 		Checks: wire.Checks(checks),
-	})
+	}
 }
 
 func (a *API) readProfile(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
@@ -57,7 +57,7 @@ func (a *API) readProfile(w http.ResponseWriter, r *http.Request, p partner.Part
 	if err != nil {
 		return err
 	}
-	return answerProfile(w, prof, contacts, nil)
+	return wire.JSONTagged(w, r, profileOf(prof, contacts, nil))
 }
 
 // updateProfile serves PUT and PATCH: either leaves what is not named as it is.
@@ -79,5 +79,5 @@ func (a *API) updateProfile(w http.ResponseWriter, r *http.Request, p partner.Pa
 	if err != nil {
 		return err
 	}
-	return answerProfile(w, prof, contacts, checks)
+	return wire.JSON(w, http.StatusOK, profileOf(prof, contacts, checks))
 }

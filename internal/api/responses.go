@@ -41,7 +41,7 @@ func (a *API) LicenseResponses(w http.ResponseWriter, r *http.Request, find func
 	}
 
 	wire.PageHeaders(w, r, asked, list.Total, list.More)
-	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return appendResponses(b, list.Responses) })
+	return wire.AppendTagged(w, r, "", func(b []byte) []byte { return appendResponses(b, list.Responses) })
 }
 
 // successOf reads the parameter success; without it, it is nil.

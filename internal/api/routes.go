@@ -10,7 +10,7 @@ import (
 // Routes is the table of the door, made before anything is served. Its paths are
 // those of openapi.yaml, which a test compares.
 func (a *API) Routes() []wire.Route {
-	a.text, a.kept = newLicenseText(a.PublicURL), &pages{}
+	a.text = newLicenseText(a.PublicURL)
 	door := &wire.AuthRoutes[partner.Partner]{
 		Authenticate: a.authenticate,
 		Name:         func(p partner.Partner) string { return "partner:" + strconv.FormatInt(p.ID, 10) },

@@ -49,9 +49,17 @@ type Partner struct {
 	PausedAt    time.Time // zero: it is not paused
 	PauseReason string    // for the operator
 
-	// Revision counts the transactions that wrote the partner's licenses: while it is
-	// the same, none of them has changed. Only ByKey reads it.
-	Revision int64
+	// Revision is another one after each change of the partner's licenses. Only ByKey
+	// reads it.
+	Revision Revision
+}
+
+// Revision names a state of a partner's licenses: while it stands, none of them has
+// changed. It has the time of the last change because a database that is restored
+// counts the same numbers again.
+type Revision struct {
+	Number int64     // transactions that wrote licenses
+	At     time.Time // of the last one
 }
 
 // Draft is a partner that is yet to be made.

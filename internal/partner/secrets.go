@@ -94,7 +94,7 @@ func label(id int64) string { return "webhook secret of partner " + strconv.Form
 // ByKey returns the partner whose API key that is, in one statement. The key is
 // looked up by its hash, so that timing reveals nothing about other keys.
 func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
-	list, err := sqldb.All(ctx, r.DB, scanRevision, `SELECT `+columns+`, c.turns FROM partner_secrets s
+	list, err := sqldb.All(ctx, r.DB, scanRevision, `SELECT `+columns+`, c.turns, c.clock FROM partner_secrets s
 		JOIN partners ON partners.id = s.partner_id JOIN partner_counters c ON c.partner_id = s.partner_id
 		WHERE s.kind = $1 AND s.hash = $2 AND s.hash <> '' AND (s.expires_at = 0 OR s.expires_at > $3)`,
 		APIKey, secret.Hash(key), r.Now())
@@ -109,7 +109,7 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 }
 
 func scanRevision(r *sqldb.Row, p *Partner) error {
-	return r.Scan(p.fields(&p.Revision)...)
+	return r.Scan(p.fields(&p.Revision.Number, &p.Revision.At)...)
 }
 
 // ByClient returns the partner with that client id if the secret is one of its valid

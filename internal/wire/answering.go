@@ -74,8 +74,9 @@ func (a *answering) reserve(n int) error {
 	a.stopReading()
 	a.sizes.set(a.key, int64(n))
 	if err := a.bytes.Resize(a.key, a.held, int64(n)); err != nil {
-		a.Header().Del("Link")
-		a.Header().Del("X-Total-Count")
+		for _, name := range []string{"Link", "X-Total-Count", "ETag", "Cache-Control"} {
+			a.Header().Del(name)
+		}
 		return err
 	}
 	a.held = int64(n)

@@ -45,7 +45,7 @@ func newShop(readers, size int64) *shop {
 		<-s.read
 		n, _ := strconv.Atoi(r.URL.Query().Get("size"))
 		wire.PageHeaders(w, r, paging.First(), 1, false)
-		return wire.Append(w, http.StatusOK, func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), n)...) })
+		return wire.AppendTagged(w, r, "", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), n)...) })
 	}
 	s.Mux = wire.NewMux(door.RouteWithQuery("GET", "/list", handle), door.RouteWithQuery("POST", "/list", handle))
 	return s
@@ -113,7 +113,8 @@ func TestBytesAreHeldUntilTheyAreSent(t *testing.T) {
 			t.Errorf("answered %d, %d", first.Code, other.Code)
 		}
 		if second.Code != 429 || second.Header().Get("Retry-After") != "1" || !strings.Contains(second.Body.String(), `"too_many_at_once"`) ||
-			second.Header().Get("Link") != "" || second.Header().Get("X-Total-Count") != "" {
+			second.Header().Get("Link") != "" || second.Header().Get("X-Total-Count") != "" ||
+			second.Header().Get("ETag") != "" || second.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("a second large answer: %d %v %s", second.Code, second.Header(), second.Body)
 		}
 		close(first.read)
