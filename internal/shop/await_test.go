@@ -15,26 +15,27 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
+	"claviger/internal/visitor/pagetest"
 )
 
 // annAndSlowApplication is Ann with a license whose application takes webhooks.
 // Nothing delivers them: the test plays what does.
-func annAndSlowApplication(t *testing.T, glance, patience time.Duration) (*house, *browser, license.License) {
+func annAndSlowApplication(t *testing.T, glance, patience time.Duration) (*pagetest.Service, *pagetest.Browser, license.License) {
 	t.Helper()
 	h, b, l := annAndLicense(t)
-	h.shop.Glance, h.shop.Patience = glance, patience
+	h.Shop.Glance, h.Shop.Patience = glance, patience
 	hook := "https://tide.example/hook"
-	h.redirect = "https://tide.example/in?a=1&b=%C3%BC&copy=2;c=(d)'" // and whatever else a partner may save
-	if _, _, _, err := h.shop.OAuth.Profiles.Amend(t.Context(), tester, h.partner.ID, nothing, profile.URLChange{Webhook: &hook, Redirect: &h.redirect}, false); err != nil {
+	h.RedirectURL = "https://tide.example/in?a=1&b=%C3%BC&copy=2;c=(d)'" // and whatever else a partner may save
+	if _, _, _, err := h.Shop.OAuth.Profiles.Amend(t.Context(), pagetest.Tester, h.Partner.ID, nothing, profile.URLChange{Webhook: &hook, Redirect: &h.RedirectURL}, false); err != nil {
 		t.Fatal(err)
 	}
 	return h, b, l
 }
 
 // told has the first attempt of each webhook made.
-func (h *house) told(l license.License) {
+func told(h *pagetest.Service, l license.License) {
 	h.Helper()
-	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+	err := h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
 		tx.Queue(`UPDATE outbox SET attempts = 1 WHERE license_id = $1`, l.ID)
 		return nil
 	})
@@ -44,10 +45,10 @@ func (h *house) told(l license.License) {
 }
 
 // stays fails the test when something comes though the application was not told.
-func stays[T any](h *house, l license.License, came <-chan T) {
+func stays[T any](h *pagetest.Service, l license.License, came <-chan T) {
 	h.Helper()
 	untold := func() int64 {
-		n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64],
+		n, err := sqldb.One(h.Context(), h.DB, sqldb.Value[int64],
 			`SELECT count(*) FROM outbox AS o JOIN deliveries AS d ON d.event_id = o.event_id WHERE o.license_id = $1 AND o.state = 1 AND d.kind = 2`, l.ID)
 		if err != nil {
 			h.Fatal(err)
@@ -67,13 +68,13 @@ func stays[T any](h *house, l license.License, came <-chan T) {
 }
 
 // allow consents on the page of a license and returns the answer to be read.
-func (b *browser) allow(ctx context.Context, l license.License) *http.Response {
+func allow(ctx context.Context, b *pagetest.Browser, l license.License) *http.Response {
 	b.Helper()
-	return b.send(ctx, http.MethodPost, consentPage(l), url.Values{"decision": {"allow"}}, "same-origin")
+	return b.Send(ctx, http.MethodPost, consentPage(l), url.Values{"decision": {"allow"}}, "same-origin")
 }
 
 // begins reads an answer up to the end of what is to be seen of a page.
-func (b *browser) begins(answer *http.Response) string {
+func begins(b *pagetest.Browser, answer *http.Response) string {
 	b.Helper()
 	var text strings.Builder
 	for part := make([]byte, 4096); !strings.Contains(text.String(), "</footer>"); {
@@ -87,11 +88,11 @@ func (b *browser) begins(answer *http.Response) string {
 }
 
 // goesOn is where the page sends the browser by itself; "" is nowhere.
-func (s *sheet) goesOn() string {
+func goesOn(s *pagetest.Page) string {
 	s.Helper()
-	for _, n := range s.all(atom.Meta) {
-		if attr(n, "http-equiv") == "refresh" {
-			to, _ := strings.CutPrefix(attr(n, "content"), "0; url=")
+	for _, n := range s.All(atom.Meta) {
+		if pagetest.Attr(n, "http-equiv") == "refresh" {
+			to, _ := strings.CutPrefix(pagetest.Attr(n, "content"), "0; url=")
 			return to
 		}
 	}
@@ -100,25 +101,25 @@ func (s *sheet) goesOn() string {
 
 // connects checks that the page says where the buyer is going and what for, and
 // that the browser goes there by itself with a code, as by the link.
-func (s *sheet) connects(h *house) {
+func connects(s *pagetest.Page, h *pagetest.Service) {
 	s.Helper()
-	s.want(http.StatusOK, "Connecting you to Tide Planner…")
-	rest, ok := strings.CutPrefix(s.goesOn(), h.redirect+"&code=")
+	s.Want(http.StatusOK, "Connecting you to Tide Planner…")
+	rest, ok := strings.CutPrefix(goesOn(s), h.RedirectURL+"&code=")
 	code, iss, _ := strings.Cut(rest, "&iss=")
-	if !ok || len(code) != 64 || iss != url.QueryEscape(h.url) {
-		s.Fatalf("the browser is sent on to %q, want %q with a code and the issuer", s.goesOn(), h.redirect)
+	if !ok || len(code) != 64 || iss != url.QueryEscape(h.URL) {
+		s.Fatalf("the browser is sent on to %q, want %q with a code and the issuer", goesOn(s), h.RedirectURL)
 	}
-	h.secret(code)
-	if !strings.Contains(s.text(), "We are telling Tide Planner about your license. This takes a second at most.") {
-		s.Errorf("the page says %s", s.text())
+	h.AddSecret(code)
+	if !strings.Contains(s.Text(), "We are telling Tide Planner about your license. This takes a second at most.") {
+		s.Errorf("the page says %s", s.Text())
 	}
-	for _, link := range s.all(atom.A) {
-		if words(link) != "Continue to Tide Planner" {
+	for _, link := range s.All(atom.A) {
+		if pagetest.Words(link) != "Continue to Tide Planner" {
 			continue
 		}
 		// html/template writes some characters of a link in another way.
-		there, err := url.PathUnescape(attr(link, "href"))
-		if want, _ := url.PathUnescape(s.goesOn()); err != nil || there != want {
+		there, err := url.PathUnescape(pagetest.Attr(link, "href"))
+		if want, _ := url.PathUnescape(goesOn(s)); err != nil || there != want {
 			s.Errorf("the link leads to %q, %v", there, err)
 		}
 		return
@@ -130,13 +131,13 @@ func (s *sheet) connects(h *house) {
 // been told of the license, and not before. When that is soon, no page is shown.
 func TestBuyerArrivesAfterTheNews(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, time.Hour, 2*time.Hour)
-	page := b.get(consentPage(l))
-	sent := make(chan *sheet, 1)
-	go func() { sent <- b.press(page, "Allow and continue") }()
+	page := b.Get(consentPage(l))
+	sent := make(chan *pagetest.Page, 1)
+	go func() { sent <- b.Press(page, "Allow and continue") }()
 	stays(h, l, sent)
-	h.told(l)
+	told(h, l)
 	s := <-sent
-	if to := s.Header.Get("Location"); s.Status != http.StatusSeeOther || !strings.HasPrefix(to, h.redirect+"&code=") {
+	if to := s.Header.Get("Location"); s.Status != http.StatusSeeOther || !strings.HasPrefix(to, h.RedirectURL+"&code=") {
 		t.Errorf("got %d to %q", s.Status, to)
 	}
 }
@@ -145,9 +146,9 @@ func TestBuyerArrivesAfterTheNews(t *testing.T) {
 // application has been told.
 func TestConnectingPage(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Hour)
-	answer := b.allow(t.Context(), l)
+	answer := allow(t.Context(), b, l)
 	defer func() { _ = answer.Body.Close() }()
-	before := b.begins(answer)
+	before := begins(b, answer)
 	rest := make(chan string, 1)
 	go func() {
 		text, err := io.ReadAll(answer.Body)
@@ -157,13 +158,13 @@ func TestConnectingPage(t *testing.T) {
 		rest <- string(text)
 	}()
 	stays(h, l, rest)
-	h.told(l)
+	told(h, l)
 	after := <-rest
-	if after == "" || b.sheet(answer, before).goesOn() != "" {
+	if after == "" || goesOn(b.ReadPage(answer, before)) != "" {
 		t.Errorf("the page came as %q and %q", before, after)
 	}
-	b.sheet(answer, before+after).connects(h)
-	if now := h.license(l); now.Status != event.Active {
+	connects(b.ReadPage(answer, before+after), h)
+	if now := stored(h, l); now.Status != event.Active {
 		t.Errorf("the license is %s", now.Status)
 	}
 }
@@ -174,24 +175,24 @@ func TestConnectingInVain(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // before the request's own time is up
 	defer stop()
-	answer := b.allow(ctx, l)
+	answer := allow(ctx, b, l)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.sheet(answer, string(text)).connects(h)
+	connects(b.ReadPage(answer, string(text)), h)
 	// Somebody who consented before comes by the same way.
-	b.press(b.get(redeemPage(l)), "Open Tide Planner").connects(h)
+	connects(b.Press(b.Get(pagetest.RedeemPath(l)), "Open Tide Planner"), h)
 }
 
 // TestConnectingLeavesTheNotice: what a page was to say is not said on one that
 // nobody has the time to read.
 func TestConnectingLeavesTheNotice(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
-	b.post(consentPage(l), "decision", "cancel").leads("/licenses")
-	b.post(consentPage(l), "decision", "allow").connects(h)
-	if text := b.get("/licenses").text(); !strings.Contains(text, "Nothing was connected") {
+	b.Post(consentPage(l), "decision", "cancel").WantRedirect("/licenses")
+	connects(b.Post(consentPage(l), "decision", "allow"), h)
+	if text := b.Get("/licenses").Text(); !strings.Contains(text, "Nothing was connected") {
 		t.Errorf("the notice is lost: %s", text)
 	}
 }
@@ -200,13 +201,13 @@ func TestConnectingLeavesTheNotice(t *testing.T) {
 // answer is no.
 func TestNothingIsShown(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
-	b.post(consentPage(l), "decision", "allow").connects(h)
-	for name, s := range map[string]*sheet{
-		"code":          b.get(authorize(h.request("prompt", "none"))),
-		"access_denied": b.press(b.get(authorize(h.request("prompt", "consent"))), "Cancel"),
+	connects(b.Post(consentPage(l), "decision", "allow"), h)
+	for name, s := range map[string]*pagetest.Page{
+		"code":          b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "none"))),
+		"access_denied": b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "consent"))), "Cancel"),
 	} {
 		to := s.Header.Get("Location")
-		if s.Status != http.StatusSeeOther || !strings.HasPrefix(to, h.redirect+"&") || !strings.Contains(to, name) {
+		if s.Status != http.StatusSeeOther || !strings.HasPrefix(to, h.RedirectURL+"&") || !strings.Contains(to, name) {
 			t.Errorf("%s: got %d to %q", name, s.Status, to)
 		}
 	}
@@ -216,13 +217,13 @@ func TestNothingIsShown(t *testing.T) {
 func TestBuyerLeaves(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Hour)
 	ctx, leave := context.WithCancel(t.Context())
-	answer := b.allow(ctx, l)
-	b.begins(answer)
+	answer := allow(ctx, b, l)
+	begins(b, answer)
 	leave()
 	_ = answer.Body.Close()
 	line := ""
 	for line == "" {
-		for text := range strings.Lines(h.log.String()) {
+		for text := range strings.Lines(h.Log.String()) {
 			if strings.Contains(text, `"method":"POST","route":"/licensing/{id}/consent"`) {
 				line = text
 			}

@@ -7,48 +7,49 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/partner"
+	"claviger/internal/visitor/pagetest"
 )
 
 func TestProducts(t *testing.T) {
-	h := build(t)
-	b := h.browser()
-	if home := b.get("/"); !strings.Contains(home.text(), "Tide Planner") || !strings.Contains(home.text(), "$49.00") {
-		t.Errorf("the front page says %s", home.text())
+	h := pagetest.New(t)
+	b := h.NewBrowser()
+	if home := b.Get("/"); !strings.Contains(home.Text(), "Tide Planner") || !strings.Contains(home.Text(), "$49.00") {
+		t.Errorf("the front page says %s", home.Text())
 	}
-	page := b.get("/products/1").want(http.StatusOK, "Tide Planner")
+	page := b.Get("/products/1").Want(http.StatusOK, "Tide Planner")
 	if page.Header.Get("Set-Cookie") != "" {
 		t.Error("somebody who only looks got a cookie")
 	}
-	b.get("/products/2").want(http.StatusNotFound, "We could not find that")
-	b.get("/products/x").want(http.StatusNotFound, "We could not find that")
+	b.Get("/products/2").Want(http.StatusNotFound, "We could not find that")
+	b.Get("/products/x").Want(http.StatusNotFound, "We could not find that")
 }
 
 // TestBuyWithTestMoney: one order makes one license, however often it is sent.
 func TestBuyWithTestMoney(t *testing.T) {
 	h, b, _ := annAndLicense(t)
-	page := b.get("/products/1")
-	first := b.press(page, "Pay with test money")
-	b.follow(first).want(http.StatusOK, "Your license for Tide Planner is ready")
-	if again := b.press(page, "Pay with test money"); again.Header.Get("Location") != first.Header.Get("Location") {
+	page := b.Get("/products/1")
+	first := b.Press(page, "Pay with test money")
+	b.Follow(first).Want(http.StatusOK, "Your license for Tide Planner is ready")
+	if again := b.Press(page, "Pay with test money"); again.Header.Get("Location") != first.Header.Get("Location") {
 		t.Errorf("the same form sent twice leads to %q and %q", first.Header.Get("Location"), again.Header.Get("Location"))
 	}
-	if other := b.press(b.get("/products/1"), "Pay with test money"); other.Header.Get("Location") == first.Header.Get("Location") {
+	if other := b.Press(b.Get("/products/1"), "Pay with test money"); other.Header.Get("Location") == first.Header.Get("Location") {
 		t.Error("a second order made no second license")
 	}
-	if s := b.post("/products/1/buy", "tier", "9"); s.Status != http.StatusNotFound {
+	if s := b.Post("/products/1/buy", "tier", "9"); s.Status != http.StatusNotFound {
 		t.Errorf("a plan that is not sold: %d", s.Status)
 	}
 	for _, bad := range []string{"a\x00b", "a\xffb", strings.Repeat("x", 101)} {
-		if s := b.post("/products/1/buy", "tier", "1", "order", bad); s.Status != http.StatusUnprocessableEntity {
+		if s := b.Post("/products/1/buy", "tier", "1", "order", bad); s.Status != http.StatusUnprocessableEntity {
 			t.Errorf("the order %.10q: %d", bad, s.Status)
 		}
 	}
-	h.shop.TestMoney = false
-	if s := b.press(page, "Pay with test money"); s.Status != http.StatusForbidden {
+	h.Shop.TestMoney = false
+	if s := b.Press(page, "Pay with test money"); s.Status != http.StatusForbidden {
 		t.Errorf("without test money: %d", s.Status)
 	}
-	if s := b.get("/products/1"); strings.Contains(s.text(), "test money") {
-		t.Errorf("without test money the page says %s", s.text())
+	if s := b.Get("/products/1"); strings.Contains(s.Text(), "test money") {
+		t.Errorf("without test money the page says %s", s.Text())
 	}
 }
 
@@ -56,7 +57,7 @@ func TestBuyWithTestMoney(t *testing.T) {
 func TestCheckout(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	plan := partner.Plan{Tier: 2, Name: "Plan 2", PriceCents: 9800, Currency: "USD", CheckoutURL: "https://pay.example/p?sku=2&a=%7E1&flag&sig=a+b"}
-	if _, _, err := h.shop.Partners.PutPlan(t.Context(), tester, h.partner.ID, plan); err != nil {
+	if _, _, err := h.Shop.Partners.PutPlan(t.Context(), pagetest.Tester, h.Partner.ID, plan); err != nil {
 		t.Fatal(err)
 	}
 	// What the operator saved stays byte for byte: it may be signed.
@@ -64,12 +65,12 @@ func TestCheckout(t *testing.T) {
 		"/products/1": plan.CheckoutURL,
 		"/licensing/" + l.RedemptionID + "/change_plan": plan.CheckoutURL + "&license_key=" + l.Key,
 	} {
-		if _, ok := b.get(page).links("https://pay.example/")[want]; !ok {
-			t.Errorf("%s leads to %v, want %s", page, b.get(page).links("https://pay.example/"), want)
+		if _, ok := b.Get(page).Links("https://pay.example/")[want]; !ok {
+			t.Errorf("%s leads to %v, want %s", page, b.Get(page).Links("https://pay.example/"), want)
 		}
 	}
 	for _, path := range []string{"/products/1/buy", "/licensing/" + l.RedemptionID + "/change_plan"} {
-		if s := b.post(path, "tier", "2"); s.Status != http.StatusForbidden {
+		if s := b.Post(path, "tier", "2"); s.Status != http.StatusForbidden {
 			t.Errorf("%s: %d", path, s.Status)
 		}
 	}
@@ -78,54 +79,54 @@ func TestCheckout(t *testing.T) {
 // TestMyLicenses: from the list to a changed plan and a released license.
 func TestMyLicenses(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	list := b.get("/licenses")
-	list.want(http.StatusOK, "My licenses")
+	list := b.Get("/licenses")
+	list.Want(http.StatusOK, "My licenses")
 	for _, want := range []string{"Tide Planner", "Plan 1", "Inactive", "Activate"} {
-		if !strings.Contains(list.text(), want) {
-			t.Errorf("the list does not say %q: %s", want, list.text())
+		if !strings.Contains(list.Text(), want) {
+			t.Errorf("the list does not say %q: %s", want, list.Text())
 		}
 	}
-	b.press(b.get(consentPage(l)), "Allow and continue").arrives(h.redirect)
+	b.Press(b.Get(consentPage(l)), "Allow and continue").WantCallback(h.RedirectURL)
 
-	plans := b.get("/licensing/" + l.RedemptionID + "/change_plan/")
-	if !strings.Contains(plans.text(), "This is your plan.") {
-		t.Errorf("the plans say %s", plans.text())
+	plans := b.Get("/licensing/" + l.RedemptionID + "/change_plan/")
+	if !strings.Contains(plans.Text(), "This is your plan.") {
+		t.Errorf("the plans say %s", plans.Text())
 	}
-	changed := b.follow(b.press(plans, "Pay with test money for Plan 3"))
-	changed.want(http.StatusOK, "Tide Planner")
-	if now := h.license(l); now.Tier != 3 || now.Key != l.Key {
+	changed := b.Follow(b.Press(plans, "Pay with test money for Plan 3"))
+	changed.Want(http.StatusOK, "Tide Planner")
+	if now := stored(h, l); now.Tier != 3 || now.Key != l.Key {
 		t.Errorf("the license is %+v", now)
 	}
 	for _, want := range []string{"Your plan is now Plan 3.", l.Key, "Change to tier 3", "$147.00", "Paid"} {
-		if !strings.Contains(changed.text(), want) {
-			t.Errorf("the page does not say %q: %s", want, changed.text())
+		if !strings.Contains(changed.Text(), want) {
+			t.Errorf("the page does not say %q: %s", want, changed.Text())
 		}
 	}
-	released := b.follow(b.press(changed, "Disconnect this license"))
-	released.want(http.StatusOK, "Tide Planner is not connected")
-	if now := h.license(l); now.Status != event.Deactivated || !now.Released {
+	released := b.Follow(b.Press(changed, "Disconnect this license"))
+	released.Want(http.StatusOK, "Tide Planner is not connected")
+	if now := stored(h, l); now.Status != event.Deactivated || !now.Released {
 		t.Errorf("the license is %+v", now)
 	}
 	// The consent is gone with it.
-	b.follow(b.press(released, "Activate")).want(http.StatusOK, "Connect Tide Planner?")
+	b.Follow(b.Press(released, "Activate")).Want(http.StatusOK, "Connect Tide Planner?")
 	// The button in another tab leads to where the license stands.
-	twice := b.follow(b.press(changed, "Disconnect this license")).want(http.StatusOK, "Tide Planner is not connected")
-	if !strings.Contains(twice.text(), "Nothing was done: the license was not connected any more.") {
-		t.Errorf("releasing twice says %s", twice.text())
+	twice := b.Follow(b.Press(changed, "Disconnect this license")).Want(http.StatusOK, "Tide Planner is not connected")
+	if !strings.Contains(twice.Text(), "Nothing was done: the license was not connected any more.") {
+		t.Errorf("releasing twice says %s", twice.Text())
 	}
 }
 
 // TestBackToThePageOfAForm: whoever has to sign in to send a form comes back to
 // the page that it stands on.
 func TestBackToThePageOfAForm(t *testing.T) {
-	h := build(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/products/1/buy", strings.NewReader("tier=1"))
+	h := pagetest.New(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/products/1/buy", strings.NewReader("tier=1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Referer", h.url+"/products/1?a=b")
-	answer, err := h.browser().client.Do(r)
+	r.Header.Set("Referer", h.URL+"/products/1?a=b")
+	answer, err := h.NewBrowser().Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

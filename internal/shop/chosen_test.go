@@ -10,63 +10,64 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/visitor/pagetest"
 )
 
 // pressed has the buyer press the button of a license whose application begins
 // sign-ins itself.
-func (b *browser) pressed(l license.License) {
+func pressed(b *pagetest.Browser, l license.License) {
 	b.Helper()
 	start := "https://tide.example/login"
-	if _, _, err := b.shop.OAuth.Profiles.Connect(b.Context(), tester, b.partner.ID, profile.Connection{InitiateLoginURI: &start}); err != nil {
+	if _, _, err := b.Shop.OAuth.Profiles.Connect(b.Context(), pagetest.Tester, b.Partner.ID, profile.Connection{InitiateLoginURI: &start}); err != nil {
 		b.Fatal(err)
 	}
-	b.post(redeemPage(l)).arrives(start)
+	b.Post(pagetest.RedeemPath(l)).WantCallback(start)
 }
 
 // TestButtonOfSomebodyElse: whoever signs in next at a browser is not shown the
 // license that was meant before.
 func TestButtonOfSomebodyElse(t *testing.T) {
 	h, b, _ := annAndLicense(t)
-	h.user(eve, password)
-	h.sell(eve, 2)
-	b.pressed(h.sell(ann, 3))
-	b.press(b.get("/sign-in?again=1"), "Sign in", "email", eve, "password", password).leads("/licenses")
-	page := b.get(authorize(h.request())).want(http.StatusOK, "Connect Tide Planner?")
-	b.press(page, "Allow and continue").arrives(h.redirect) // for her own
+	h.AddUser(pagetest.Eve, pagetest.Password)
+	h.Sell(pagetest.Eve, 2)
+	pressed(b, h.Sell(pagetest.Ann, 3))
+	b.Press(b.Get("/sign-in?again=1"), "Sign in", "email", pagetest.Eve, "password", pagetest.Password).WantRedirect("/licenses")
+	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())).Want(http.StatusOK, "Connect Tide Planner?")
+	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL) // for her own
 }
 
 // TestButtonOfAnotherApplication: a license is meant for its own application only.
 func TestButtonOfAnotherApplication(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	there := "https://other.example/in"
-	other, _, _, err := h.shop.OAuth.Profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Other"}, profile.URLs{Redirect: there}, false, partner.Credentials{})
+	other, _, _, err := h.Shop.OAuth.Profiles.Enrol(t.Context(), pagetest.Tester, partner.Draft{Name: "Other"}, profile.URLs{Redirect: there}, false, partner.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.pressed(l)
-	q := b.get(authorize(h.request("client_id", other.ClientID, "redirect_uri", there))).arrives(there)
+	pressed(b, l)
+	q := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("client_id", other.ClientID, "redirect_uri", there))).WantCallback(there)
 	if q.Get("error") != "access_denied" {
 		t.Errorf("the other application gets %v", q)
 	}
 }
 
 // asksWhich reports whether a request of the application asks which license.
-func (b *browser) asksWhich(pairs ...string) bool {
+func asksWhich(b *pagetest.Browser, pairs ...string) bool {
 	b.Helper()
-	return strings.Contains(b.get(authorize(b.request(pairs...))).want(http.StatusOK, "Connect Tide Planner?").text(), "Which license?")
+	return strings.Contains(b.Get(pagetest.AuthorizeURL(b.AuthorizeRequest(pairs...))).Want(http.StatusOK, "Connect Tide Planner?").Text(), "Which license?")
 }
 
 // TestButtonOfLongAgo: what was meant counts for a while.
 func TestButtonOfLongAgo(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	h.sell(ann, 3)
-	b.pressed(l)
-	h.advance(9 * time.Minute)
-	if b.asksWhich() {
+	h.Sell(pagetest.Ann, 3)
+	pressed(b, l)
+	h.Advance(9 * time.Minute)
+	if asksWhich(b) {
 		t.Error("it asks which license though the buyer said so")
 	}
-	h.advance(2 * time.Minute)
-	if !b.asksWhich() {
+	h.Advance(2 * time.Minute)
+	if !asksWhich(b) {
 		t.Error("the button counts long after")
 	}
 }
@@ -75,19 +76,19 @@ func TestButtonOfLongAgo(t *testing.T) {
 // application's next request is another matter.
 func TestConsentPageLoadedAgain(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	h.sell(ann, 3)
-	b.pressed(l)
+	h.Sell(pagetest.Ann, 3)
+	pressed(b, l)
 	for range 3 {
-		if b.asksWhich() {
+		if asksWhich(b) {
 			t.Error("it asks which license though the buyer said so")
 		}
 	}
-	if !b.asksWhich("state", "next") {
+	if !asksWhich(b, "state", "next") {
 		t.Error("the button counts for another request")
 	}
-	b.post("/sign-out")
-	b.signIn(ann, password)
-	if !b.asksWhich() {
+	b.Post("/sign-out")
+	b.SignIn(pagetest.Ann, pagetest.Password)
+	if !asksWhich(b) {
 		t.Error("the button outlives signing out")
 	}
 }
@@ -96,15 +97,15 @@ func TestConsentPageLoadedAgain(t *testing.T) {
 // whether a page asked or not.
 func TestButtonThatServed(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	h.sell(ann, 3)
-	b.pressed(l)
-	b.press(b.get(authorize(h.request())), "Allow and continue").arrives(h.redirect)
-	if !b.asksWhich("prompt", "consent", "state", "2") {
+	h.Sell(pagetest.Ann, 3)
+	pressed(b, l)
+	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
+	if !asksWhich(b, "prompt", "consent", "state", "2") {
 		t.Error("the button counts after a consent")
 	}
-	b.pressed(l)
-	b.get(authorize(h.request())).arrives(h.redirect)
-	if !b.asksWhich("prompt", "consent", "state", "3") {
+	pressed(b, l)
+	b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())).WantCallback(h.RedirectURL)
+	if !asksWhich(b, "prompt", "consent", "state", "3") {
 		t.Error("the button counts after a mere redirect")
 	}
 }
@@ -113,10 +114,10 @@ func TestButtonThatServed(t *testing.T) {
 // without a page still learns which license was meant.
 func TestButtonAfterARefusal(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	h.sell(ann, 3)
-	b.pressed(l)
-	b.get(authorize(h.request("prompt", "none"))).refused(h, "consent_required")
-	if b.asksWhich() {
+	h.Sell(pagetest.Ann, 3)
+	pressed(b, l)
+	refused(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "none"))), h, "consent_required")
+	if asksWhich(b) {
 		t.Error("it asks which license though the buyer said so")
 	}
 }
@@ -126,22 +127,22 @@ func TestButtonAfterARefusal(t *testing.T) {
 // that is goes straight through.
 func TestNobodyChooses(t *testing.T) {
 	h, b, first := annAndLicense(t)
-	second := h.sell(ann, 3)
-	none := func() *sheet { return b.get(authorize(h.request("prompt", "none"))) }
+	second := h.Sell(pagetest.Ann, 3)
+	none := func() *pagetest.Page { return b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "none"))) }
 	refused := func() {
 		t.Helper()
 		s := none()
-		s.refused(h, "interaction_required")
-		if text := s.arrives(h.redirect).Get("error_description"); !strings.Contains(text, "one of several licenses") {
+		refused(s, h, "interaction_required")
+		if text := s.WantCallback(h.RedirectURL).Get("error_description"); !strings.Contains(text, "one of several licenses") {
 			t.Errorf("the application reads %q", text)
 		}
 	}
 	refused()
-	b.press(b.get(consentPage(first)), "Allow and continue").arrives(h.redirect)
-	if none().arrives(h.redirect).Get("code") == "" {
+	b.Press(b.Get(consentPage(first)), "Allow and continue").WantCallback(h.RedirectURL)
+	if none().WantCallback(h.RedirectURL).Get("code") == "" {
 		t.Error("the one that is known does not go through")
 	}
-	b.press(b.get(consentPage(second)), "Allow and continue").arrives(h.redirect)
+	b.Press(b.Get(consentPage(second)), "Allow and continue").WantCallback(h.RedirectURL)
 	refused()
 }
 
@@ -149,16 +150,16 @@ func TestNobodyChooses(t *testing.T) {
 // lets them, or at the button of that license.
 func TestAnotherLicense(t *testing.T) {
 	h, b, first := annAndLicense(t)
-	second, third := h.sell(ann, 2), h.sell(ann, 3)
-	b.press(b.get(consentPage(first)), "Allow and continue").arrives(h.redirect)
-	b.get(authorize(h.request())).arrives(h.redirect) // straight through with the first
+	second, third := h.Sell(pagetest.Ann, 2), h.Sell(pagetest.Ann, 3)
+	b.Press(b.Get(consentPage(first)), "Allow and continue").WantCallback(h.RedirectURL)
+	b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())).WantCallback(h.RedirectURL) // straight through with the first
 
-	h.advance(time.Second)
-	page := b.asks("prompt", "select_account")
-	b.press(page, "Allow and continue", "license", second.RedemptionID).arrives(h.redirect)
-	b.press(b.follow(b.press(b.get(redeemPage(third)), "Activate")), "Allow and continue").arrives(h.redirect)
+	h.Advance(time.Second)
+	page := asks(b, "prompt", "select_account")
+	b.Press(page, "Allow and continue", "license", second.RedemptionID).WantCallback(h.RedirectURL)
+	b.Press(b.Follow(b.Press(b.Get(pagetest.RedeemPath(third)), "Activate")), "Allow and continue").WantCallback(h.RedirectURL)
 	for _, l := range []license.License{first, second, third} {
-		if now := h.license(l); now.Status != event.Active {
+		if now := stored(h, l); now.Status != event.Active {
 			t.Errorf("license %d is %s", l.Tier, now.Status)
 		}
 	}

@@ -9,18 +9,19 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/sqldb"
+	"claviger/internal/visitor/pagetest"
 )
 
 // asks signs Ann in for a request, which then asks for her consent.
-func (b *browser) asks(pairs ...string) *sheet {
+func asks(b *pagetest.Browser, pairs ...string) *pagetest.Page {
 	b.Helper()
-	signIn := b.follow(b.get(authorize(b.request(pairs...)))).want(http.StatusOK, "Sign in")
-	return b.follow(b.press(signIn, "Sign in", "email", ann, "password", password)).want(http.StatusOK, "Connect Tide Planner?")
+	signIn := b.Follow(b.Get(pagetest.AuthorizeURL(b.AuthorizeRequest(pairs...)))).Want(http.StatusOK, "Sign in")
+	return b.Follow(b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).Want(http.StatusOK, "Connect Tide Planner?")
 }
 
 // TestSignInAtTheDecision: a sign-in that became too old while the consent was read
 // has to be made again before the button counts; the one made for this very
-// request need not.
+// AuthorizeRequest need not.
 func TestSignInAtTheDecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		pairs  []string
@@ -41,28 +42,28 @@ func TestSignInAtTheDecision(t *testing.T) {
 		"select_account":             {[]string{"prompt", "select_account"}, false, 5 * time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t)
-			h.user(ann, password)
-			l := h.sell(ann, 1)
-			b := h.browser()
-			var page *sheet
+			h := pagetest.New(t)
+			h.AddUser(pagetest.Ann, pagetest.Password)
+			l := h.Sell(pagetest.Ann, 1)
+			b := h.NewBrowser()
+			var page *pagetest.Page
 			if c.before {
-				page = b.signIn(ann, password).get(authorize(h.request(c.pairs...)))
+				page = b.SignIn(pagetest.Ann, pagetest.Password).Get(pagetest.AuthorizeURL(h.AuthorizeRequest(c.pairs...)))
 			} else {
-				page = b.asks(c.pairs...)
+				page = asks(b, c.pairs...)
 			}
-			h.advance(c.reads)
-			s := b.press(page, "Allow and continue")
+			h.Advance(c.reads)
+			s := b.Press(page, "Allow and continue")
 			if !c.again {
-				s.arrives(h.redirect)
+				s.WantCallback(h.RedirectURL)
 				return
 			}
-			signIn := b.follow(s).want(http.StatusOK, "Sign in")
-			if now := h.license(l); now.Status != event.Inactive {
+			signIn := b.Follow(s).Want(http.StatusOK, "Sign in")
+			if now := stored(h, l); now.Status != event.Inactive {
 				t.Errorf("the license is %s", now.Status)
 			}
-			page = b.follow(b.press(signIn, "Sign in", "email", ann, "password", password))
-			b.press(page.want(http.StatusOK, "Connect Tide Planner?"), "Allow and continue").arrives(h.redirect)
+			page = b.Follow(b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password))
+			b.Press(page.Want(http.StatusOK, "Connect Tide Planner?"), "Allow and continue").WantCallback(h.RedirectURL)
 		})
 	}
 }
@@ -71,40 +72,40 @@ func TestSignInAtTheDecision(t *testing.T) {
 // another that wants one of its own, nor for the same one sent again.
 func TestSignInOfAnotherRequest(t *testing.T) {
 	h, b, _ := annAndLicense(t)
-	page := b.asks("prompt", "login")
-	b.do(http.MethodPost, "/openid/authorize/decide", h.request("prompt", "login", "state", "other", "decision", "allow"), "same-origin").
-		leads("/sign-in?again=1&next=" + url.QueryEscape(authorize(h.request("prompt", "login", "state", "other"))))
-	h.advance(time.Second)
-	b.follow(b.get(authorize(h.request("prompt", "login")))).want(http.StatusOK, "Sign in")
-	b.press(page, "Allow and continue").arrives(h.redirect)
+	page := asks(b, "prompt", "login")
+	b.Do(http.MethodPost, "/openid/authorize/decide", h.AuthorizeRequest("prompt", "login", "state", "other", "decision", "allow"), "same-origin").
+		WantRedirect("/sign-in?again=1&next=" + url.QueryEscape(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "login", "state", "other"))))
+	h.Advance(time.Second)
+	b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "login")))).Want(http.StatusOK, "Sign in")
+	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL)
 }
 
 // TestDecisionOfSomebodyElse: who signed in meanwhile in another tab does not
 // answer for whom the application expects.
 func TestDecisionOfSomebodyElse(t *testing.T) {
 	h, ofAnn := annKnown(t)
-	b := h.browser().signIn(ann, password)
-	page := b.get(authorize(h.request("id_token_hint", ofAnn, "prompt", "consent")))
-	h.advance(time.Second)
-	b.press(b.get("/sign-in?again=1"), "Sign in", "email", eve, "password", password)
-	b.follow(b.press(page, "Allow and continue")).want(http.StatusOK, "Sign in")
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("id_token_hint", ofAnn, "prompt", "consent")))
+	h.Advance(time.Second)
+	b.Press(b.Get("/sign-in?again=1"), "Sign in", "email", pagetest.Eve, "password", pagetest.Password)
+	b.Follow(b.Press(page, "Allow and continue")).Want(http.StatusOK, "Sign in")
 }
 
 // TestCancelNeedsNoSignIn, however old the one is that there is.
 func TestCancelNeedsNoSignIn(t *testing.T) {
 	h, b, _ := annAndLicense(t)
-	page := b.get(authorize(h.request("max_age", "60")))
-	h.advance(time.Hour)
-	b.press(page, "Cancel").refused(h, "access_denied")
+	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("max_age", "60")))
+	h.Advance(time.Hour)
+	refused(b.Press(page, "Cancel"), h, "access_denied")
 }
 
 // TestSignedOutBeforeTheDecision: one sign-in is enough to come back.
 func TestSignedOutBeforeTheDecision(t *testing.T) {
 	_, b, _ := annAndLicense(t)
-	page := b.asks("prompt", "login")
-	b.post("/sign-out")
-	signIn := b.follow(b.press(page, "Allow and continue")).want(http.StatusOK, "Sign in")
-	b.follow(b.press(signIn, "Sign in", "email", ann, "password", password)).want(http.StatusOK, "Connect Tide Planner?")
+	page := asks(b, "prompt", "login")
+	b.Post("/sign-out")
+	signIn := b.Follow(b.Press(page, "Allow and continue")).Want(http.StatusOK, "Sign in")
+	b.Follow(b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).Want(http.StatusOK, "Connect Tide Planner?")
 }
 
 // TestAskingToSignInStoresNothing: who is not signed in gets no session by being
@@ -112,7 +113,7 @@ func TestSignedOutBeforeTheDecision(t *testing.T) {
 func TestAskingToSignInStoresNothing(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	count := func() int64 {
-		n, err := sqldb.One(t.Context(), h.db, sqldb.Value[int64], `SELECT count(*) FROM sessions`)
+		n, err := sqldb.One(t.Context(), h.DB, sqldb.Value[int64], `SELECT count(*) FROM sessions`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,8 +123,8 @@ func TestAskingToSignInStoresNothing(t *testing.T) {
 	for _, pairs := range [][]string{
 		{"prompt", "login"}, {"prompt", "select_account"}, {"max_age", "0"}, {"id_token_hint", ofAnn}, {"prompt", "login", "id_token_hint", ofAnn},
 	} {
-		b := h.browser()
-		b.follow(b.get(authorize(h.request(pairs...)))).want(http.StatusOK, "Sign in")
+		b := h.NewBrowser()
+		b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest(pairs...)))).Want(http.StatusOK, "Sign in")
 	}
 	if after := count(); after != before {
 		t.Errorf("%d sessions became %d", before, after)
@@ -134,35 +135,35 @@ func TestAskingToSignInStoresNothing(t *testing.T) {
 // page is shown.
 func TestHintToNobody(t *testing.T) {
 	h, ofAnn := annKnown(t)
-	b := h.browser()
-	page := b.follow(b.get(authorize(h.request("id_token_hint", ofAnn))))
+	b := h.NewBrowser()
+	page := b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("id_token_hint", ofAnn))))
 	for range 2 {
-		if text := page.text(); !strings.Contains(text, "Sign in with the account that Tide Planner is connected with.") {
+		if text := page.Text(); !strings.Contains(text, "Sign in with the account that Tide Planner is connected with.") {
 			t.Errorf("the page does not say whom it asks for: %s", text)
 		}
-		page = b.press(page, "Sign in", "email", ann, "password", "wrong password")
+		page = b.Press(page, "Sign in", "email", pagetest.Ann, "password", "wrong password")
 	}
-	b.follow(b.press(page, "Sign in", "email", ann, "password", password)).arrives(h.redirect)
+	b.Follow(b.Press(page, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).WantCallback(h.RedirectURL)
 }
 
 // TestSignInByLinkForARequest counts for it, in whatever browser the link is opened.
 func TestSignInByLinkForARequest(t *testing.T) {
 	h, b, _ := annAndLicense(t)
-	b.press(b.get(authorize(h.request())), "Allow and continue").arrives(h.redirect)
-	h.advance(time.Second)
-	signIn := b.follow(b.get(authorize(h.request("prompt", "login"))))
-	b.press(signIn, "Send me a sign-in link", "email", ann)
-	phone := h.browser()
-	phone.follow(phone.press(phone.get(h.link(ann)), "Continue")).arrives(h.redirect)
+	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
+	h.Advance(time.Second)
+	signIn := b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "login"))))
+	b.Press(signIn, "Send me a sign-in link", "email", pagetest.Ann)
+	phone := h.NewBrowser()
+	phone.Follow(phone.Press(phone.Get(h.MailedLink(pagetest.Ann)), "Continue")).WantCallback(h.RedirectURL)
 }
 
 // TestSignInForAnotherPage is none for a request that somebody was on the way to
 // before.
 func TestSignInForAnotherPage(t *testing.T) {
 	h, b, _ := annAndLicense(t)
-	h.advance(time.Second)
-	signIn := b.follow(b.get(authorize(h.request("prompt", "login"))))
-	b.press(signIn, "Sign in", "email", ann, "password", password) // and does not go on
-	b.press(b.get("/sign-in?again=1"), "Sign in", "email", ann, "password", password)
-	b.follow(b.get(authorize(h.request("prompt", "login")))).want(http.StatusOK, "Sign in")
+	h.Advance(time.Second)
+	signIn := b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "login"))))
+	b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password) // and does not go on
+	b.Press(b.Get("/sign-in?again=1"), "Sign in", "email", pagetest.Ann, "password", pagetest.Password)
+	b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "login")))).Want(http.StatusOK, "Sign in")
 }

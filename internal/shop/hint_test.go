@@ -9,47 +9,48 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/visitor/pagetest"
 	"claviger/internal/wire"
 )
 
 // identity is the identity token that the application gets for a code.
-func (h *house) identity(code string) string {
+func identity(h *pagetest.Service, code string) string {
 	h.Helper()
 	form := url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {h.redirect},
-		"client_id": {h.keys.ClientID}, "client_secret": {h.keys.ClientSecret},
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {h.RedirectURL},
+		"client_id": {h.Credentials.ClientID}, "client_secret": {h.Credentials.ClientSecret},
 	}
 	r := httptest.NewRequestWithContext(h.Context(), http.MethodPost, "/openid/token", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	answer := httptest.NewRecorder()
-	wire.NewMux(h.shop.OAuth.Routes()...).ServeHTTP(answer, r)
+	wire.NewMux(h.Shop.OAuth.Routes()...).ServeHTTP(answer, r)
 	var got struct {
 		ID string `json:"id_token"`
 	}
 	if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.ID == "" {
 		h.Fatalf("the token endpoint answers %d %s", answer.Code, answer.Body)
 	}
-	h.secret(got.ID)
+	h.AddSecret(got.ID)
 	return got.ID
 }
 
 // annKnown is a house whose application knows Ann, whose identity token it has,
 // and Eve, who has a license of her own.
-func annKnown(t *testing.T) (h *house, ofAnn string) {
+func annKnown(t *testing.T) (h *pagetest.Service, ofAnn string) {
 	t.Helper()
 	h, b, _ := annAndLicense(t)
-	h.user(eve, password)
-	h.sell(eve, 2)
-	return h, h.identity(b.press(b.get(authorize(h.request())), "Allow and continue").arrives(h.redirect).Get("code"))
+	h.AddUser(pagetest.Eve, pagetest.Password)
+	h.Sell(pagetest.Eve, 2)
+	return h, identity(h, b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL).Get("code"))
 }
 
 // TestHintOfWhoIsSignedIn changes nothing, also when it has expired.
 func TestHintOfWhoIsSignedIn(t *testing.T) {
 	h, ofAnn := annKnown(t)
-	b := h.browser().signIn(ann, password)
-	h.advance(90 * time.Minute)
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	h.Advance(90 * time.Minute)
 	for _, prompt := range []string{"", "none"} {
-		if q := b.get(authorize(h.request("id_token_hint", ofAnn, "prompt", prompt))).arrives(h.redirect); q.Get("code") == "" {
+		if q := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("id_token_hint", ofAnn, "prompt", prompt))).WantCallback(h.RedirectURL); q.Get("code") == "" {
 			t.Errorf("prompt %q: %v", prompt, q)
 		}
 	}
@@ -60,21 +61,21 @@ func TestHintOfWhoIsSignedIn(t *testing.T) {
 func TestHintOfSomebodyElse(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	hint := func(pairs ...string) string {
-		return authorize(h.request(append(pairs, "id_token_hint", ofAnn)...))
+		return pagetest.AuthorizeURL(h.AuthorizeRequest(append(pairs, "id_token_hint", ofAnn)...))
 	}
-	b := h.browser().signIn(eve, password)
-	b.get(hint("prompt", "none")).refused(h, "login_required")
-	h.browser().get(hint("prompt", "none")).refused(h, "login_required")
-	ask := func() *sheet {
-		h.advance(time.Second)
-		page := b.follow(b.get(hint())).want(http.StatusOK, "Sign in")
-		if !strings.Contains(page.text(), "Sign in with the account that Tide Planner is connected with.") {
-			t.Errorf("the page does not say whom it asks for: %s", page.text())
+	b := h.NewBrowser().SignIn(pagetest.Eve, pagetest.Password)
+	refused(b.Get(hint("prompt", "none")), h, "login_required")
+	refused(h.NewBrowser().Get(hint("prompt", "none")), h, "login_required")
+	ask := func() *pagetest.Page {
+		h.Advance(time.Second)
+		page := b.Follow(b.Get(hint())).Want(http.StatusOK, "Sign in")
+		if !strings.Contains(page.Text(), "Sign in with the account that Tide Planner is connected with.") {
+			t.Errorf("the page does not say whom it asks for: %s", page.Text())
 		}
 		return page
 	}
-	b.follow(b.press(ask(), "Sign in", "email", eve, "password", password)).refused(h, "login_required")
-	if q := b.follow(b.press(ask(), "Sign in", "email", ann, "password", password)).arrives(h.redirect); q.Get("code") == "" {
+	refused(b.Follow(b.Press(ask(), "Sign in", "email", pagetest.Eve, "password", pagetest.Password)), h, "login_required")
+	if q := b.Follow(b.Press(ask(), "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).WantCallback(h.RedirectURL); q.Get("code") == "" {
 		t.Errorf("the right one gets %v", q)
 	}
 }
@@ -82,20 +83,20 @@ func TestHintOfSomebodyElse(t *testing.T) {
 // TestHintAtTheDecision: the form hands the hint on.
 func TestHintAtTheDecision(t *testing.T) {
 	h, ofAnn := annKnown(t)
-	b := h.browser().signIn(ann, password)
-	page := b.get(authorize(h.request("id_token_hint", ofAnn, "prompt", "consent"))).want(http.StatusOK, "Connect Tide Planner?")
-	if in := page.input("id_token_hint"); in == nil || attr(in, "value") != ofAnn {
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("id_token_hint", ofAnn, "prompt", "consent"))).Want(http.StatusOK, "Connect Tide Planner?")
+	if in := page.Input("id_token_hint"); in == nil || pagetest.Attr(in, "value") != ofAnn {
 		t.Error("the form does not hand the hint on")
 	}
-	b.press(page, "Allow and continue").arrives(h.redirect)
+	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL)
 }
 
 // TestForeignHint is refused in words.
 func TestForeignHint(t *testing.T) {
 	h, b, _ := annAndLicense(t)
-	s := b.get(authorize(h.request("id_token_hint", "eyJ.eyJ.x")))
-	s.refused(h, "invalid_request")
-	if q := s.arrives(h.redirect); !strings.Contains(q.Get("error_description"), "id_token_hint is not an identity token") {
+	s := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("id_token_hint", "eyJ.eyJ.x")))
+	refused(s, h, "invalid_request")
+	if q := s.WantCallback(h.RedirectURL); !strings.Contains(q.Get("error_description"), "id_token_hint is not an identity token") {
 		t.Errorf("the application gets %v", q)
 	}
 }

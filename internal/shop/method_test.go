@@ -4,23 +4,25 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"claviger/internal/visitor/pagetest"
 )
 
 // TestOtherMethods: what a page does not answer is refused by a page, and the log
 // does not tell the id of a license because of it.
 func TestOtherMethods(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	h.secret(l.RedemptionID)
+	h.AddSecret(l.RedemptionID)
 	for _, c := range []struct{ method, path, allow, says string }{
 		{http.MethodPut, "/sign-in", "GET, HEAD, POST", "nothing was done"},
 		{http.MethodPut, "/sign-in/", "GET, HEAD, POST", "nothing was done"},
 		{http.MethodPost, "/licenses", "GET, HEAD", "nothing was done"},
 		{http.MethodGet, "/openid/authorize/decide", "POST", "where a form is sent to"},
 		{http.MethodDelete, "/openid/authorize", "GET, HEAD, POST", "nothing was done"},
-		{http.MethodPatch, redeemPage(l), "GET, HEAD, POST", "nothing was done"},
+		{http.MethodPatch, pagetest.RedeemPath(l), "GET, HEAD, POST", "nothing was done"},
 	} {
-		s := b.do(c.method, c.path, nil, "same-origin")
-		if s.Status != http.StatusMethodNotAllowed || s.title() != "That does not work here" || s.Header.Get("Allow") != c.allow || !strings.Contains(s.text(), c.says) {
+		s := b.Do(c.method, c.path, nil, "same-origin")
+		if s.Status != http.StatusMethodNotAllowed || s.Title() != "That does not work here" || s.Header.Get("Allow") != c.allow || !strings.Contains(s.Text(), c.says) {
 			t.Errorf("%s %s: %d, Allow %q, %s", c.method, c.path, s.Status, s.Header.Get("Allow"), s.Body)
 		}
 	}

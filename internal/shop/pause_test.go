@@ -4,18 +4,20 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"claviger/internal/visitor/pagetest"
 )
 
 const operatorsReason = "suspected fraud by the vendor"
 
 // pause pauses the partner of the house, or resumes it.
-func (h *house) pause(paused bool) {
+func pause(h *pagetest.Service, paused bool) {
 	h.Helper()
 	var err error
 	if paused {
-		_, _, err = h.shop.OAuth.Profiles.Pause(h.Context(), tester, h.partner.ID, operatorsReason)
+		_, _, err = h.Shop.OAuth.Profiles.Pause(h.Context(), pagetest.Tester, h.Partner.ID, operatorsReason)
 	} else {
-		_, _, err = h.shop.OAuth.Profiles.Resume(h.Context(), tester, h.partner.ID)
+		_, _, err = h.Shop.OAuth.Profiles.Resume(h.Context(), pagetest.Tester, h.Partner.ID)
 	}
 	if err != nil {
 		h.Fatal(err)
@@ -24,73 +26,73 @@ func (h *house) pause(paused bool) {
 
 // plainly checks that a page says in plain words that the application cannot be
 // had now, and not why.
-func (s *sheet) plainly(t *testing.T, status int, text string) {
+func plainly(s *pagetest.Page, t *testing.T, status int, text string) {
 	t.Helper()
-	if s.Status != status || !strings.Contains(s.text(), text) || strings.Contains(s.text(), operatorsReason) {
-		t.Errorf("got %d: %s", s.Status, s.text())
+	if s.Status != status || !strings.Contains(s.Text(), text) || strings.Contains(s.Text(), operatorsReason) {
+		t.Errorf("got %d: %s", s.Status, s.Text())
 	}
 }
 
 // TestPausedPages walks through the pages of a partner that is paused.
 func TestPausedPages(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	product, plans, ready := b.get("/products/1"), b.get("/licensing/"+l.RedemptionID+"/change_plan"), b.get(redeemPage(l))
-	b.press(ready, "Activate")
-	consent := b.get(consentPage(l))
-	h.pause(true)
-	before := h.license(l)
+	product, plans, ready := b.Get("/products/1"), b.Get("/licensing/"+l.RedemptionID+"/change_plan"), b.Get(pagetest.RedeemPath(l))
+	b.Press(ready, "Activate")
+	consent := b.Get(consentPage(l))
+	pause(h, true)
+	before := stored(h, l)
 
-	if home := b.get("/"); strings.Contains(home.text(), "Tide Planner") {
-		t.Errorf("the front page offers it: %s", home.text())
+	if home := b.Get("/"); strings.Contains(home.Text(), "Tide Planner") {
+		t.Errorf("the front page offers it: %s", home.Text())
 	}
 	for _, page := range []string{"/products/1", "/licensing/" + l.RedemptionID + "/change_plan"} {
-		s := b.get(page)
-		s.plainly(t, http.StatusOK, "Not on sale at the moment.")
-		if strings.Contains(s.text(), "Pay with test money") {
+		s := b.Get(page)
+		plainly(s, t, http.StatusOK, "Not on sale at the moment.")
+		if strings.Contains(s.Text(), "Pay with test money") {
 			t.Errorf("%s can be bought", page)
 		}
 	}
-	b.get(redeemPage(l)).plainly(t, http.StatusOK, "cannot be activated just now")
+	plainly(b.Get(pagetest.RedeemPath(l)), t, http.StatusOK, "cannot be activated just now")
 	// Forms that were open before the pause.
-	b.press(product, "Pay with test money").plainly(t, http.StatusConflict, "not available at the moment")
-	b.press(plans, "Pay with test money").plainly(t, http.StatusConflict, "not available at the moment")
-	for _, s := range []*sheet{b.press(ready, "Activate"), b.press(consent, "Allow and continue")} {
-		s.leads(redeemPage(l))
+	plainly(b.Press(product, "Pay with test money"), t, http.StatusConflict, "not available at the moment")
+	plainly(b.Press(plans, "Pay with test money"), t, http.StatusConflict, "not available at the moment")
+	for _, s := range []*pagetest.Page{b.Press(ready, "Activate"), b.Press(consent, "Allow and continue")} {
+		s.WantRedirect(pagetest.RedeemPath(l))
 	}
-	if now := h.license(l); now != before {
+	if now := stored(h, l); now != before {
 		t.Errorf("the license is now %+v", now)
 	}
 
-	h.pause(false)
-	b.press(consent, "Allow and continue").arrives(h.redirect)
+	pause(h, false)
+	b.Press(consent, "Allow and continue").WantCallback(h.RedirectURL)
 }
 
 // TestPausedAuthorization sends buyers from the application: it learns that nobody
 // can be connected now, also when the consent was open before, or given before.
 func TestPausedAuthorization(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	page := b.get(authorize(h.request()))
-	h.pause(true)
-	for name, s := range map[string]*sheet{
-		"begun before":  b.press(page, "Allow and continue"),
-		"begun now":     b.get(authorize(h.request())),
-		"without a way": b.get(authorize(h.request("prompt", "none"))),
-		"by a stranger": h.browser().get(authorize(h.request())),
+	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest()))
+	pause(h, true)
+	for name, s := range map[string]*pagetest.Page{
+		"begun before":  b.Press(page, "Allow and continue"),
+		"begun now":     b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())),
+		"without a way": b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "none"))),
+		"by a stranger": h.NewBrowser().Get(pagetest.AuthorizeURL(h.AuthorizeRequest())),
 	} {
-		s.refused(h, "temporarily_unavailable")
-		q := s.arrives(h.redirect)
+		refused(s, h, "temporarily_unavailable")
+		q := s.WantCallback(h.RedirectURL)
 		if strings.Contains(q.Get("error_description"), operatorsReason) || q.Get("code") != "" {
 			t.Errorf("%s: the application reads %v", name, q)
 		}
 	}
-	if h.license(l).Redeemed {
+	if stored(h, l).Redeemed {
 		t.Error("the license was redeemed")
 	}
-	h.pause(false)
-	b.press(page, "Allow and continue").arrives(h.redirect)
+	pause(h, false)
+	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL)
 
 	// Who consented before would go straight through.
-	h.pause(true)
-	b.get(authorize(h.request())).refused(h, "temporarily_unavailable")
-	b.press(page, "Cancel").refused(h, "temporarily_unavailable")
+	pause(h, true)
+	refused(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), h, "temporarily_unavailable")
+	refused(b.Press(page, "Cancel"), h, "temporarily_unavailable")
 }

@@ -3,6 +3,8 @@ package shop_test
 import (
 	"strings"
 	"testing"
+
+	"claviger/internal/visitor/pagetest"
 )
 
 // TestPathsOfLicensesAreSecret: a path with the redemption id of a license is kept
@@ -13,9 +15,9 @@ func TestPathsOfLicensesAreSecret(t *testing.T) {
 		"/licensing/{id}/redeem": true, "/licensing/{id}/consent": true, "/licensing/{id}/change_plan": true,
 		"/licenses/{id}": true, "/licenses/{id}/release": true,
 	}
-	h := build(t)
+	h := pagetest.New(t)
 	seen := map[string]bool{}
-	for _, route := range h.routes() {
+	for _, route := range h.Routes() {
 		if route.SecretPath != secret[route.Path] {
 			t.Errorf("%s %s: SecretPath is %t", route.Method, route.Path, route.SecretPath)
 		}

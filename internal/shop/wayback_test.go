@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"claviger/internal/visitor/pagetest"
 )
 
 // oddState is as long as a state may be, and grows the most on its way.
@@ -13,44 +15,44 @@ var oddState = (strings.Repeat(`"é&%+/\ <`, 410) + strings.Repeat("x", 4096))[:
 // TestSignInLosesNothing: what an application sent is whole when its buyer comes
 // back, by whichever way they signed in.
 func TestSignInLosesNothing(t *testing.T) {
-	for name, signIn := range map[string]func(h *house, b *browser, page *sheet) *sheet{
-		"password": func(h *house, b *browser, page *sheet) *sheet {
-			h.user(ann, password)
-			again := b.press(page, "Sign in", "email", ann, "password", "wrong password").want(http.StatusUnauthorized, "Sign in")
-			return b.press(again, "Sign in", "email", ann, "password", password)
+	for name, signIn := range map[string]func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page{
+		"password": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
+			h.AddUser(pagetest.Ann, pagetest.Password)
+			again := b.Press(page, "Sign in", "email", pagetest.Ann, "password", "wrong password").Want(http.StatusUnauthorized, "Sign in")
+			return b.Press(again, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)
 		},
-		"mailed link": func(h *house, b *browser, page *sheet) *sheet {
-			h.user(ann, "")
-			b.follow(b.press(page, "Send me a sign-in link", "email", ann)).want(http.StatusOK, "Check your mail")
-			return b.press(b.get(h.link(ann)), "Continue as")
+		"mailed link": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
+			h.AddUser(pagetest.Ann, "")
+			b.Follow(b.Press(page, "Send me a sign-in link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+			return b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")
 		},
-		"sign-up": func(h *house, b *browser, page *sheet) *sheet {
-			form := b.get(page.link("/sign-up")).want(http.StatusOK, "Create an account")
-			b.follow(b.press(form, "Create account", "email", ann, "name", "Ann", "password", password)).want(http.StatusOK, "Check your mail")
-			return b.press(b.get(h.link(ann)), "Continue as")
+		"sign-up": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
+			form := b.Get(link(page, "/sign-up")).Want(http.StatusOK, "Create an account")
+			b.Follow(b.Press(form, "Create account", "email", pagetest.Ann, "name", "Ann", "password", pagetest.Password)).Want(http.StatusOK, "Check your mail")
+			return b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")
 		},
-		"sign-up in another browser": func(h *house, b *browser, page *sheet) *sheet {
-			other := h.browser()
-			form := other.get(page.link("/sign-up"))
-			other.follow(other.press(form, "Create account", "email", ann, "name", "Ann", "password", password))
-			return b.press(b.follow(b.press(b.get(h.link(ann)), "Continue as")), "Save the password", "password", password)
+		"sign-up in another browser": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
+			other := h.NewBrowser()
+			form := other.Get(link(page, "/sign-up"))
+			other.Follow(other.Press(form, "Create account", "email", pagetest.Ann, "name", "Ann", "password", pagetest.Password))
+			return b.Press(b.Follow(b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")), "Save the password", "password", pagetest.Password)
 		},
-		"reset": func(h *house, b *browser, page *sheet) *sheet {
-			h.user(ann, password)
-			form := b.get(page.link("/reset")).want(http.StatusOK, "Reset your password")
-			b.follow(b.press(form, "Send me a link", "email", ann)).want(http.StatusOK, "Check your mail")
-			return b.press(b.follow(b.press(b.get(h.link(ann)), "Continue as")), "Save the password", "password", "brand new words")
+		"reset": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
+			h.AddUser(pagetest.Ann, pagetest.Password)
+			form := b.Get(link(page, "/reset")).Want(http.StatusOK, "Reset your password")
+			b.Follow(b.Press(form, "Send me a link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+			return b.Press(b.Follow(b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")), "Save the password", "password", "brand new words")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t)
-			request := h.request("state", oddState, "nonce", oddState[:498], "scope", "openid profile")
-			b := h.browser()
-			page := b.follow(b.get(authorize(request))).want(http.StatusOK, "Sign in")
+			h := pagetest.New(t)
+			request := h.AuthorizeRequest("state", oddState, "nonce", oddState[:498], "scope", "openid profile")
+			b := h.NewBrowser()
+			page := b.Follow(b.Get(pagetest.AuthorizeURL(request))).Want(http.StatusOK, "Sign in")
 			s := signIn(h, b, page)
-			s.leads(authorize(request))
-			q := b.follow(s).arrives(h.redirect) // without a license
-			if q.Get("error") != "access_denied" || q.Get("state") != oddState || q.Get("iss") != h.url {
+			s.WantRedirect(pagetest.AuthorizeURL(request))
+			q := b.Follow(s).WantCallback(h.RedirectURL) // without a license
+			if q.Get("error") != "access_denied" || q.Get("state") != oddState || q.Get("iss") != h.URL {
 				t.Errorf("the application gets %.300q", q)
 			}
 		})
@@ -60,27 +62,27 @@ func TestSignInLosesNothing(t *testing.T) {
 // TestLongRequests: what would not survive the sign-in is refused at once, with its
 // state; a state of 4 KiB comes back also from the consent.
 func TestLongRequests(t *testing.T) {
-	h := build(t)
-	h.user(ann, password)
-	h.sell(ann, 1)
-	b := h.browser()
-	q := b.get(authorize(h.request("state", oddState, "scope", strings.Repeat("openid ", 4000)))).arrives(h.redirect)
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, pagetest.Password)
+	h.Sell(pagetest.Ann, 1)
+	b := h.NewBrowser()
+	q := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("state", oddState, "scope", strings.Repeat("openid ", 4000)))).WantCallback(h.RedirectURL)
 	if q.Get("error") != "invalid_request" || q.Get("state") != oddState || !strings.Contains(q.Get("error_description"), "too long") {
 		t.Errorf("too long: the application gets %.300q", q)
 	}
-	b.signIn(ann, password)
+	b.SignIn(pagetest.Ann, pagetest.Password)
 	for _, decision := range []string{"Cancel", "Allow and continue"} {
-		q := b.press(b.get(authorize(h.request("state", oddState))), decision).arrives(h.redirect)
-		if q.Get("state") != oddState || q.Get("iss") != h.url || q.Has("code") == q.Has("error") {
+		q := b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("state", oddState))), decision).WantCallback(h.RedirectURL)
+		if q.Get("state") != oddState || q.Get("iss") != h.URL || q.Has("code") == q.Has("error") {
 			t.Errorf("%s: the application gets %.300q", decision, q)
 		}
 	}
 }
 
-// link is the address of the page's one link that begins like this.
-func (s *sheet) link(start string) string {
+// MailedLink is the address of the page's one link that begins like this.
+func link(s *pagetest.Page, start string) string {
 	s.Helper()
-	for to := range s.links(start) {
+	for to := range s.Links(start) {
 		if u, err := url.Parse(to); err == nil && u.Path == start {
 			return to
 		}

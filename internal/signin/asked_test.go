@@ -1,20 +1,21 @@
-package shop_test
+package signin_test
 
 import (
 	"net/http"
 	"testing"
 
 	"claviger/internal/sqldb"
+	"claviger/internal/visitor/pagetest"
 )
 
 // TestAskingLooksAtNobody: the pages that have a link mailed look up nobody while
 // the visitor waits, so that the time they take tells nothing about an address.
 // They are answered while the table of people is out of the way.
 func TestAskingLooksAtNobody(t *testing.T) {
-	h := build(t)
-	h.user(ann, password)
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, pagetest.Password)
 	rename := func(from, to string) {
-		err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 			tx.Queue("ALTER TABLE " + from + " RENAME TO " + to)
 			return nil
 		})
@@ -23,18 +24,18 @@ func TestAskingLooksAtNobody(t *testing.T) {
 		}
 	}
 	rename("users", "away")
-	for _, email := range []string{ann, "nobody@example.com"} {
+	for _, email := range []string{pagetest.Ann, "nobody@example.com"} {
 		for _, form := range []string{"/sign-in/send", "/reset"} {
-			b := h.browser()
-			before, _ := h.db.Counts()
-			b.follow(b.post(form, "email", email)).want(http.StatusOK, "Check your mail")
-			if after, _ := h.db.Counts(); after != before+1 {
+			b := h.NewBrowser()
+			before, _ := h.DB.Counts()
+			b.Follow(b.Post(form, "email", email)).Want(http.StatusOK, "Check your mail")
+			if after, _ := h.DB.Counts(); after != before+1 {
 				t.Errorf("%s for %s took %d transactions, want 1", form, email, after-before)
 			}
 		}
 	}
 	rename("away", "users")
-	if n := len(h.mails(ann)); n != 2 {
+	if n := len(h.Emails(pagetest.Ann)); n != 2 {
 		t.Errorf("%d mails were sent, want two", n)
 	}
 }

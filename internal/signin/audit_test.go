@@ -1,4 +1,4 @@
-package shop_test
+package signin_test
 
 import (
 	"testing"
@@ -6,17 +6,18 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/paging"
+	"claviger/internal/visitor/pagetest"
 )
 
 // TestActsNameSessionAndClient: what a person does is recorded with the session and
 // the address of the client, and without their name.
 func TestActsNameSessionAndClient(t *testing.T) {
-	h := build(t)
-	id := h.user(ann, password).ID
-	b := h.browser()
-	b.signIn(ann, password)
-	b.post("/account/sign-out-everywhere").leads("/account")
-	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, paging.First())
+	h := pagetest.New(t)
+	id := h.AddUser(pagetest.Ann, pagetest.Password).ID
+	b := h.NewBrowser()
+	b.SignIn(pagetest.Ann, pagetest.Password)
+	b.Post("/account/sign-out-everywhere").WantRedirect("/account")
+	list, _, err := (&audit.Log{DB: h.DB}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, paging.First())
 	if err != nil || len(list) < 2 {
 		t.Fatalf("the audit has %+v, %v", list, err)
 	}
@@ -33,12 +34,12 @@ func TestActsNameSessionAndClient(t *testing.T) {
 // TestDeletedLeavesNoClient: of who deletes their own account no entry keeps the address
 // of the client, not even that of the deletion.
 func TestDeletedLeavesNoClient(t *testing.T) {
-	h := build(t)
-	id := h.user(ann, password).ID
-	b := h.browser()
-	b.signIn(ann, password)
-	b.post("/account/delete", "confirm", ann).leads("/goodbye")
-	list, _, err := (&audit.Log{DB: h.db}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser, ActorID: id}, paging.First())
+	h := pagetest.New(t)
+	id := h.AddUser(pagetest.Ann, pagetest.Password).ID
+	b := h.NewBrowser()
+	b.SignIn(pagetest.Ann, pagetest.Password)
+	b.Post("/account/delete", "confirm", pagetest.Ann).WantRedirect("/goodbye")
+	list, _, err := (&audit.Log{DB: h.DB}).List(t.Context(), audit.Filter{ActorKind: audit.ByUser, ActorID: id}, paging.First())
 	if err != nil || len(list) < 2 || list[0].Action != "user.erase" {
 		t.Fatalf("the audit has %+v, %v", list, err)
 	}

@@ -1,0 +1,128 @@
+package signin_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/visitor/pagetest"
+)
+
+// TestKnownBrowser: what strangers try does not close an account to the browser that
+// its owner signed in with before, and what that browser tries is bounded too.
+func TestKnownBrowser(t *testing.T) {
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, pagetest.Password)
+	h.AddUser("bob@example.com", pagetest.Password)
+	mine := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	mine.Post("/sign-out")
+	for range 12 {
+		h.NewBrowser().Post("/sign-in", "email", pagetest.Ann, "password", "a guess")
+	}
+	h.NewBrowser().Post("/sign-in", "email", pagetest.Ann, "password", pagetest.Password).Want(http.StatusTooManyRequests, "Sign in")
+	forger := h.NewBrowser()
+	forger.SetCookie(&http.Cookie{Name: "claviger-known", Value: "Zm9yZ2Vk", Path: "/"})
+	forger.Post("/sign-in", "email", pagetest.Ann, "password", pagetest.Password).Want(http.StatusTooManyRequests, "Sign in")
+	bob := h.NewBrowser().SignIn("bob@example.com", pagetest.Password)
+	bob.Post("/sign-out")
+	bob.Post("/sign-in", "email", pagetest.Ann, "password", pagetest.Password).Want(http.StatusTooManyRequests, "Sign in")
+
+	mine.Post("/sign-in", "email", strings.ToUpper(pagetest.Ann), "password", pagetest.Password).WantRedirect("/licenses")
+	mine.WantSignedIn(pagetest.Ann)
+	mine.Post("/sign-out")
+	for range 9 {
+		mine.Post("/sign-in", "email", pagetest.Ann, "password", "a guess").Want(http.StatusUnauthorized, "Sign in")
+	}
+}
+
+// TestFullQueue: whoever finds too many waiting reads so at once, and somebody with
+// a known browser is not among them.
+func TestFullQueue(t *testing.T) {
+	h := pagetest.New(t)
+	h.SignIn.Throttle = nil
+	h.AddUser(pagetest.Ann, pagetest.Password)
+	mine := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	mine.Post("/sign-out")
+	// Everybody who is being served waits for this row, in either database.
+	held, release := make(chan struct{}), make(chan struct{})
+	written := make(chan error, 1)
+	go func() {
+		written <- h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec(t.Context(), `UPDATE password_tries SET count = count`)
+			close(held)
+			<-release
+			return err
+		})
+	}()
+	<-held
+	const each, refused = 40, 40 - 1 - 8 // one is served, eight wait
+	strangers, known := make(chan *pagetest.Page, each), make(chan *pagetest.Page, each)
+	for range each {
+		go func() { strangers <- h.NewBrowser().Post("/sign-in", "email", pagetest.Ann, "password", "a guess") }()
+		go func() { known <- mine.Post("/sign-in", "email", pagetest.Ann, "password", "a guess") }()
+	}
+	for range refused {
+		page := (<-strangers).Want(http.StatusServiceUnavailable, "Sign in")
+		if page.Header.Get("Retry-After") != "2" || !strings.Contains(page.Text(), "Try again in 2 seconds, or have a sign-in link sent to you.") || page.Input("email") == nil {
+			t.Errorf("Retry-After is %q, the page says %s", page.Header.Get("Retry-After"), page.Text())
+		}
+	}
+	close(release)
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	for range each {
+		(<-known).Want(http.StatusUnauthorized, "Sign in")
+	}
+	for range each - refused {
+		<-strangers // one more may have been refused, if those who are known came first
+	}
+	h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+}
+
+// TestTooManyTries: the password of an account is closed after a hundred wrong ones,
+// whether anybody has the address or not, and the mailed link is open.
+func TestTooManyTries(t *testing.T) {
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, pagetest.Password)
+	for _, email := range []string{pagetest.Ann, "nobody@example.com"} {
+		h.NewBrowser().Post("/sign-in", "email", email, "password", "a guess").Want(http.StatusUnauthorized, "Sign in")
+	}
+	err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE password_tries SET count = 100`)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, email := range []string{"nobody@example.com", pagetest.Ann} {
+		b := h.NewBrowser()
+		page := b.Post("/sign-in", "email", email, "password", pagetest.Password).Want(http.StatusTooManyRequests, "Sign in")
+		texts = append(texts, page.Text()+page.Header.Get("Retry-After"))
+		if email == pagetest.Ann {
+			b.Follow(b.Press(page, "Send me a sign-in link")).Want(http.StatusOK, "Check your mail")
+			b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as").WantRedirect("/licenses")
+			b.WantSignedIn(pagetest.Ann)
+		}
+	}
+	if texts[0] != texts[1] || !strings.Contains(texts[0], "Have a sign-in link sent to you: it works at once.") {
+		t.Errorf("the pages say\n%s\n%s", texts[0], texts[1])
+	}
+}
+
+// TestNetworks: who has many networks of a household is one client.
+func TestNetworks(t *testing.T) {
+	h := pagetest.New(t)
+	from := func(i int) *pagetest.Page {
+		b := h.NewBrowser()
+		b.Address = fmt.Sprintf("2001:db8:1:%x00::1", i)
+		return b.Post("/sign-in/send", "email", fmt.Sprintf("u%d@example.com", i))
+	}
+	for i := range 80 { // four times what one of them may
+		from(i).WantRedirect("/check-mail")
+	}
+	from(80).Want(http.StatusTooManyRequests, "Sign in")
+}

@@ -1,0 +1,334 @@
+// Package pagetest serves the pages of the shop and of signing in for tests: on a
+// database of its own, over real HTTP, with browsers that keep cookies and check what
+// every page must have.
+package pagetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/courier"
+	"claviger/internal/event"
+	"claviger/internal/httpd"
+	"claviger/internal/license"
+	"claviger/internal/mail"
+	"claviger/internal/oauth"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/secret"
+	"claviger/internal/shop"
+	"claviger/internal/signin"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+	"claviger/internal/webhook"
+	"claviger/internal/wire"
+)
+
+// Tester acts for tests in the audit.
+var Tester = audit.System("test")
+
+// The usual buyer.
+const (
+	Ann      = "ann@example.com"
+	Eve      = "eve@example.com" // somebody else
+	Password = "correct horse battery"
+)
+
+// Service is the pages with one partner that sells the tiers 1 to 3. At the end of
+// each test its log is searched for secrets.
+type Service struct {
+	testing.TB
+	DB          *sqldb.DB
+	Shop        *shop.Shop
+	SignIn      *signin.Handler
+	URL         string
+	tls         *tls.Config // nil: plain HTTP
+	Partner     partner.Partner
+	Credentials partner.Credentials
+
+	start       time.Time
+	ahead       atomic.Int64 // nanoseconds
+	clients     atomic.Int64
+	Log         logBuffer
+	secrets     []string
+	RedirectURL string // the partner's saved redirect URL
+}
+
+// Now is a clock that only Advance moves.
+func (h *Service) Now() time.Time { return h.start.Add(time.Duration(h.ahead.Load())) }
+
+// Advance moves the clock.
+func (h *Service) Advance(d time.Duration) { h.ahead.Add(int64(d)) }
+
+// In reports failures in the test t from now on, and not in the one that made the
+// service.
+func (h *Service) In(t *testing.T) *Service {
+	before := h.TB
+	h.TB = t
+	t.Cleanup(func() { h.TB = before })
+	return h
+}
+
+// New serves the pages by http.
+func New(t testing.TB) *Service {
+	t.Helper()
+	h := newService(t, false)
+	proxies, err := httpd.ParseProxies([]string{"127.0.0.0/8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httpd.Server{Address: "127.0.0.1:0", Proxies: proxies, Log: slog.New(slog.NewJSONHandler(&h.Log, nil))}
+	var handler http.Handler
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) })
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.URL = "http://" + s.Addr()
+	handler = h.handler()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("stop: %v", err)
+		}
+		h.searchLog()
+	})
+	return h
+}
+
+// NewSecure serves the pages by https.
+func NewSecure(t testing.TB) *Service {
+	t.Helper()
+	h := newService(t, true)
+	var handler http.Handler
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	t.Cleanup(s.Close)
+	h.URL, h.tls = s.URL, s.Client().Transport.(*http.Transport).TLSClientConfig
+	handler = h.handler()
+	return h
+}
+
+// newService makes the domain services and the data that every test starts from.
+func newService(t testing.TB, secure bool) *Service {
+	t.Helper()
+	h := &Service{TB: t, DB: sqldbtest.Open(t), start: time.Now().UTC().Truncate(time.Second), RedirectURL: "https://tide.example/in"}
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := courier.New(courier.Options{AllowPrivate: true})
+	t.Cleanup(client.Close)
+	partners := &partner.Registry{DB: h.DB, Sealer: box, Now: h.Now}
+	profiles := &profile.Book{DB: h.DB, Partners: partners, Now: h.Now, Check: profile.Checker{Client: client}}
+	outbox := &webhook.Outbox{DB: h.DB, Now: h.Now}
+	profiles.Moved = outbox.Revive
+	licenses := &license.Registry{DB: h.DB, Now: h.Now, Events: &event.Log{DB: h.DB}}
+	accounts := &account.Book{DB: h.DB, Now: h.Now, Mail: &mail.Outbox{Sealer: box}}
+	authorization := &oauth.Server{
+		DB: h.DB, Sealer: box, Now: h.Now, Partners: partners, Profiles: profiles, Licenses: licenses,
+		Keys: &oauth.Keys{DB: h.DB, Sealer: box, Now: h.Now, Grace: 2 * time.Hour},
+		Life: oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
+	}
+	sessions := ui.NewSessions(&account.Sessions{DB: h.DB, Now: h.Now}, secure)
+	h.SignIn = &signin.Handler{
+		Site: &visitor.Site{Sessions: sessions, Accounts: accounts}, Accounts: accounts, Partners: partners, Licenses: licenses,
+		OAuth: authorization, Sealer: box, Now: h.Now, Throttle: ui.NewThrottle(h.Now),
+	}
+	h.Shop = &shop.Shop{
+		Site: &visitor.Site{Sessions: sessions, Accounts: accounts}, Partners: partners, Licenses: licenses,
+		Webhooks: outbox, OAuth: authorization, Now: h.Now, TestMoney: true,
+	}
+	h.Partner, _, h.Credentials, err = profiles.Enrol(t.Context(), Tester, partner.Draft{Name: "Tide Planner"}, profile.URLs{
+		Redirect: h.RedirectURL, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},
+	}, false, partner.Credentials{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tier := 1; tier <= 3; tier++ {
+		plan := partner.Plan{Tier: tier, Name: fmt.Sprintf("Plan %d", tier), PriceCents: int64(tier) * 4900, Currency: "USD"}
+		if _, _, err := partners.PutPlan(t.Context(), Tester, h.Partner.ID, plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// handler serves the pages under h.URL.
+func (h *Service) handler() http.Handler {
+	h.Helper()
+	var err error
+	if h.Shop.Site.Pages, err = shop.NewPages("Harbour", h.URL); err != nil {
+		h.Fatal(err)
+	}
+	if h.SignIn.Site.Pages, err = signin.NewPages("Harbour", h.URL); err != nil {
+		h.Fatal(err)
+	}
+	h.SignIn.Accounts.PublicURL, h.Shop.OAuth.Issuer = h.URL, h.URL
+	mux := wire.NewMux(append(h.Routes(), ui.Assets()...)...)
+	mux.Else = h.Shop.Site.Pages.NotFound()
+	return mux
+}
+
+// Routes returns the routes of all pages.
+func (h *Service) Routes() []wire.Route { return append(h.SignIn.Routes(), h.Shop.Routes()...) }
+
+// AddUser makes a user with a password, or without one when it is "".
+func (h *Service) AddUser(email, password string) account.User {
+	h.Helper()
+	u, _, err := h.SignIn.Accounts.Create(h.Context(), Tester, account.Person{Email: email})
+	if err != nil {
+		h.Fatal(err)
+	}
+	if password == "" {
+		return u
+	}
+	h.AddSecret(password)
+	hash, err := account.NewPassword(h.Context(), password)
+	if err != nil {
+		h.Fatal(err)
+	}
+	err = h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
+		return account.SetPassword(h.Context(), tx, Tester, u.ID, hash, h.Now())
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return u
+}
+
+// Sell sells a license of a tier, to nobody in particular when email is "".
+func (h *Service) Sell(email string, tier int) license.License {
+	h.Helper()
+	p := license.Purchase{PartnerID: h.Partner.ID, Tier: tier, Quantity: 1, AmountCents: int64(tier) * 4900, Currency: "USD", ExternalID: secret.UUID()}
+	if email != "" {
+		p.Buyer = &account.Person{Email: email}
+	}
+	var sold license.License
+	if _, err := h.Shop.Licenses.Purchase(h.Context(), Tester, p, func(s license.Sale) []byte {
+		sold = s.Licenses[0]
+		return nil
+	}); err != nil {
+		h.Fatal(err)
+	}
+	return sold
+}
+
+// Emails are all mails to an address, newest first.
+func (h *Service) Emails(to string) []mail.Record {
+	h.Helper()
+	if _, err := (&account.LinkMailer{Book: h.SignIn.Accounts}).Round(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+	all, err := h.SignIn.Accounts.Mail.Recent(h.Context(), h.DB, 1000)
+	if err != nil {
+		h.Fatal(err)
+	}
+	var list []mail.Record
+	for _, m := range all {
+		if m.To == to {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// MailedLink is the path of the link in the newest mail to an address.
+func (h *Service) MailedLink(to string) string {
+	h.Helper()
+	mails := h.Emails(to)
+	if len(mails) == 0 {
+		h.Fatalf("no mail was sent to %s", to)
+	}
+	_, rest, ok := strings.Cut(mails[0].Text, h.URL+"/sign-in/link?token=")
+	if !ok {
+		h.Fatalf("the mail has no link in it:\n%s", mails[0].Text)
+	}
+	token := strings.Fields(rest)[0]
+	h.AddSecret(token)
+	return "/sign-in/link?token=" + token
+}
+
+// AddSecret names something that must not be in the log.
+func (h *Service) AddSecret(value string) { h.secrets = append(h.secrets, value) }
+
+func (h *Service) searchLog() {
+	h.Helper()
+	text := h.Log.String()
+	if h.clients.Load() > 0 && !strings.Contains(text, `"msg":"request"`) {
+		h.Error("the log holds no requests, so it proves nothing")
+	}
+	for _, s := range h.secrets {
+		if s != "" && strings.Contains(text, s) {
+			h.Errorf("the log holds the secret %q", s)
+		}
+	}
+}
+
+// logBuffer is a log that is written by many.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds to the log.
+func (j *logBuffer) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *logBuffer) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// AuthorizeRequest returns a request of the application, with parameters changed or
+// added by pairs of name and value; the value "" removes one.
+func (h *Service) AuthorizeRequest(pairs ...string) url.Values {
+	q := Fields([]string{
+		"response_type", "code", "client_id", h.Partner.ClientID, "redirect_uri", h.RedirectURL, "scope", "openid read_license",
+		"state", "a b&c", "nonce", "n-1",
+	})
+	for name, value := range Fields(pairs) {
+		q[name] = value
+		if value[0] == "" {
+			q.Del(name)
+		}
+	}
+	return q
+}
+
+// AuthorizeURL returns the path of a request of the application.
+func AuthorizeURL(q url.Values) string { return "/openid/authorize?" + q.Encode() }
+
+// CountSessions returns how many sessions are stored.
+func (h *Service) CountSessions() int64 {
+	h.Helper()
+	n, err := sqldb.One(h.Context(), h.DB, sqldb.Value[int64], `SELECT count(*) FROM sessions`)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+// RedeemPath returns the page that connects a license.
+func RedeemPath(l license.License) string { return "/licensing/" + l.RedemptionID + "/redeem/" }
