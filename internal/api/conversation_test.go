@@ -19,7 +19,7 @@ func contract(t testing.TB) *wiretest.Contract {
 // TestConversations plays testdata/*.txtar, each on a harness of its own with
 // the same licenses.
 func TestConversations(t *testing.T) {
-	c := wiretest.LoadContract(t, readDescription(t)) // what others show does not count here
+	c := wiretest.ReadContract(t, "openapi.json") // what others show does not count here
 	wiretest.Run(t, "testdata/*.txtar", func(t *testing.T) wiretest.Stage {
 		h := newHarness(t)
 		s := h.licenses()

@@ -13,18 +13,18 @@ import (
 // TestAuditNamesUsers: an entry has the id of who acted; the name is the present
 // one, or the address of who has none, and gone with the person.
 func TestAuditNamesUsers(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	var ids []int64
 	for _, p := range []account.Person{{Email: "ann@example.com", Name: "Ann"}, {Email: "bob@example.com"}} {
-		u, _, err := h.door.Accounts.Create(t.Context(), tester, p)
+		u, _, err := h.operator.Accounts.Create(t.Context(), tester, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, u.ID)
 	}
-	err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+	err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		for _, id := range ids {
-			audit.Record(tx, h.now(), audit.Actor{Kind: audit.ByUser, ID: id, Session: "0123456789abcdef", Client: "203.0.113.9"}, "test.act", "test:1", nil, nil)
+			audit.Record(tx, h.clock.Now(), audit.Actor{Kind: audit.ByUser, ID: id, Session: "0123456789abcdef", Client: "203.0.113.9"}, "test.act", "test:1", nil, nil)
 		}
 		return nil
 	})
@@ -37,7 +37,7 @@ func TestAuditNamesUsers(t *testing.T) {
 				Actor struct{ Name, Session, Client string }
 			}
 		}
-		h.send(h.tokens[account.Read], "GET", "/operator/v1/audit?actor=user&action=test.act&order=asc", "").into(t, &list)
+		h.send(h.tokens[account.Read], "GET", "/operator/v1/audit?actor=user&action=test.act&order=asc", "").Into(t, &list)
 		var out []string
 		for _, e := range list.Items {
 			out = append(out, fmt.Sprintf("%s %s %s", e.Actor.Name, e.Actor.Session, e.Actor.Client))

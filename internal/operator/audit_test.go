@@ -20,9 +20,9 @@ type entry struct {
 }
 
 // since lists the entries after an id, oldest first.
-func (h *house) since(id int64) []audit.Entry {
+func (h *harness) since(id int64) []audit.Entry {
 	h.Helper()
-	list, _, err := h.door.Audit.List(h.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100})
+	list, _, err := h.operator.Audit.List(h.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (h *house) since(id int64) []audit.Entry {
 }
 
 // last is the id of the newest entry.
-func (h *house) last() int64 {
+func (h *harness) last() int64 {
 	h.Helper()
 	all := h.since(0)
 	return all[len(all)-1].ID
@@ -46,8 +46,8 @@ func (h *house) last() int64 {
 // leaves one entry for each thing it changed, by the token that asked for it, and
 // repeated without a change it leaves none.
 func TestEveryWriteIsAudited(t *testing.T) {
-	h := build(t)
-	key, free := h.buy("order-1"), h.must(201, "POST", purchases, `{"partner_id":1,"tier":1,"external_id":"free"}`).keys(t)[0]
+	h := newHarness(t)
+	key, free := h.buy("order-1"), keysOf(t, h.must(201, "POST", purchases, `{"partner_id":1,"tier":1,"external_id":"free"}`))[0]
 	license, refund := "license:"+key, ""
 	for _, step := range []struct {
 		method, path, body string
@@ -125,14 +125,14 @@ func refundID(t *testing.T, a answer) string {
 			ID int64 `json:"id"`
 		} `json:"refund"`
 	}
-	a.into(t, &v)
+	a.Into(t, &v)
 	return strconv.FormatInt(v.Refund.ID, 10)
 }
 
 // TestPurchaseIsAudited looks at the entry of a purchase, which names what was
 // bought, and only once.
 func TestPurchaseIsAudited(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	before := h.last()
 	for range 2 {
 		h.must(201, "POST", purchases, `{"partner_id":1,"tier":2,"user":{"email":"ada@example.com"},"quantity":2,"external_id":"order-1"}`)
@@ -146,19 +146,19 @@ func TestPurchaseIsAudited(t *testing.T) {
 // TestAuditHasNoSecrets looks for every secret that the API has shown, and for
 // people's addresses, in all that was audited.
 func TestAuditHasNoSecrets(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	var shown struct {
 		ClientSecret  string `json:"client_secret"`
 		APIKey        string `json:"api_key"`
 		WebhookSecret string `json:"webhook_secret"`
 	}
-	h.must(201, "POST", "/operator/v1/partners", `{"name":"Two","external_id":"app-2"}`).into(t, &shown)
+	h.must(201, "POST", "/operator/v1/partners", `{"name":"Two","external_id":"app-2"}`).Into(t, &shown)
 	secrets := []string{shown.ClientSecret, shown.APIKey, shown.WebhookSecret, "ada@example.com", "grace@example.com"}
 	for _, what := range []string{"client_secret", "api_key", "webhook_secret"} {
 		var made struct {
 			Secret string `json:"secret"`
 		}
-		h.must(200, "POST", "/operator/v1/partners/2/rotate", `{"what":"`+what+`","overlap_s":60}`).into(t, &made)
+		h.must(200, "POST", "/operator/v1/partners/2/rotate", `{"what":"`+what+`","overlap_s":60}`).Into(t, &made)
 		secrets = append(secrets, made.Secret)
 	}
 	key := h.buy("order-1")
@@ -167,7 +167,7 @@ func TestAuditHasNoSecrets(t *testing.T) {
 	var link struct {
 		URL string `json:"url"`
 	}
-	h.must(201, "POST", "/operator/v1/users/1/session", "").into(t, &link)
+	h.must(201, "POST", "/operator/v1/users/1/session", "").Into(t, &link)
 	_, token, _ := strings.Cut(link.URL, "token=")
 	secrets = append(secrets, token)
 	for _, s := range []account.Scope{account.Read, account.Sell, account.Support, account.Admin} {

@@ -1,14 +1,12 @@
 package operator_test
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,33 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"claviger/internal/apptest"
 
-	"claviger/internal/courier"
-	"claviger/internal/sqldb/sqldbtest"
-	"claviger/internal/webhook"
+	"github.com/google/go-cmp/cmp"
 )
 
-// attempts is a log that tells of each delivery attempt once it is recorded, as
-// "42 delivered".
-type attempts chan string
-
-func (a attempts) Enabled(context.Context, slog.Level) bool { return true }
-func (a attempts) WithAttrs([]slog.Attr) slog.Handler       { return a }
-func (a attempts) WithGroup(string) slog.Handler            { return a }
-
-func (a attempts) Handle(_ context.Context, r slog.Record) error {
-	if r.Message != "webhook attempt" {
-		return nil
-	}
-	facts := map[string]string{}
-	r.Attrs(func(attr slog.Attr) bool {
-		facts[attr.Key] = attr.Value.String()
-		return true
-	})
-	a <- facts["event_id"] + " " + facts["outcome"]
-	return nil
-}
+// attempts are those that the application logs.
+type attempts struct{ apptest.Attempts }
 
 // want compares the attempts that come next; those of different licenses come in
 // any order.
@@ -51,7 +29,7 @@ func (a attempts) want(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	var got []string
 	for range lines {
-		got = append(got, <-a)
+		got = append(got, a.Next(t))
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(lines, got); diff != "" {
@@ -59,38 +37,14 @@ func (a attempts) want(t *testing.T, name string, lines ...string) {
 	}
 }
 
-// dispatch sends the webhooks of the house until the test ends. An event is tried
-// once. From now on the clock is the machine's, which the dispatcher waits by.
-func (h *house) dispatch() attempts {
+// dispatch runs the application, which sends webhooks, until the test ends. From now
+// on the clock is the machine's, which the dispatcher waits by.
+func (h *harness) dispatch() attempts {
 	h.Helper()
-	h.real.Store(true)
-	log := make(attempts, 100)
-	client := courier.New(courier.Options{AllowPrivate: true})
-	d := (&webhook.Dispatcher{
-		DB: h.db, Now: h.now, Log: slog.New(log), Client: client, UserAgent: "claviger", Endpoint: h.endpoint,
-		ParkAfter: time.Hour, ProbeEvery: time.Hour, Alone: !sqldbtest.Postgres(),
-	}).Prepare()
-	h.door.Webhooks.Dispatcher, h.door.Events.Outbox = d, h.door.Webhooks
-	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
-	ended := make(chan error)
-	go func() { ended <- d.Run(ctx) }()
-	h.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			h.Error(err)
-		}
-		client.Close()
-	})
+	h.clock.UseMachine()
+	log := attempts{h.Logged.Attempts()}
+	h.Run()
 	return log
-}
-
-func (h *house) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
-	p, _, err := h.door.Profiles.Get(ctx, partnerID)
-	if err != nil {
-		return webhook.Endpoint{}, err
-	}
-	secrets, err := h.door.Partners.WebhookSecrets(ctx, partnerID)
-	return webhook.Endpoint{URL: p.WebhookURL, Secrets: courier.NewSecrets(secrets...)}, err
 }
 
 // listen is a partner's endpoint that hands each webhook to takes, which says
@@ -113,11 +67,11 @@ func listen(t *testing.T, takes func(r *http.Request, body []byte) bool) string 
 // TestRedeliverSpan lets events fail for good and delivers them again: those of a
 // span, those that failed, and after each the newest of its license.
 func TestRedeliverSpan(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	var takes atomic.Bool
 	url := listen(t, func(*http.Request, []byte) bool { return takes.Load() })
 	log := h.dispatch()
-	start := h.now()
+	start := h.clock.Now()
 	h.must(200, "PATCH", "/operator/v1/partners/1", `{"webhook_url":"`+url+`"}`)
 	first, second := h.buy("order-1"), h.buy("order-2")
 	log.want(t, "both fail", "1 exhausted", "2 exhausted")
@@ -165,7 +119,7 @@ func TestRedeliverSpan(t *testing.T) {
 // TestSecretsTakeEffect rotates the webhook secret: the old one signs until the
 // switch, and the new one from the very next webhook on.
 func TestSecretsTakeEffect(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	signatures := make(chan func(secret string) bool, 1)
 	url := listen(t, func(r *http.Request, body []byte) bool {
 		signature, text := r.Header.Get("X-Licensing-Signature"), r.Header.Get("X-Licensing-Timestamp")+string(body)
@@ -180,7 +134,7 @@ func TestSecretsTakeEffect(t *testing.T) {
 	h.must(200, "PATCH", "/operator/v1/partners/1", `{"webhook_url":"`+url+`"}`)
 	rotate := func(overlap string) string {
 		var v struct{ Secret string }
-		h.must(200, "POST", "/operator/v1/partners/1/rotate", `{"what":"webhook_secret","overlap_s":`+overlap+`}`).into(t, &v)
+		h.must(200, "POST", "/operator/v1/partners/1/rotate", `{"what":"webhook_secret","overlap_s":`+overlap+`}`).Into(t, &v)
 		return v.Secret
 	}
 	event := 0

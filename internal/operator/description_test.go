@@ -46,9 +46,9 @@ func TestDescriptionIsValid(t *testing.T) {
 // TestRoutesArePaths holds the table of routes and the description to one
 // another.
 func TestRoutesArePaths(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	var routes []string
-	for _, r := range h.door.Routes() {
+	for _, r := range h.operator.Routes() {
 		routes = append(routes, r.Method+" "+r.Path)
 	}
 	slices.Sort(routes)
@@ -59,7 +59,7 @@ func TestRoutesArePaths(t *testing.T) {
 
 // TestDescriptionIsServed reads the description as anybody may.
 func TestDescriptionIsServed(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	want, err := os.ReadFile("openapi.json")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/api"
+	"claviger/internal/apptest"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 	"claviger/internal/wire/wiretest"
@@ -28,18 +29,18 @@ type endpointState struct {
 	LastError     string `json:"last_error"`
 }
 
-func (h *house) endpointState() endpointState {
+func (h *harness) endpointState() endpointState {
 	h.Helper()
 	var v struct{ Endpoint endpointState }
 	a := h.send(h.tokens[account.Read], "GET", "/operator/v1/partners/1", "")
-	a.into(h, &v)
+	a.Into(h, &v)
 	return v.Endpoint
 }
 
 // TestEndpointState follows an endpoint from before it has a URL to where it is
 // parked and back.
 func TestEndpointState(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	var status atomic.Int64
 	status.Store(http.StatusOK)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
@@ -91,16 +92,16 @@ func TestEndpointState(t *testing.T) {
 // TestWaitingIsCountedToABound: a million rows are not read to say that there are
 // many.
 func TestWaitingIsCountedToABound(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	for rows, want := range map[int]endpointState{
 		webhook.MaxCounted:     {State: "no_url", Waiting: webhook.MaxCounted},
 		webhook.MaxCounted + 5: {State: "no_url", Waiting: webhook.MaxCounted, WaitingMore: true},
 	} {
-		err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 			tx.Queue(`DELETE FROM outbox`)
 			tx.Queue(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 				INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
-				SELECT i, 1, i, 1, 0, $1, '', 0, $1, $1 FROM n`, rows), h.now().Add(time.Hour))
+				SELECT i, 1, i, 1, 0, $1, '', 0, $1, $1 FROM n`, rows), h.clock.Now().Add(time.Hour))
 			return nil
 		})
 		if err != nil {
@@ -115,7 +116,7 @@ func TestWaitingIsCountedToABound(t *testing.T) {
 // TestWhatPartnersRead reads of a license, as an operator, what its partner reads:
 // the same bytes, with the attempts that were made.
 func TestWhatPartnersRead(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(srv.Close)
 	h.must(200, "PATCH", "/operator/v1/partners/1", `{"webhook_url":"`+srv.URL+`"}`)
@@ -123,18 +124,14 @@ func TestWhatPartnersRead(t *testing.T) {
 	key := h.buy("order-1")
 	log.want(t, "an attempt", "1 exhausted")
 	var made struct{ Secret string }
-	h.must(200, "POST", "/operator/v1/partners/1/rotate", `{"what":"api_key"}`).into(t, &made)
-	partners := &api.API{Partners: h.door.Partners, Licenses: h.door.Licenses, Events: h.door.Events, Webhooks: h.door.Webhooks, Profiles: h.door.Profiles, PublicURL: publicURL}
+	h.must(200, "POST", "/operator/v1/partners/1/rotate", `{"what":"api_key"}`).Into(t, &made)
+	partners := &api.API{Partners: h.operator.Partners, Licenses: h.operator.Licenses, Events: h.operator.Events, Webhooks: h.operator.Webhooks, Profiles: h.operator.Profiles, PublicURL: publicURL}
 	base := wiretest.Serve(t, partners.Handler())
 	for _, what := range []string{"/explain", "/events", "/events?event=purchase&limit=1", "/webhook-responses", "/webhook-responses?success=true", "/webhook-responses?success=maybe"} {
 		ours := h.send(h.tokens[account.Read], "GET", "/operator/v1/licenses/"+key+what, "")
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/v2/licenses/"+key+what, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs := h.do(r, made.Secret)
+		theirs := apptest.Send(t, http.DefaultClient, "GET", base+"/v2/licenses/"+key+what, "", "Authorization: Bearer "+made.Secret)
 		if strings.HasSuffix(what, "maybe") {
-			if ours.code() != "invalid_parameter" || theirs.code() != ours.code() {
+			if ours.Code() != "invalid_parameter" || theirs.Code() != ours.Code() {
 				t.Errorf("%s: %s and %s", what, ours.Body, theirs.Body)
 			}
 			continue

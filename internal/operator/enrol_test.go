@@ -36,7 +36,7 @@ func TestSamePartnerAtOnce(t *testing.T) {
 		{"by external id, with other keys", `{"name":"Two","external_id":"app-2"}`, []string{"Idempotency-Key: each"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			answers := make([]answer, times)
 			var all sync.WaitGroup
 			for i := range answers {
@@ -53,11 +53,11 @@ func TestSamePartnerAtOnce(t *testing.T) {
 				switch {
 				case a.Status == 201:
 					var c createdSecrets
-					a.into(t, &c)
+					a.Into(t, &c)
 					made = append(made, c)
 				case a.Status == 200:
 					repeats = append(repeats, a.Body)
-				case a.code() != "idempotency_key_in_use" || !sqldbtest.Postgres():
+				case a.Code() != "idempotency_key_in_use" || !sqldbtest.Postgres():
 					t.Errorf("answered %d: %s", a.Status, a.Body)
 				}
 			}
@@ -75,9 +75,9 @@ func TestSamePartnerAtOnce(t *testing.T) {
 }
 
 // storesNone looks for secrets in all that is stored to recognise a repeat.
-func (h *house) storesNone(secrets ...string) {
+func (h *harness) storesNone(secrets ...string) {
 	h.Helper()
-	kept, err := sqldb.All(h.Context(), h.db, sqldb.Value[string], `SELECT answer FROM idempotency_keys
+	kept, err := sqldb.All(h.Context(), h.DB, sqldb.Value[string], `SELECT answer FROM idempotency_keys
 		UNION ALL SELECT answer || content FROM partners UNION ALL SELECT hash || sealed FROM partner_secrets UNION ALL SELECT after FROM audit_entries`)
 	if err != nil {
 		h.Fatal(err)
@@ -110,7 +110,7 @@ func TestRepeatedPartner(t *testing.T) {
 		{"another external id", strings.Replace(first, "app-2", "app-3", 1), "", 201, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			h.must(201, "POST", partners, first, "Idempotency-Key: k")
 			h.must(200, "PATCH", partners+"/2", `{"name":"Renamed"}`)
 			before := h.counts()
@@ -119,7 +119,7 @@ func TestRepeatedPartner(t *testing.T) {
 				header = []string{"Idempotency-Key: " + test.key}
 			}
 			a := h.send(h.tokens[account.Admin], "POST", partners, test.again, header...)
-			if a.Status != test.status || a.code() != test.code {
+			if a.Status != test.status || a.Code() != test.code {
 				t.Fatalf("answered %d: %s", a.Status, a.Body)
 			}
 			if a.Status != 201 && h.counts() != before {
@@ -130,8 +130,8 @@ func TestRepeatedPartner(t *testing.T) {
 			}
 		})
 	}
-	h := build(t)
-	if a := h.send(h.tokens[account.Admin], "POST", partners, `{"name":"Two"}`); a.Status != 400 || a.code() != "idempotency_required" {
+	h := newHarness(t)
+	if a := h.send(h.tokens[account.Admin], "POST", partners, `{"name":"Two"}`); a.Status != 400 || a.Code() != "idempotency_required" {
 		t.Errorf("neither key nor external id answered %d: %s", a.Status, a.Body)
 	}
 }
@@ -139,7 +139,7 @@ func TestRepeatedPartner(t *testing.T) {
 // TestRepeatIsNotCheckedAgain repeats a creation that had its URL checked, after
 // the application is gone.
 func TestRepeatIsNotCheckedAgain(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	calls := 0
 	app := http.NewServeMux()
 	app.HandleFunc("/", func(http.ResponseWriter, *http.Request) { calls++ })
@@ -154,18 +154,18 @@ func TestRepeatIsNotCheckedAgain(t *testing.T) {
 
 // TestDeletedPartner leaves nothing behind, in any table, but its audit.
 func TestDeletedPartner(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	var made createdSecrets
-	h.must(201, "POST", partners, `{"name":"Two","webhook_url":"https://two.example/","external_id":"app-2"}`).into(t, &made)
+	h.must(201, "POST", partners, `{"name":"Two","webhook_url":"https://two.example/","external_id":"app-2"}`).Into(t, &made)
 	at := partners + "/2"
 	h.must(201, "PUT", at+"/plans/1", `{"name":"One"}`)
 	h.must(201, "POST", at+"/members", `{"email":"eve@example.com","role":"admin"}`)
 	h.must(200, "POST", at+"/rotate", `{"what":"api_key","overlap_s":60}`)
-	if _, err := h.door.Profiles.AddContact(t.Context(), tester, 2, "Eve", "eve@example.com"); err != nil {
+	if _, err := h.operator.Profiles.AddContact(t.Context(), tester, 2, "Eve", "eve@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	h.must(202, "POST", at+"/redeliver", `{"from":"2026-03-01T00:00:00Z"}`)
-	if a := h.send(h.tokens[account.Sell], "DELETE", at, ""); a.code() != "missing_scope" {
+	if a := h.send(h.tokens[account.Sell], "DELETE", at, ""); a.Code() != "missing_scope" {
 		t.Errorf("without the scope: %d %s", a.Status, a.Body)
 	}
 	h.must(204, "DELETE", at, "")
@@ -176,7 +176,7 @@ func TestDeletedPartner(t *testing.T) {
 	}
 	h.must(404, "GET", at, "")
 	h.must(404, "DELETE", at, "")
-	if _, err := h.door.Partners.ByKey(t.Context(), made.APIKey); err == nil {
+	if _, err := h.operator.Partners.ByKey(t.Context(), made.APIKey); err == nil {
 		t.Error("its key still opens")
 	}
 	entries := h.must(200, "GET", "/operator/v1/audit?subject=partner:2&action=partner.delete", "")
@@ -188,19 +188,19 @@ func TestDeletedPartner(t *testing.T) {
 	h.buy("order-1")
 	before := h.counts()
 	a := h.send(h.tokens[account.Admin], "DELETE", partners+"/1", "")
-	if a.Status != 409 || a.code() != "partner_has_licenses" || !strings.Contains(a.Body, "Pause") || h.counts() != before {
+	if a.Status != 409 || a.Code() != "partner_has_licenses" || !strings.Contains(a.Body, "Pause") || h.counts() != before {
 		t.Errorf("a partner with licenses: %d %s", a.Status, a.Body)
 	}
 }
 
 // tablesOfPartners are the tables with rows of partners.
-func (h *house) tablesOfPartners() []string {
+func (h *harness) tablesOfPartners() []string {
 	h.Helper()
 	sql := `SELECT m.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c ON c.name = 'partner_id' WHERE m.type = 'table'`
 	if sqldbtest.Postgres() {
 		sql = `SELECT CAST(table_name AS text) FROM information_schema.columns WHERE table_schema = current_schema() AND column_name = 'partner_id'`
 	}
-	list, err := sqldb.All(h.Context(), h.db, sqldb.Value[string], sql)
+	list, err := sqldb.All(h.Context(), h.DB, sqldb.Value[string], sql)
 	if err != nil || len(list) < 10 {
 		h.Fatalf("found the tables %v, %v", list, err)
 	}
@@ -210,7 +210,7 @@ func (h *house) tablesOfPartners() []string {
 // TestDeletedWhileItIsUsed deletes partners while plans are added and licenses
 // sold: each of it happens before, or finds no partner.
 func TestDeletedWhileItIsUsed(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	for i := range 20 {
 		id := int64(i) + 2
 		at := fmt.Sprintf("%s/%d", partners, id)

@@ -14,15 +14,15 @@ import (
 // TestFeedMissesNothing follows the feed while several partners sell at once: a
 // reader who goes on from the last id it saw gets every event, each once.
 func TestFeedMissesNothing(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	const partners, sales = 4, 12
 	for i := 1; i < partners; i++ {
 		draft := partner.Draft{Name: fmt.Sprintf("Partner %d", i+1)}
-		p, _, _, err := h.door.Profiles.Enrol(t.Context(), tester, draft, profile.URLs{}, false, partner.Credentials{})
+		p, _, _, err := h.operator.Profiles.Enrol(t.Context(), tester, draft, profile.URLs{}, false, partner.Credentials{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := h.door.Partners.PutPlan(t.Context(), tester, p.ID, partner.Plan{Tier: 1, Name: "One"}); err != nil {
+		if _, _, err := h.operator.Partners.PutPlan(t.Context(), tester, p.ID, partner.Plan{Tier: 1, Name: "One"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,14 +55,14 @@ func TestFeedMissesNothing(t *testing.T) {
 }
 
 // feed is one answer of the feed.
-func (h *house) feed(after int64) []int64 {
+func (h *harness) feed(after int64) []int64 {
 	h.Helper()
 	var list struct {
 		Items []struct {
 			ID int64 `json:"event_id"`
 		} `json:"items"`
 	}
-	h.send(h.tokens[account.Read], "GET", fmt.Sprintf("/operator/v1/events?after=%d&limit=7", after), "").into(h, &list)
+	h.send(h.tokens[account.Read], "GET", fmt.Sprintf("/operator/v1/events?after=%d&limit=7", after), "").Into(h, &list)
 	ids := make([]int64, len(list.Items))
 	for i, e := range list.Items {
 		ids[i] = e.ID
@@ -71,7 +71,7 @@ func (h *house) feed(after int64) []int64 {
 }
 
 // feedWhole reads the feed from its beginning to its end.
-func (h *house) feedWhole() []int64 {
+func (h *harness) feedWhole() []int64 {
 	h.Helper()
 	var all []int64
 	for after := int64(0); ; after = all[len(all)-1] {

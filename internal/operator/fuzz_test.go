@@ -16,9 +16,9 @@ import (
 // with what it can do or with what is wrong, and never fails.
 func fuzzBody(f *testing.F, method, path string) {
 	f.Helper()
-	h := build(f)
+	h := newHarness(f)
 	key := h.buy("order-1")
-	door := h.door.Handler()
+	door := h.operator.Handler()
 	for _, w := range writes {
 		if w.method == method && w.path == path {
 			f.Add([]byte(withKey(w.body, key)))
@@ -71,9 +71,9 @@ func FuzzPlanChange(f *testing.F)    { fuzzBody(f, "POST", "/operator/v1/license
 
 // FuzzQuery throws query strings at every list.
 func FuzzQuery(f *testing.F) {
-	h := build(f)
+	h := newHarness(f)
 	h.buy("order-1")
-	door := h.door.Handler()
+	door := h.operator.Handler()
 	for _, query := range []string{
 		"", "page=2&limit=1&order=asc", "after=1&limit=2", "email=ada@example.com&status=inactive&partner_id=1", "external_id=order-1&license_key=x",
 		"subject=partner:1&action=partner.create", "page=100000000000000000000", "%zz", "a=%00&email=%ff", "limit=1;page=2",
@@ -92,14 +92,14 @@ func FuzzQuery(f *testing.F) {
 
 // FuzzPath throws ids and keys at every route that has one.
 func FuzzPath(f *testing.F) {
-	h := build(f)
+	h := newHarness(f)
 	key := h.buy("order-1")
-	door := h.door.Handler()
+	door := h.operator.Handler()
 	for _, value := range []string{"1", "0", "x", key, "9223372036854775808", "\x00", "\xff", "a/b", ".."} {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		for _, route := range h.door.Routes() {
+		for _, route := range h.operator.Routes() {
 			if !strings.Contains(route.Path, "{") || route.Method == "DELETE" {
 				continue
 			}
@@ -120,8 +120,8 @@ func FuzzPath(f *testing.F) {
 
 // FuzzIdempotencyKey throws headers at a purchase.
 func FuzzIdempotencyKey(f *testing.F) {
-	h := build(f)
-	door := h.door.Handler()
+	h := newHarness(f)
+	door := h.operator.Handler()
 	for _, key := range []string{"", "k", "a b", "\x00", "ä", strings.Repeat("k", 256)} {
 		f.Add(key)
 	}

@@ -44,7 +44,7 @@ var writes = []struct{ method, path, body string }{
 // None makes the service fail, and what is refused has changed nothing. A null is
 // taken as not sent, which no schema says, so that goes past the contract.
 func TestHostileMembers(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	for _, write := range writes {
 		key := h.buy("order-" + write.path)
 		var members map[string]json.RawMessage
@@ -76,7 +76,7 @@ func with(members map[string]json.RawMessage, name, value string) string {
 }
 
 // refusesOrTakes sends a request that may be acceptable or not.
-func (h *house) refusesOrTakes(client *http.Client, method, path, body string) {
+func (h *harness) refusesOrTakes(client *http.Client, method, path, body string) {
 	h.Helper()
 	before := h.counts()
 	a := h.sendBy(client, h.tokens[account.Admin], method, path, body)
@@ -90,7 +90,7 @@ func (h *house) refusesOrTakes(client *http.Client, method, path, body string) {
 
 // TestBadBodies sends what is no body at all to every route that takes one.
 func TestBadBodies(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	key := h.buy("order-1")
 	before := h.counts()
 	for _, write := range writes {
@@ -115,7 +115,7 @@ func TestBadBodies(t *testing.T) {
 				header = append(header, test.header)
 			}
 			a := h.send(h.tokens[account.Admin], write.method, withKey(write.path, key), test.body, header...)
-			if a.Status != test.status || a.code() != test.code {
+			if a.Status != test.status || a.Code() != test.code {
 				t.Errorf("%s %s, %s: answered %d %s, want %d %s", write.method, write.path, test.name, a.Status, a.Body, test.status, test.code)
 			}
 		}
@@ -129,7 +129,7 @@ func TestBadBodies(t *testing.T) {
 // values and numbers past all bounds are taken where they mean something, more
 // kindly than a schema can say, so those go past the contract.
 func TestBadQueries(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	h.buy("order-1")
 	for path, names := range map[string][]string{
 		"/operator/v1/partners":  {"page", "limit", "order"},
@@ -145,21 +145,21 @@ func TestBadQueries(t *testing.T) {
 				"' OR 1=1 --", "\x00", "\xff\xfe", "ä\u2028", strings.Repeat("x", 5000),
 			} {
 				at := path + "?" + name + "=" + url.QueryEscape(value)
-				if a := h.send(h.tokens[account.Read], "GET", at, ""); a.Status != 200 && (a.Status != 400 || a.code() != "invalid_parameter") {
+				if a := h.send(h.tokens[account.Read], "GET", at, ""); a.Status != 200 && (a.Status != 400 || a.Code() != "invalid_parameter") {
 					t.Errorf("GET %s answered %d: %s", at, a.Status, a.Body)
 				}
 			}
 			for _, value := range []string{"", "9223372036854775808", "100000000000000000000", strings.Repeat("9", 400)} {
 				a := h.sendBy(http.DefaultClient, h.tokens[account.Read], "GET", path+"?"+name+"="+value, "")
-				if a.Status != 200 && (a.Status != 400 || a.code() != "invalid_parameter") {
+				if a.Status != 200 && (a.Status != 400 || a.Code() != "invalid_parameter") {
 					t.Errorf("GET %s?%s=%s answered %d: %s", path, name, value, a.Status, a.Body)
 				}
 			}
-			if a := h.send(h.tokens[account.Read], "GET", path+"?"+name+"=1&"+name+"=1", ""); a.code() != "invalid_parameter" {
+			if a := h.send(h.tokens[account.Read], "GET", path+"?"+name+"=1&"+name+"=1", ""); a.Code() != "invalid_parameter" {
 				t.Errorf("%s given twice answered %d: %s", name, a.Status, a.Body)
 			}
 		}
-		if a := h.send(h.tokens[account.Read], "GET", path+"?%zz", ""); a.code() != "invalid_parameter" {
+		if a := h.send(h.tokens[account.Read], "GET", path+"?%zz", ""); a.Code() != "invalid_parameter" {
 			t.Errorf("GET %s?%%zz answered %d: %s", path, a.Status, a.Body)
 		}
 	}
@@ -167,9 +167,9 @@ func TestBadQueries(t *testing.T) {
 
 // TestBadPaths puts hostile values where ids and keys are.
 func TestBadPaths(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	before := h.counts()
-	for _, r := range h.door.Routes() {
+	for _, r := range h.operator.Routes() {
 		if !strings.Contains(r.Path, "{") {
 			continue
 		}
@@ -196,11 +196,11 @@ func TestBadPaths(t *testing.T) {
 
 // TestBadKeys sends idempotency keys that are none.
 func TestBadKeys(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	before := h.counts()
 	for _, key := range []string{"", strings.Repeat("k", 256), "ä", "a\tb", "\x80"} {
 		a := h.send(h.tokens[account.Sell], "POST", purchases, `{"partner_id":1,"tier":1,"external_id":"o-1"}`, "Idempotency-Key: "+key)
-		if a.Status != 400 || a.code() != "invalid_idempotency_key" {
+		if a.Status != 400 || a.Code() != "invalid_idempotency_key" {
 			t.Errorf("the key %q answered %d: %s", key, a.Status, a.Body)
 		}
 	}

@@ -17,9 +17,9 @@ const (
 )
 
 // count asks the database for a number.
-func (h *house) count(sql string) int64 {
+func (h *harness) count(sql string) int64 {
 	h.Helper()
-	n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64], sql)
+	n, err := sqldb.One(h.Context(), h.DB, sqldb.Value[int64], sql)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestSameRequestAtOnce(t *testing.T) {
 		{"plan change by external id", "/operator/v1/licenses/{key}/plan", `{"tier":3,"external_id":"order-2"}`, "purchases", nil, 200},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			key := h.buy("order-1")
 			path, body := withKey(test.path, key), withKey(test.body, key)
 			before, events := h.count(`SELECT count(*) FROM `+test.counted), h.count(`SELECT count(*) FROM events`)
@@ -71,7 +71,7 @@ func checkAlike(t *testing.T, answers []answer, status int, keyed bool) {
 	t.Helper()
 	var first string
 	for _, a := range answers {
-		if keyed && sqldbtest.Postgres() && a.Status == 409 && a.code() == "idempotency_key_in_use" {
+		if keyed && sqldbtest.Postgres() && a.Status == 409 && a.Code() == "idempotency_key_in_use" {
 			continue
 		}
 		if a.Status != status {
@@ -118,11 +118,11 @@ func TestRepeatedRequest(t *testing.T) {
 		{name: "key with another number", first: `{"partner_id":1,"tier":1,"external_id":"x"}`, again: `{"partner_id":1,"tier":1,"external_id":"y"}`, keys: [2]string{key, key}, status: 422, code: "idempotency_key_reused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			send := func(i int, body string) answer {
 				token := h.tokens[account.Sell]
 				if i == 1 && test.other {
-					token = h.token("other", account.Sell)
+					token = h.Token("other", account.Sell)
 				}
 				if test.keys[i] == "" {
 					return h.send(token, "POST", purchases, body)
@@ -133,10 +133,10 @@ func TestRepeatedRequest(t *testing.T) {
 			if first.Status != 201 {
 				t.Fatalf("the first request answered %d: %s", first.Status, first.Body)
 			}
-			h.must(200, "POST", "/operator/v1/licenses/"+first.keys(t)[0]+"/activate", `{"user":{"email":"later@example.com"}}`)
+			h.must(200, "POST", "/operator/v1/licenses/"+keysOf(t, first)[0]+"/activate", `{"user":{"email":"later@example.com"}}`)
 			before := h.counts()
 			again := send(1, test.again)
-			if again.Status != test.status || again.code() != test.code || (again.Body == first.Body) != test.same {
+			if again.Status != test.status || again.Code() != test.code || (again.Body == first.Body) != test.same {
 				t.Errorf("the second request answered %d %s, the same as the first: %v", again.Status, again.Body, again.Body == first.Body)
 			}
 			if test.code != "" && h.counts() != before {
@@ -148,11 +148,11 @@ func TestRepeatedRequest(t *testing.T) {
 
 // TestKeyIsOfOnePath sends one key to two paths: the second is another request.
 func TestKeyIsOfOnePath(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	one, two := h.buy("order-1"), h.buy("order-2")
 	h.must(200, "POST", "/operator/v1/licenses/"+one+"/plan", `{"tier":2}`, "Idempotency-Key: k")
 	h.must(200, "POST", "/operator/v1/licenses/"+one+"/plan/", `{"tier":2}`, "Idempotency-Key: k")
-	if a := h.send(h.tokens[account.Admin], "POST", "/operator/v1/licenses/"+two+"/plan", `{"tier":2}`, "Idempotency-Key: k"); a.code() != "idempotency_key_reused" {
+	if a := h.send(h.tokens[account.Admin], "POST", "/operator/v1/licenses/"+two+"/plan", `{"tier":2}`, "Idempotency-Key: k"); a.Code() != "idempotency_key_reused" {
 		t.Errorf("the same key on another license answered %d: %s", a.Status, a.Body)
 	}
 }
@@ -160,9 +160,9 @@ func TestKeyIsOfOnePath(t *testing.T) {
 // TestRefusedRequestKeepsNoKey repeats a refused request when it has become
 // acceptable: a key remembers what was done and not what was refused.
 func TestRefusedRequestKeepsNoKey(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	body := fmt.Sprintf(`{"partner_id":%d,"tier":9}`, h.partner)
-	if a := h.send(h.tokens[account.Sell], "POST", purchases, body, "Idempotency-Key: k"); a.code() != "unknown_tier" {
+	if a := h.send(h.tokens[account.Sell], "POST", purchases, body, "Idempotency-Key: k"); a.Code() != "unknown_tier" {
 		t.Fatalf("a tier without a plan answered %d: %s", a.Status, a.Body)
 	}
 	h.must(201, "PUT", "/operator/v1/partners/1/plans/9", `{"name":"Nine"}`)

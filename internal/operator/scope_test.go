@@ -71,7 +71,7 @@ func needed(may []string) string {
 // TestScopes calls every route with a token of every scope. What the route then
 // makes of an id that does not exist is not the matter here.
 func TestScopes(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	before := h.counts()
 	var seen []string
 	for line := range strings.Lines(strings.TrimSpace(scopes)) {
@@ -89,13 +89,13 @@ func TestScopes(t *testing.T) {
 			}
 			a := h.send(token, method, path, body)
 			allowed := scope == account.Admin || slices.Contains(may, string(scope))
-			if refused := a.code() == "missing_scope"; refused == allowed || refused != (a.Status == 403) {
-				t.Errorf("%s %s with scope %s answered %d %s", method, path, scope, a.Status, a.code())
+			if refused := a.Code() == "missing_scope"; refused == allowed || refused != (a.Status == 403) {
+				t.Errorf("%s %s with scope %s answered %d %s", method, path, scope, a.Status, a.Code())
 			} else if refused && !strings.Contains(a.Body, "the scope "+needed(may)+";") {
 				t.Errorf("%s %s does not name the scope it needs (%s): %s", method, path, needed(may), a.Body)
 			}
-			if a := h.send("", method, path, body); a.Status != 401 || a.code() != "missing_credentials" {
-				t.Errorf("%s %s without a token answered %d %s", method, path, a.Status, a.code())
+			if a := h.send("", method, path, body); a.Status != 401 || a.Code() != "missing_credentials" {
+				t.Errorf("%s %s without a token answered %d %s", method, path, a.Status, a.Code())
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func TestScopes(t *testing.T) {
 		t.Errorf("the calls changed something:\n%s\n%s", before, h.counts())
 	}
 	routes := []string{}
-	for _, r := range h.door.Routes() {
+	for _, r := range h.operator.Routes() {
 		if !r.Public {
 			routes = append(routes, r.Method+" "+r.Path)
 		}
@@ -117,12 +117,12 @@ func TestScopes(t *testing.T) {
 
 // TestDeadTokens calls with tokens that were good once, or never.
 func TestDeadTokens(t *testing.T) {
-	h := build(t)
-	_, expiring, err := h.door.Accounts.AddToken(t.Context(), tester, "expiring", []account.Scope{account.Read}, h.now().Add(time.Hour), "")
+	h := newHarness(t)
+	_, expiring, err := h.operator.Accounts.AddToken(t.Context(), tester, "expiring", []account.Scope{account.Read}, h.clock.Now().Add(time.Hour), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	revoked, secret, err := h.door.Accounts.AddToken(t.Context(), tester, "revoked", []account.Scope{account.Admin}, time.Time{}, "")
+	revoked, secret, err := h.operator.Accounts.AddToken(t.Context(), tester, "revoked", []account.Scope{account.Admin}, time.Time{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,10 +131,10 @@ func TestDeadTokens(t *testing.T) {
 			t.Fatalf("a living token answered %d: %s", a.Status, a.Body)
 		}
 	}
-	if _, err := h.door.Accounts.RevokeToken(t.Context(), tester, revoked.ID); err != nil {
+	if _, err := h.operator.Accounts.RevokeToken(t.Context(), tester, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	h.ticks.Add(3600)
+	h.clock.Advance(time.Hour)
 	for name, header := range map[string]string{
 		"expired":             "Bearer " + expiring,
 		"revoked":             "Bearer " + secret,
@@ -144,14 +144,14 @@ func TestDeadTokens(t *testing.T) {
 		"another letter case": "Bearer " + strings.ToUpper(h.tokens[account.Admin]),
 	} {
 		a := h.send("", "GET", "/operator/v1/stats", "", "Authorization: "+header)
-		if a.Status != 401 || a.code() != "invalid_token" || a.Header.Get("WWW-Authenticate") != "Bearer" {
+		if a.Status != 401 || a.Code() != "invalid_token" || a.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%s: answered %d %s", name, a.Status, a.Body)
 		}
 	}
 	for name, header := range map[string]string{
 		"no scheme": h.tokens[account.Admin], "another scheme": "Basic " + h.tokens[account.Admin], "empty": "Bearer ",
 	} {
-		if a := h.send("", "GET", "/operator/v1/stats", "", "Authorization: "+header); a.Status != 401 || a.code() != "missing_credentials" {
+		if a := h.send("", "GET", "/operator/v1/stats", "", "Authorization: "+header); a.Status != 401 || a.Code() != "missing_credentials" {
 			t.Errorf("%s: answered %d %s", name, a.Status, a.Body)
 		}
 	}
@@ -162,19 +162,19 @@ func TestDeadTokens(t *testing.T) {
 
 // TestLinkOfAnOperator: whoever may only support people cannot become an operator.
 func TestLinkOfAnOperator(t *testing.T) {
-	h := build(t)
-	u, _, err := h.door.Accounts.Create(t.Context(), tester, account.Person{Email: "boss@example.com"})
+	h := newHarness(t)
+	u, _, err := h.operator.Accounts.Create(t.Context(), tester, account.Person{Email: "boss@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		_, err := account.SetOperator(t.Context(), tx, tester, u.ID, true, h.now())
+	if err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := account.SetOperator(t.Context(), tx, tester, u.ID, true, h.clock.Now())
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/operator/v1/users/%d/session", u.ID)
-	if a := h.send(h.tokens[account.Support], "POST", path, ""); a.Status != 403 || a.code() != "operator_account" {
+	if a := h.send(h.tokens[account.Support], "POST", path, ""); a.Status != 403 || a.Code() != "operator_account" {
 		t.Errorf("support: %d %s", a.Status, a.Body)
 	}
 	if a := h.send(h.tokens[account.Admin], "POST", path, ""); a.Status != 201 {

@@ -12,16 +12,16 @@ import (
 // TestUnknownNames sends a query parameter, and where there is a body a member,
 // that nobody knows to every route: each refuses it by name and changes nothing.
 func TestUnknownNames(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	key := h.buy("order-1")
 	before := h.counts()
 	refused := func(method, path, body, field string) {
 		a := h.send(h.tokens[account.Admin], method, path, body)
-		if a.Status != http.StatusBadRequest || a.code() != "unknown_parameter" || !strings.Contains(a.Body, `"field":"`+field+`"`) {
+		if a.Status != http.StatusBadRequest || a.Code() != "unknown_parameter" || !strings.Contains(a.Body, `"field":"`+field+`"`) {
 			t.Errorf("%s %s %s answered %d: %s", method, path, body, a.Status, a.Body)
 		}
 	}
-	for _, r := range h.door.Routes() {
+	for _, r := range h.operator.Routes() {
 		if r.Public {
 			continue
 		}
@@ -39,13 +39,13 @@ func TestUnknownNames(t *testing.T) {
 
 // TestTyposOfPlans repeats what made a free plan.
 func TestTyposOfPlans(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	for body, text := range map[string]string{
 		`{"name":"Solo","price":5900,"currency":"EUR"}`:      "Did you mean price_cents?",
 		`{"name":"Solo","price_cents":5900,"curency":"EUR"}`: "Did you mean currency?",
 	} {
 		a := h.send(h.tokens[account.Admin], "PUT", "/operator/v1/partners/1/plans/4", body)
-		if a.Status != http.StatusBadRequest || a.code() != "unknown_parameter" || !strings.Contains(a.Body, text) {
+		if a.Status != http.StatusBadRequest || a.Code() != "unknown_parameter" || !strings.Contains(a.Body, text) {
 			t.Errorf("%s answered %d: %s", body, a.Status, a.Body)
 		}
 	}
@@ -57,7 +57,7 @@ func TestTyposOfPlans(t *testing.T) {
 // TestReadAndSentBack sends whole what GET answered, with one member changed:
 // what cannot be changed is ignored, the rest stays.
 func TestReadAndSentBack(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	partner := fmt.Sprintf("/operator/v1/partners/%d", h.partner)
 	h.send(h.tokens[account.Admin], "PATCH", partner, `{"webhook_url":"https://app.example.com/hook","redirect_url":"https://app.example.com/back"}`)
 	for _, test := range []struct{ method, path, from, to string }{
@@ -74,11 +74,11 @@ func TestReadAndSentBack(t *testing.T) {
 		if a.Status != http.StatusOK || unstamped(now.Body) != unstamped(want) {
 			t.Errorf("%s %s answered %d: %s\nit is now\n%s\nwant\n%s", test.method, test.path, a.Status, a.Body, now.Body, want)
 		}
-		if a := h.send(h.tokens[account.Admin], test.method, test.path, strings.Replace(want, `"created_at"`, `"createdAt"`, 1)); a.code() != "unknown_parameter" {
+		if a := h.send(h.tokens[account.Admin], test.method, test.path, strings.Replace(want, `"created_at"`, `"createdAt"`, 1)); a.Code() != "unknown_parameter" {
 			t.Errorf("a read-only member misspelt answered %d: %s", a.Status, a.Body)
 		}
 	}
-	if a := h.send(h.tokens[account.Admin], "PATCH", partner, `{"api_key":"lk_mine"}`); a.code() != "unknown_parameter" {
+	if a := h.send(h.tokens[account.Admin], "PATCH", partner, `{"api_key":"lk_mine"}`); a.Code() != "unknown_parameter" {
 		t.Errorf("a secret of one's own answered %d: %s", a.Status, a.Body)
 	}
 }

@@ -61,18 +61,24 @@ func LoadContract(t testing.TB, document []byte) *Contract {
 	return c
 }
 
-// SharedContract is LoadContract of a file, which is read once per test binary: that
-// takes longer than most tests. What was seen is that of all its users.
+// ReadContract is LoadContract of a file.
+func ReadContract(t testing.TB, file string) *Contract {
+	t.Helper()
+	document, err := os.ReadFile(file) //nolint:gosec // the test names it
+	if err != nil {
+		t.Fatal(err)
+	}
+	return LoadContract(t, document)
+}
+
+// SharedContract is ReadContract once per test binary, because reading takes longer
+// than most tests. Unseen then is about all of them.
 func SharedContract(t testing.TB, file string) *Contract {
 	t.Helper()
 	sharedLock.Lock()
 	defer sharedLock.Unlock()
 	if shared[file] == nil {
-		document, err := os.ReadFile(file) //nolint:gosec // the test names it
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared[file] = LoadContract(t, document)
+		shared[file] = ReadContract(t, file)
 	}
 	return shared[file]
 }
