@@ -12,7 +12,7 @@ import (
 // every partner and does every job, until it stops.
 func TestOneNodeOwnsEverything(t *testing.T) {
 	t.Parallel()
-	n := start(t, sqldbtest.URL(t), "a", nil)
+	n := start(t, sqldbtest.URL(t), nil)
 	await(t, "every shard is owned", func() bool { return n.owned() == cluster.Shards })
 	if err := n.Ready(t.Context()); err != nil {
 		t.Errorf("a node that works is not ready: %v", err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,30 +33,36 @@ const patience = 30 * time.Second
 // running is a node that runs in this process, and what it was told.
 type running struct {
 	*cluster.Node
-	name string
 	db   *sqldb.DB
 	log  *lines
 	stop func() error // ends Run and returns its error
 
 	mu    sync.Mutex
 	told  []string // "gained 5", in order
-	epoch [cluster.Shards]int64
 	held  map[int]cluster.Claim
-	news  chan struct{}
 	check func(what string, c cluster.Claim) // called without the lock
 }
 
 // start runs a node on a connection pool of its own until the test ends.
-func start(t *testing.T, url, name string, set func(*running)) *running {
+func start(t *testing.T, url string, set func(*running)) *running {
 	t.Helper()
-	r := &running{
-		name: name, db: sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 4}), log: newLines(),
-		held: map[int]cluster.Claim{}, news: make(chan struct{}, 1),
-	}
+	return startOn(t, sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 4}), set)
+}
+
+// newRunning makes a node that writes down what it is told.
+func newRunning(db *sqldb.DB) *running {
+	r := &running{db: db, log: newLines(), held: map[int]cluster.Claim{}}
 	r.Node = &cluster.Node{DB: r.db, Log: slog.New(slog.NewTextHandler(r.log, nil)), Times: fast}
 	r.Gained = func(c cluster.Claim) { r.tell("gained", c) }
 	r.Release = func(_ context.Context, c cluster.Claim) { r.tell("released", c) }
 	r.Lost = func(c cluster.Claim) { r.tell("lost", c) }
+	return r
+}
+
+// startOn runs a node on a database that is open.
+func startOn(t *testing.T, db *sqldb.DB, set func(*running)) *running {
+	t.Helper()
+	r := newRunning(db)
 	if set != nil {
 		set(r)
 	}
@@ -80,21 +88,13 @@ func (r *running) tell(what string, c cluster.Claim) {
 	if check != nil {
 		check(what, c)
 	}
-	select {
-	case r.news <- struct{}{}:
-	default:
-	}
 }
 
 // claims are what the node holds by what it was told.
 func (r *running) claims() map[int]cluster.Claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make(map[int]cluster.Claim, len(r.held))
-	for s, c := range r.held {
-		all[s] = c
-	}
-	return all
+	return maps.Clone(r.held)
 }
 
 // count is how often the node was told something.
@@ -102,7 +102,7 @@ func (r *running) count(what string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, told := range r.told {
-		if len(told) > len(what) && told[:len(what)] == what {
+		if strings.HasPrefix(told, what+" ") {
 			n++
 		}
 	}

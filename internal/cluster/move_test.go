@@ -14,9 +14,9 @@ func TestJoinAndLeave(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
 	url := sqldbtest.URL(t)
-	a := start(t, url, "a", nil)
+	a := start(t, url, nil)
 	await(t, "a owns all", func() bool { return a.owned() == cluster.Shards })
-	b := start(t, url, "b", nil)
+	b := start(t, url, nil)
 	awaitBalance(t, a, b)
 	if n := b.owned(); n < 16 || n > 48 {
 		t.Errorf("of 64 shards the second node owns %d", n)

@@ -87,14 +87,15 @@ func (n *Node) release(ctx context.Context, c Claim) {
 	}
 }
 
-// note stores why the node takes no part, and logs when that begins, changes or ends.
+// note stores why the node takes no part, and logs when that begins and ends. Between
+// them the words of the error change with each port that is tried.
 func (n *Node) note(err error) {
 	n.mu.Lock()
 	before := n.failure
 	n.failure = err
 	n.mu.Unlock()
 	switch {
-	case err != nil && (before == nil || before.Error() != err.Error()):
+	case err != nil && before == nil:
 		n.Log.Error("this node does no work for partners; it is tried again until it works", "err", err)
 	case err == nil && before != nil:
 		n.Log.Info("what kept this node from its work is over")

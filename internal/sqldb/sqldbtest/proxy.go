@@ -1,0 +1,178 @@
+package sqldbtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Proxy stands between a program and PostgreSQL and can be made to fail as a network
+// does. Its methods may be called at any time.
+type Proxy struct {
+	URL string // of the database, through the proxy
+
+	listener         net.Listener
+	network, address string // of the database
+
+	mu     sync.Mutex
+	down   bool
+	frozen chan struct{} // nothing passes before its end; nil: everything does
+	deaf   bool
+	conns  map[net.Conn]bool
+}
+
+// NewProxy starts a proxy to the database at that URL; it ends with the test.
+func NewProxy(t testing.TB, database string) *Proxy {
+	t.Helper()
+	cfg, err := pgconn.ParseConfig(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{conns: map[net.Conn]bool{}}
+	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
+	if p.listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.listener.Close()
+		p.Cut()
+	})
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Del("host")
+	q.Del("port")
+	q.Set("sslmode", "disable") // messages can be dropped only where they can be read
+	u.Host, u.RawQuery = p.listener.Addr().String(), q.Encode()
+	p.URL = u.String()
+	go p.serve(context.WithoutCancel(t.Context()))
+	return p
+}
+
+func (p *Proxy) serve(ctx context.Context) {
+	for {
+		near, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer near.Close() //nolint:errcheck // either side may have closed it
+			far, err := new(net.Dialer).DialContext(ctx, p.network, p.address)
+			if err != nil {
+				return
+			}
+			defer far.Close() //nolint:errcheck // either side may have closed it
+			if !p.join(near, far) {
+				return
+			}
+			go p.carry(far, near)
+			p.carryMessages(near, far)
+		}()
+	}
+}
+
+// join remembers both ends of a connection; false means that the proxy is cut.
+func (p *Proxy) join(ends ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range ends {
+		p.conns[c] = true
+	}
+	return !p.down
+}
+
+// passes waits while the proxy is frozen, and reports whether it hears no messages.
+func (p *Proxy) passes() (deaf bool) {
+	p.mu.Lock()
+	frozen, deaf := p.frozen, p.deaf
+	p.mu.Unlock()
+	if frozen != nil {
+		<-frozen
+	}
+	return deaf
+}
+
+// carry passes on what the program sends.
+func (p *Proxy) carry(to, from net.Conn) {
+	defer to.Close() //nolint:errcheck // either side may have closed it
+	for load := make([]byte, 32<<10); ; {
+		n, err := from.Read(load)
+		p.passes()
+		if _, werr := to.Write(load[:n]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+// carryMessages passes on what the database sends, message by message.
+func (p *Proxy) carryMessages(to, from net.Conn) {
+	const notification = 'A'
+	for in := bufio.NewReader(from); ; {
+		head, err := in.Peek(5)
+		if err != nil {
+			return
+		}
+		size := 1 + int64(binary.BigEndian.Uint32(head[1:]))
+		target := io.Writer(to)
+		if p.passes() && head[0] == notification {
+			target = io.Discard
+		}
+		if _, err := io.CopyN(target, in, size); err != nil {
+			return
+		}
+	}
+}
+
+// Freeze keeps connections open and passes nothing on, as a network does that drops
+// packets. Mend delivers what was kept back.
+func (p *Proxy) Freeze() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.frozen == nil {
+		p.frozen = make(chan struct{})
+	}
+}
+
+// Cut closes every connection, in the middle of whatever it carries, and refuses new
+// ones until Mend, as a database does that was killed.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	clear(p.conns)
+	p.thaw()
+}
+
+// Mend ends Freeze and Cut.
+func (p *Proxy) Mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = false
+	p.thaw()
+}
+
+func (p *Proxy) thaw() {
+	if p.frozen != nil {
+		close(p.frozen)
+		p.frozen = nil
+	}
+}
+
+// Deafen drops the messages of NOTIFY, as a pooler in transaction mode does.
+func (p *Proxy) Deafen(deaf bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = deaf
+}
