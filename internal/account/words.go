@@ -53,10 +53,10 @@ var (
 
 func (w words) subject(marketplace string) string { return fmt.Sprintf(w.title, marketplace) }
 
-// letter is the mail to a user. Only a name that the user has is in it: what
+// content is the mail to a user. Only a name that the user has is in it: what
 // somebody else typed must not reach people in our name.
-func (w words) letter(marketplace string, u User, url string) mail.Letter {
-	l := mail.Letter{
+func (w words) content(marketplace string, u User, url string) mail.Content {
+	l := mail.Content{
 		Title:   w.subject(marketplace),
 		Hello:   "Hello,",
 		Opening: []string{fmt.Sprintf(w.opening, marketplace)},

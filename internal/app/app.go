@@ -66,7 +66,7 @@ type App struct {
 	server     *httpd.Server
 	url        string
 
-	duties     sync.WaitGroup
+	jobs     sync.WaitGroup
 	stopDuties context.CancelFunc // nil until Run
 }
 
@@ -264,7 +264,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer stop()
 	a.stopDuties = stop
 	for _, duty := range a.work() {
-		a.duties.Go(func() { duty(working) })
+		a.jobs.Go(func() { duty(working) })
 	}
 	if err := a.server.Run(ctx); err != nil {
 		return err
@@ -282,7 +282,7 @@ func (a *App) endDuties(ctx context.Context) error {
 	a.stopDuties()
 	ended := make(chan struct{})
 	go func() {
-		a.duties.Wait()
+		a.jobs.Wait()
 		close(ended)
 	}()
 	select {

@@ -54,8 +54,8 @@ func (f facts) message(c profile.Contact) mail.Message {
 }
 
 // content is the text of the email.
-func (f facts) content() mail.Letter {
-	l := mail.Letter{Facts: f.state(), Ask: "What you can do", Foot: f.foot()}
+func (f facts) content() mail.Content {
+	l := mail.Content{Facts: f.state(), Ask: "What you can do", Foot: f.foot()}
 	switch f.step {
 	case opened:
 		l.Title = fmt.Sprintf("%s: webhooks have been failing since %s", f.partner, shortTime(f.outage.OpenedAt))

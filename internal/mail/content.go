@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Letter is the words of a mail. Render lays them out, so that every mail of the
+// Content is the words of a mail. Render lays them out, so that every mail of the
 // service looks the same, in text and in HTML.
-type Letter struct {
+type Content struct {
 	Title   string   // in a few words what it is about; the HTML's heading
 	Hello   string   // how the reader is addressed
 	Opening []string // paragraphs
@@ -28,15 +28,15 @@ type Fact struct{ Name, Value string }
 // Link is an address to open.
 type Link struct{ Name, URL string }
 
-//go:embed letter.html
+//go:embed content.html
 var files embed.FS
 
 // page is the HTML of a letter. It loads nothing from anywhere, and reads in
 // order without its style.
-var page = template.Must(template.ParseFS(files, "letter.html"))
+var page = template.Must(template.ParseFS(files, "content.html"))
 
 // Render lays the letter out as plain text and as HTML.
-func (l Letter) Render() (text, html string) {
+func (l Content) Render() (text, html string) {
 	var b strings.Builder
 	if err := page.Execute(&b, l); err != nil {
 		// Into memory, from strings: only a mistake in the template could fail.
@@ -46,7 +46,7 @@ func (l Letter) Render() (text, html string) {
 }
 
 // text is the letter in lines that fit any window.
-func (l Letter) text() string {
+func (l Content) text() string {
 	var blocks []string
 	add := func(lines ...string) {
 		if block := strings.Join(lines, "\n"); block != "" {
@@ -82,7 +82,7 @@ func (l Letter) text() string {
 }
 
 // facts are the facts as lines, their values below one another.
-func (l Letter) facts() []string {
+func (l Content) facts() []string {
 	width := 0
 	for _, f := range l.Facts {
 		width = max(width, utf8.RuneCountInString(f.Name))

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLetter(t *testing.T) {
-	l := mail.Letter{
+	l := mail.Content{
 		Title: "Größe & <b>", Hello: "Hello Ann,",
 		Opening: []string{"This is a paragraph that is longer than a line of a mail should be, so it is broken.", "Short."},
 		Facts:   []mail.Fact{{"Größe", "12"}, {"Longer name", "a value that is so long that it does not fit into what is left of its line"}},
@@ -65,7 +65,7 @@ You know why.
 }
 
 func TestLetterOfFewWords(t *testing.T) {
-	text, html := mail.Letter{Title: "Hello", Opening: []string{"Good day."}}.Render()
+	text, html := mail.Content{Title: "Hello", Opening: []string{"Good day."}}.Render()
 	if text != "Good day.\n" {
 		t.Errorf("text %q", text)
 	}
