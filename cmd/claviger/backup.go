@@ -117,7 +117,7 @@ func restoreCommand() *cobra.Command {
 	return cmd
 }
 
-// maxGap leaves room for many restores: ids are numbers that JavaScript can hold.
+// maxGap allows many restores: ids are numbers that JavaScript can hold.
 const maxGap = 1_000_000_000_000
 
 // tellRestored says what is where now.

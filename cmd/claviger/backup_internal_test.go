@@ -25,7 +25,7 @@ const testKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1
 var tester = audit.System("test")
 
 // served runs the service on a database until it is stopped.
-func served(t *testing.T, db string) (rooms *app.Services, stop func()) {
+func served(t *testing.T, db string) (services *app.Services, stop func()) {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey = "127.0.0.1:0", "", db, testKey
@@ -143,19 +143,19 @@ func TestDocumentedRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := sqldbtest.URL(t)
-	rooms, stop := served(t, db)
-	p := seller(t, rooms)
-	_, ann := sell(t, rooms, p, "ann@example.com")
-	if _, err := rooms.Profiles.AddContact(t.Context(), tester, p, "Ann", "ann@example.com"); err != nil {
+	services, stop := served(t, db)
+	p := seller(t, services)
+	_, ann := sell(t, services, p, "ann@example.com")
+	if _, err := services.Profiles.AddContact(t.Context(), tester, p, "Ann", "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	_, bob := sell(t, rooms, p, "bob@example.com")
+	_, bob := sell(t, services, p, "bob@example.com")
 	follow(t, "Backup of "+name, dir, db)
-	lost, _ := sell(t, rooms, p, "carl@example.com")
-	if _, err := rooms.Licenses.EraseUser(t.Context(), tester, ann); err != nil {
+	lost, _ := sell(t, services, p, "carl@example.com")
+	if _, err := services.Licenses.EraseUser(t.Context(), tester, ann); err != nil {
 		t.Fatal(err)
 	}
-	seen := newest(t, rooms, p)
+	seen := newest(t, services, p)
 	if !sqldbtest.Postgres() {
 		refusedWhileRunning(t, dir, db)
 	}
@@ -166,19 +166,19 @@ func TestDocumentedRestore(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
 	}
-	rooms, stop = served(t, db)
+	services, stop = served(t, db)
 	defer stop()
 	for id, want := range map[int64]bool{ann: true, bob: false} {
-		u, err := rooms.Accounts.Get(t.Context(), id)
+		u, err := services.Accounts.Get(t.Context(), id)
 		if err != nil || u.ErasedAt.IsZero() == want {
 			t.Errorf("user %d is %+v, %v", id, u, err)
 		}
 	}
-	if _, contacts, err := rooms.Profiles.Get(t.Context(), p); err != nil || len(contacts) != 0 {
+	if _, contacts, err := services.Profiles.Get(t.Context(), p); err != nil || len(contacts) != 0 {
 		t.Errorf("the contacts of who was erased: %+v, %v", contacts, err)
 	}
-	sold, dora := sell(t, rooms, p, "dora@example.com")
-	if sold <= lost || dora <= bob+1 || newest(t, rooms, p) <= seen {
-		t.Errorf("license %d after %d, user %d after %d, event %d after %d", sold, lost, dora, bob, newest(t, rooms, p), seen)
+	sold, dora := sell(t, services, p, "dora@example.com")
+	if sold <= lost || dora <= bob+1 || newest(t, services, p) <= seen {
+		t.Errorf("license %d after %d, user %d after %d, event %d after %d", sold, lost, dora, bob, newest(t, services, p), seen)
 	}
 }

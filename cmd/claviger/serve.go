@@ -30,11 +30,11 @@ func serveCommand() *cobra.Command {
 		for _, line := range cfg.Advice() {
 			cfg.Log.Warn(line)
 		}
-		house, err := app.New(cmd.Context(), cfg)
+		service, err := app.New(cmd.Context(), cfg)
 		if err != nil {
 			return err
 		}
-		return house.Run(cmd.Context())
+		return service.Run(cmd.Context())
 	}
 	return cmd
 }

@@ -6,8 +6,8 @@
 // Whoever signs in has proven an address: a password counts only from the moment
 // when a link that was mailed there, or that the operator made, was used.
 //
-// What a person bought is package license's, for whom a person acts package
-// partner's; what is in a session, and its cookie, are the doors' business.
+// Package license knows what a person bought, package partner for whom a person acts;
+// the packages with pages decide what is in a session and set its cookie.
 package account
 
 import (
@@ -45,7 +45,7 @@ type User struct {
 	SessionEpoch int64
 	ProvenAt     time.Time // when the address first proved itself; zero: not yet
 	// PendingSince is when a visitor last asked for a mail to somebody who is known
-	// by a sign-up alone: see Forget. It is zero once the address proves itself, or
+	// by a sign-up alone: see Prune. It is zero once the address proves itself, or
 	// anybody but a visitor names the user, since then something may hang on it.
 	PendingSince time.Time
 	CreatedAt    time.Time
@@ -136,7 +136,7 @@ func (b *Book) Names(ctx context.Context, ids []int64) (map[int64]string, error)
 }
 
 // Data is what is kept about a person who asks for it. What hangs on the person
-// elsewhere is for its rooms to tell.
+// elsewhere is for other packages to tell.
 type Data struct {
 	Email, Name, ExternalID string
 	Operator                bool

@@ -103,7 +103,7 @@ func TestForgetNobodyElse(t *testing.T) {
 		"given an external id": func(t *testing.T, d *desk, _ account.User) {
 			d.create(t, account.Person{Email: bob, ExternalID: "u-1"})
 		},
-		"locked by another room": func(t *testing.T, d *desk, u account.User) {
+		"locked by another package": func(t *testing.T, d *desk, u account.User) {
 			d.write(t, func(tx *sqldb.Tx) error { return account.Present(t.Context(), tx, u.ID) })
 		},
 		"made an operator": func(t *testing.T, d *desk, u account.User) {

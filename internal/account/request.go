@@ -18,7 +18,7 @@ import (
 // but an attacker fills that: a request waits for milliseconds.
 const maxRequests = 10_000
 
-// request is a visitor's wish for a mail to an address, which may be nobody's.
+// request is a visitor's request for a mail to an address, which may be nobody's.
 type request struct {
 	id      int64
 	key     string // of the address

@@ -34,7 +34,7 @@ func (d *desk) requested(t *testing.T) int64 {
 }
 
 // TestRequestLooksAtNobody: asking for a link, or for a reset, takes one
-// transaction that stores the wish, and neither reads nor writes anything about
+// transaction that stores the request, and neither reads nor writes anything about
 // people, links or mails: with those tables out of the way it succeeds all the same,
 // for an address that somebody has and for one that nobody has. So it takes the
 // same time for both.

@@ -99,7 +99,7 @@ func TestForgetSessions(t *testing.T) {
 	}
 }
 
-// TestSessionManager is the way of a session through the manager that the doors
+// TestSessionManager is the way of a session through the manager that the pages
 // use: begun, found again, renewed at sign-in, over.
 func TestSessionManager(t *testing.T) {
 	store := &account.Sessions{DB: sqldbtest.Open(t), Now: func() time.Time { return time.Now().UTC() }}

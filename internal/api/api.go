@@ -1,10 +1,10 @@
-// Package api is the door of the partner's program: the licensing and profile
-// API under /v2, in JSON. It owns the wire form of that API (what is read from a
-// request, what an answer looks like) and its description, openapi.yaml.
+// Package api is the HTTP API for partners' programs: the licensing and profile API
+// under /v2, in JSON. It owns the wire form of that API (what is read from a request,
+// what an answer looks like) and its description, openapi.yaml.
 //
-// It decides nothing about licenses, events, webhooks or profiles: it decodes,
-// asks the room and answers. The database, statuses of faults and rate limits are
-// below it; listeners, metrics and the request line are above.
+// It decides nothing about licenses, events, webhooks or profiles: it decodes, calls the
+// domain package and answers. The database, statuses of faults and rate limits are below
+// it; listeners, metrics and the log line of a request are above.
 package api
 
 import (
@@ -20,7 +20,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// API is the door. All rooms must be set; Limit and Guard may be nil.
+// API serves the routes. All services must be set; Limit and Guard may be nil.
 type API struct {
 	Partners *partner.Registry
 	Licenses *license.Registry
@@ -32,7 +32,7 @@ type API struct {
 	// redemption and change-plan URLs of licenses begin with it.
 	PublicURL string
 
-	// Brand is the marketplace's word in the header X-<Brand>-Licensing-Key, which
+	// Brand is the marketplace's name in the header X-<Brand>-Licensing-Key, which
 	// then carries an API key as X-Licensing-Key does. Empty: there is no such
 	// header.
 	Brand string
@@ -60,7 +60,7 @@ type API struct {
 //go:embed openapi.json
 var description []byte
 
-// Handler serves the door.
+// Handler serves the whole API.
 func (a *API) Handler() http.Handler { return wire.NewMux(a.Routes()...) }
 
 // describe answers the description of this API.

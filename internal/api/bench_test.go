@@ -12,7 +12,7 @@ import (
 
 // BenchmarkLicenses compares the list of 100 licenses with a bare handler that
 // writes the same bytes, both over HTTP. bench/ has the figures that count; this
-// one is for whoever changes the door.
+// one is for whoever changes this package.
 func BenchmarkLicenses(b *testing.B) {
 	h := newHarness(b)
 	for range 10 {
@@ -20,9 +20,9 @@ func BenchmarkLicenses(b *testing.B) {
 			func(license.Sale) []byte { return []byte("{}") })
 		h.Must(err)
 	}
-	door := httptest.NewServer(h.Handler())
-	defer door.Close()
-	page := h.ask(http.DefaultClient, "GET", door.URL+"/v2/licenses", "")
+	server := httptest.NewServer(h.Handler())
+	defer server.Close()
+	page := h.ask(http.DefaultClient, "GET", server.URL+"/v2/licenses", "")
 	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(page.Body)))
@@ -30,8 +30,8 @@ func BenchmarkLicenses(b *testing.B) {
 	}))
 	defer bare.Close()
 	b.Run("bare", func(b *testing.B) { h.in(b).hammer(bare.URL + "/v2/licenses") })
-	b.Run("door", func(b *testing.B) { h.in(b).hammer(door.URL + "/v2/licenses") })
-	b.Run("door without network", func(b *testing.B) {
+	b.Run("api", func(b *testing.B) { h.in(b).hammer(server.URL + "/v2/licenses") })
+	b.Run("api without network", func(b *testing.B) {
 		handler := h.Handler()
 		b.ReportAllocs()
 		for b.Loop() {

@@ -1,6 +1,6 @@
-// Package app builds the house from a Config and runs it: it is the only place
-// that knows every room and every door, the only one that reads settings, and
-// it decides in which order things start and stop. What they do is theirs.
+// Package app builds the service from a Config and runs it: it is the only package that
+// knows every domain package and every HTTP package, and the only one that reads
+// settings. It decides in which order things start and stop.
 package app
 
 import (
@@ -54,7 +54,7 @@ type Services struct {
 	Mail     *mail.Outbox
 }
 
-// App is the house, built and listening.
+// App is the service, built and listening.
 type App struct {
 	cfg        Config
 	log        *slog.Logger
@@ -67,10 +67,10 @@ type App struct {
 	url        string
 
 	jobs     sync.WaitGroup
-	stopDuties context.CancelFunc // nil until Run
+	stopJobs context.CancelFunc // nil until Run
 }
 
-// New opens the database, brings its schema up to date, builds the house and
+// New opens the database, brings its schema up to date, builds the service and
 // listens. Nothing is answered until Run.
 func New(ctx context.Context, cfg Config) (*App, error) {
 	cfg.Log = cfg.logger()
@@ -85,7 +85,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	return a, nil
 }
 
-// NewOn is New on a database that is open and up to date; the house closes it
+// NewOn is New on a database that is open and up to date; the App closes it
 // at its end. On an error the database stays the caller's.
 func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 	if cfg.Now == nil {
@@ -130,7 +130,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 		},
 		// After the last request: first what works on its own, then the database.
 		OnStop: []func(context.Context) error{
-			a.endDuties,
+			a.endJobs,
 			func(context.Context) error {
 				a.caller.Close()
 				return db.Close()
@@ -214,7 +214,7 @@ const unsent = 32 << 20 // bytes of answers that their clients have not taken ye
 
 func readersForPartners(db *sqldb.DB) int64 { return int64(max(db.Readers()*3/4, 1)) }
 
-// buildRoutes makes the doors and puts their routes into one table.
+// buildRoutes makes the HTTP packages and puts their routes into one table.
 func (a *App) buildRoutes() (*wire.Mux, error) {
 	r := a.services
 	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: a.cfg.Now} }
@@ -245,26 +245,26 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 // Services returns the domain services.
 func (a *App) Services() *Services { return a.services }
 
-// Addr is where the house listens, with the port that it got.
+// Addr is where the service listens, with the port that it got.
 func (a *App) Addr() string { return a.server.Addr() }
 
 // AdminAddr is where metrics and profiles are; "" if nowhere.
 func (a *App) AdminAddr() string { return a.server.AdminAddr() }
 
-// URL is what the world calls the house, without a slash at the end.
+// URL is the public URL of the service, without a slash at the end.
 func (a *App) URL() string { return a.url }
 
 // Run serves until ctx ends or a listener fails, and then stops in order: no
-// new requests, running ones come to their end, duties end, the database is
+// new requests, running ones come to their end, jobs end, the database is
 // closed. It is called once.
 func (a *App) Run(ctx context.Context) error {
 	a.log.Info("serving", "addr", a.Addr(), "url", a.url, "admin", a.AdminAddr())
 	a.greet(ctx)
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	a.stopDuties = stop
-	for _, duty := range a.work() {
-		a.jobs.Go(func() { duty(working) })
+	a.stopJobs = stop
+	for _, job := range a.work() {
+		a.jobs.Go(func() { job(working) })
 	}
 	if err := a.server.Run(ctx); err != nil {
 		return err
@@ -273,13 +273,13 @@ func (a *App) Run(ctx context.Context) error {
 	return nil
 }
 
-// endDuties stops what works on its own and waits for its end, as long as ctx
+// endJobs stops the background jobs and waits for their end, as long as ctx
 // lets it.
-func (a *App) endDuties(ctx context.Context) error {
-	if a.stopDuties == nil {
+func (a *App) endJobs(ctx context.Context) error {
+	if a.stopJobs == nil {
 		return nil
 	}
-	a.stopDuties()
+	a.stopJobs()
 	ended := make(chan struct{})
 	go func() {
 		a.jobs.Wait()
@@ -289,7 +289,7 @@ func (a *App) endDuties(ctx context.Context) error {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the duties to end: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for the jobs to end: %w", context.Cause(ctx))
 	}
 }
 
@@ -302,7 +302,7 @@ func (a *App) greet(ctx context.Context) {
 	}
 }
 
-// Close gives back what New took, for a house that is not run. After Run it has
+// Close releases what New opened, for an App that is not run. After Run it has
 // nothing left to do.
 func (a *App) Close() error { return a.server.Stop(context.Background()) }
 

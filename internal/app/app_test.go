@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config is that of a house for one test, on a database of its own.
+// config is that of an App for one test, on a database of its own.
 func config(t *testing.T) app.Config {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
@@ -34,7 +34,7 @@ func config(t *testing.T) app.Config {
 	return cfg
 }
 
-// run builds a house and runs it until the returned function is called, which
+// run builds an App and runs it until the returned function is called, which
 // returns what Run did.
 func run(t *testing.T, cfg app.Config) (*app.App, func() error) {
 	t.Helper()
@@ -75,7 +75,7 @@ func TestHouseServes(t *testing.T) {
 	a, stop := run(t, config(t))
 	base, admin := "http://"+a.Addr(), "http://"+a.AdminAddr()
 	if a.URL() != base {
-		t.Errorf("the house calls itself %s, want %s", a.URL(), base)
+		t.Errorf("the URL is %s, want %s", a.URL(), base)
 	}
 	tests := map[string]struct {
 		url  string
@@ -85,8 +85,8 @@ func TestHouseServes(t *testing.T) {
 		"alive":                   {base + "/livez", 200, `"ok"`},
 		"ready":                   {base + "/readyz", 200, `"database":"ok","schema":"ok"`},
 		"healthy":                 {base + "/healthz", 200, `"ok"`},
-		"partners' door":          {base + "/v2/licenses", 401, `"error":"missing_credentials"`},
-		"operators' door":         {base + "/operator/v1/partners", 401, `"error":"missing_credentials"`},
+		"partners' API":           {base + "/v2/licenses", 401, `"error":"missing_credentials"`},
+		"operators' API":          {base + "/operator/v1/partners", 401, `"error":"missing_credentials"`},
 		"partners' contract":      {base + "/v2/openapi.json", 200, `"openapi":"3.1`},
 		"operators' contract":     {base + "/operator/v1/openapi.json", 200, `"openapi":"3.1`},
 		"nothing":                 {base + "/nothing", 404, `"error":"`},
@@ -130,7 +130,7 @@ func TestPublicURL(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(a.URL(), tt.want) {
-				t.Errorf("the house calls itself %s, want %s…", a.URL(), tt.want)
+				t.Errorf("the URL is %s, want %s…", a.URL(), tt.want)
 			}
 			if err := a.Close(); err != nil {
 				t.Error(err)
@@ -353,11 +353,11 @@ func TestWrongClientSecret(t *testing.T) {
 	}
 }
 
-// TestNodes runs two houses on one PostgreSQL: both serve, and what one writes
+// TestNodes runs two nodes on one PostgreSQL: both serve, and what one writes
 // the other reads.
 func TestNodes(t *testing.T) {
 	if !sqldbtest.Postgres() {
-		t.Skip("an SQLite file has one house")
+		t.Skip("an SQLite file has one node")
 	}
 	cfg := config(t)
 	one, stopOne := run(t, cfg)

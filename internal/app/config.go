@@ -20,13 +20,13 @@ import (
 type Config struct {
 	Addr                string        // where the service listens
 	AdminAddr           string        // where metrics and profiles are; "" is nowhere
-	PublicURL           string        // what the world calls us, without a slash at the end; "" is Addr
+	PublicURL           string        // the public URL, without a slash at the end; "" is Addr
 	DB                  string        // a file (SQLite) or postgres://…
 	SecretKey           string        // hex or base64 of 32 bytes; "" is the key file
 	Brand               string        // the alias in X-<Brand>-Licensing-Key; "" is none
 	Name                string        // what the marketplace is called on its pages
 	RateLimit           int           // requests per minute and key; 0 is no limit
-	TrustedProxies      httpd.Proxies // whose word about the client's address is taken
+	TrustedProxies      httpd.Proxies // trusted about the client's address
 	LogLevel            slog.Level
 	LogFormat           LogFormat
 	AllowPrivateTargets bool            // webhooks may go to http and to private addresses
@@ -52,7 +52,7 @@ type Config struct {
 	TestMoney bool             // the shop sells for money that is none
 	Mailbox   string           // the page where mails are shown that Catcher took
 	Catcher   mail.Transport   // takes mails where Mail is not configured; nil: nobody does
-	Extra     []wire.Route     // served beside those of the doors
+	Extra     []wire.Route     // served beside the others
 	OwnHosts  bool             // requests must name the service by one of its own names
 }
 

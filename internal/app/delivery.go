@@ -47,7 +47,7 @@ func (r *Services) endpoint(ctx context.Context, partnerID int64) (webhook.Endpo
 	}, nil
 }
 
-// work is what the house does on its own, each until its context ends: sending
+// work is the background jobs, each until its context ends: sending
 // webhooks and redelivering them, telling of outages, sending mail, and keeping itself clean.
 func (a *App) work() []func(context.Context) {
 	watch := &outage.Watch{

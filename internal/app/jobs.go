@@ -13,10 +13,10 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Housekeeping is the duty of removing what has had its time. It can run on
+// Housekeeping is the job that prunes expired rows. It can run on
 // every node at once.
 type Housekeeping struct {
-	Prune map[string]func(context.Context) (int64, error) // by what is forgotten
+	Prune map[string]func(context.Context) (int64, error) // by what is pruned
 	Every time.Duration                                   // 0 is an hour
 	Quiet bool                                            // what was pruned is not worth a line
 	Log   *slog.Logger
@@ -45,7 +45,7 @@ func (a *App) promptPruners() map[string]func(context.Context) (int64, error) {
 	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.services.OAuth.PruneAnswers}
 }
 
-// Run does a round now and then until ctx ends. A round that fails is logged
+// Run prunes at intervals until ctx ends. A failure is logged
 // and the next one comes all the same.
 func (h *Housekeeping) Run(ctx context.Context) {
 	every := h.Every
@@ -72,7 +72,7 @@ func (h *Housekeeping) Run(ctx context.Context) {
 	}
 }
 
-// once does one round and returns how many rows it pruned.
+// once prunes once and returns how many rows it pruned.
 func (h *Housekeeping) once(ctx context.Context) (int64, error) {
 	var sum int64
 	var errs []error

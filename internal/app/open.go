@@ -16,7 +16,7 @@ import (
 // may be right and the database away.
 var ErrUnreachable = errors.New("the database cannot be opened")
 
-// Now is the time of everything the house writes: UTC, in whole microseconds,
+// Now is the time of everything the service writes: UTC, in whole microseconds,
 // which is what both databases and the wire keep.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 

@@ -20,7 +20,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// connect makes the room that connects licenses with applications.
+// connect makes the service that connects licenses with applications.
 func (a *App) connect(r *Services, box *secret.Sealer) *oauth.Server {
 	keys := &oauth.Keys{DB: r.DB, Sealer: box, Now: a.cfg.Now}
 	return &oauth.Server{

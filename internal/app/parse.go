@@ -196,7 +196,7 @@ func mailFrom(c *Config, v string) error {
 }
 
 // maxRetries and maxWait bound a retry schedule, and maxKeep what is kept: more than
-// that is a mistake in writing, not a wish. So many retries and the first attempt are
+// that is a typing mistake. So many retries and the first attempt are
 // as many as stay on record.
 const (
 	maxRetries = webhook.MaxAttempts - 1

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/mail"
 )
 
-// Mode is what the house is built for: it decides which settings there are
+// Mode is what the service is built for: it decides which settings there are
 // and what they are when nobody set them.
 type Mode int
 
@@ -49,7 +49,7 @@ var settings = []Setting{
 	},
 	{
 		Name: "public-url", Value: "url",
-		Help: "What the world calls this service, such as https://licenses.example.com; without it, the listening address",
+		Help: "The public URL of this service, such as https://licenses.example.com; without it, the listening address",
 		set:  publicURL,
 	},
 	{

@@ -1,8 +1,8 @@
-// Package audit keeps who did what, before and after. It owns the table of
-// entries and nothing of what they tell: the room that acts writes the entry, in
-// the transaction of the act, so that there is no act without its entry.
+// Package audit records who did what, before and after. It owns the table of entries
+// but not their content: the package that acts writes the entry, in the transaction of
+// the act, so that there is no act without its entry.
 //
-// Entries stay for ever. They never carry a secret, nor the personal data of
+// Entries are never removed. They never carry a secret, nor the personal data of
 // somebody who can ask to be erased: people are named by their ids, and whoever
 // shows an entry looks up their names. The address of a person's client is removed
 // after ClientKept.
@@ -54,7 +54,7 @@ type Entry struct {
 	Before, After string
 }
 
-// Facts is what an entry tells of its subject, by the names that the doors use.
+// Facts is what an entry says about its subject, by the names that the APIs use.
 type Facts map[string]any
 
 // Record queues the entry of an act in the act's transaction.

@@ -1,6 +1,6 @@
-// Package fault holds the words for how a request can fail in a way that its
-// sender can act on. It owns the kinds and the shape of such a failure; which
-// HTTP status a kind becomes is the doors' business (see package wire).
+// Package fault describes how a request can fail in a way that its sender can act on.
+// It owns the kinds and the form of such a failure; package wire maps a kind to an HTTP
+// status.
 //
 // Every other error is an internal one: shown as such, logged once.
 package fault

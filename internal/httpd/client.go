@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses whose word on a client's address is taken.
+// Proxies are the addresses that are trusted about a client's address.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and networks, such as 10.0.0.0/8 or ::1.
@@ -40,7 +40,7 @@ func (p Proxies) has(addr netip.Addr) bool {
 
 // Client is the address of the client: that of the connection, or, when that is
 // a declared proxy, the rightmost entry of X-Forwarded-For that is not one.
-// What stands further left was written by the client and proves nothing; an
+// Entries further left were written by the client and prove nothing; an
 // entry that is no address ends the search at the last proxy that is known.
 func (p Proxies) Client(r *http.Request) string {
 	addr, ok := parseAddr(r.RemoteAddr)

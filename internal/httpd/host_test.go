@@ -40,7 +40,7 @@ func TestOnlyOwnHosts(t *testing.T) {
 }
 
 // hosted asks for a path under a host name.
-func hosted(t *testing.T, h *house, host, path string) (int, string) {
+func hosted(t *testing.T, h *harness, host, path string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.Addr()+path, nil)
 	if err != nil {

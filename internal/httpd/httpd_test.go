@@ -36,8 +36,8 @@ func (l *logbook) text() string {
 	return l.b.String()
 }
 
-// house is a server under test, its log and a client.
-type house struct {
+// harness is a server under test, its log and a client.
+type harness struct {
 	*httpd.Server
 	t      *testing.T
 	log    *logbook
@@ -48,9 +48,9 @@ type house struct {
 
 // start listens on free ports and runs. The server is stopped with the test at
 // the latest.
-func start(t *testing.T, s *httpd.Server) *house {
+func start(t *testing.T, s *httpd.Server) *harness {
 	t.Helper()
-	h := &house{Server: s, t: t, log: &logbook{}, ran: make(chan error, 1)}
+	h := &harness{Server: s, t: t, log: &logbook{}, ran: make(chan error, 1)}
 	s.Address = "127.0.0.1:0"
 	s.Log = slog.New(slog.NewJSONHandler(h.log, nil))
 	if err := s.Listen(t.Context()); err != nil {
@@ -63,7 +63,7 @@ func start(t *testing.T, s *httpd.Server) *house {
 }
 
 // stop stops the server and returns the lines it has logged.
-func (h *house) stop() []map[string]any {
+func (h *harness) stop() []map[string]any {
 	h.t.Helper()
 	if !h.done {
 		h.done = true
@@ -92,7 +92,7 @@ type answer struct {
 	body   string
 }
 
-func (h *house) do(method, url string, header ...string) answer {
+func (h *harness) do(method, url string, header ...string) answer {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), method, url, nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *house) do(method, url string, header ...string) answer {
 }
 
 // open sends a request whose answer, or lack of one, the test reads itself.
-func (h *house) open(url string) (*http.Response, error) {
+func (h *harness) open(url string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (h *house) open(url string) (*http.Response, error) {
 	return h.client.Do(r)
 }
 
-func (h *house) get(path string, header ...string) answer {
+func (h *harness) get(path string, header ...string) answer {
 	h.t.Helper()
 	return h.do(http.MethodGet, "http://"+h.Addr()+path, header...)
 }

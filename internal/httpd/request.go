@@ -13,8 +13,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// observe gives each request its id, its note and its deadline, and at its end
-// counts it and writes its line.
+// observe gives each request its id, its RequestLog and its deadline, and at its end
+// counts it and writes its log line.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -36,7 +36,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		s.meter.observe(note.Route, r.Method, rec.code(), took)
 		s.line(r, rec, note, took, p)
 		if p != nil && (p.abort || rec.cut) {
-			// Part of the answer is out, and nobody should take it for the whole.
+			// Part of the answer was sent, and must not look like the whole.
 			panic(http.ErrAbortHandler)
 		}
 	})

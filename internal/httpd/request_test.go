@@ -16,12 +16,12 @@ import (
 )
 
 func TestRequestLine(t *testing.T) {
-	door := &wire.AuthRoutes[string]{
+	auth := &wire.AuthRoutes[string]{
 		Authenticate: func(r *http.Request) (string, error) { return wire.Credential(r, func(string) bool { return false }) },
 		Name:         func(string) string { return "partner:3" },
 	}
 	h := start(t, &httpd.Server{Handler: wire.NewMux(
-		door.RouteWithQuery("GET", "/v2/licenses/{key}", func(w http.ResponseWriter, _ *http.Request, _ string) error {
+		auth.RouteWithQuery("GET", "/v2/licenses/{key}", func(w http.ResponseWriter, _ *http.Request, _ string) error {
 			return wire.Text(w, http.StatusOK, "twelve bytes")
 		}),
 		wire.Public("GET", "/fault", func(http.ResponseWriter, *http.Request) error {

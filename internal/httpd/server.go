@@ -2,9 +2,8 @@
 // log line of each request, recovery from panics, the client's address behind
 // declared proxies, health, metrics and the admin listener, and a stop in order.
 //
-// It knows no door and no room: it is handed one handler, the questions that
-// readiness asks, and what is to be stopped after the last request. Only
-// package app imports it.
+// It knows no API and no domain package: it gets one handler, the checks of readiness,
+// and what is to be stopped after the last request. Only package app imports it.
 package httpd
 
 import (
@@ -61,7 +60,7 @@ type Server struct {
 	AdminAddress string       // metrics, pprof and health; "" for none
 	Handler      http.Handler // everything but health
 	Ready        []Check      // what /readyz asks
-	Proxies      Proxies      // whose word on the client's address is taken
+	Proxies      Proxies      // the proxies that are trusted about the client's address
 	Log          *slog.Logger // slog.Default when nil
 	Metrics      *prometheus.Registry
 	Timeouts     Timeouts

@@ -193,7 +193,7 @@ func TestStopInOrder(t *testing.T) {
 }
 
 // checkSilent checks that nobody listens any more.
-func (h *house) checkSilent() {
+func (h *harness) checkSilent() {
 	h.t.Helper()
 	for _, addr := range []string{h.Addr(), h.AdminAddr()} {
 		if resp, err := h.open("http://" + addr + "/livez"); err == nil {

@@ -13,7 +13,7 @@ import (
 
 // refuseToRead asks for a path over a connection with a small buffer and reads
 // nothing of the answer. The connection stays open as long as the test.
-func (h *house) refuseToRead(path string) {
+func (h *harness) refuseToRead(path string) {
 	h.t.Helper()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(h.t.Context(), "tcp", h.Addr())

@@ -27,7 +27,7 @@ func compose(o Outgoing, from *mail.Address) *gomail.Msg {
 	m.SetMessageIDWithValue(o.name() + "@" + domain)
 	if o.Thread != "" {
 		// The thread has a first message that nobody gets: whichever mail comes
-		// first, all the others stand beside it.
+		// first, mail programs show all of them together.
 		root := "<" + digest(o.Thread) + ".thread@" + domain + ">"
 		m.SetGenHeader(gomail.HeaderReferences, root)
 		m.SetGenHeader(gomail.HeaderInReplyTo, root)
@@ -41,7 +41,7 @@ func compose(o Outgoing, from *mail.Address) *gomail.Msg {
 	return m
 }
 
-// name is the mail's own, the same on every attempt. Its time is part of it,
+// name is the mail's message id, the same on every attempt. Its time is part of it,
 // since another install with the same sender may know the same cause, and
 // receivers drop the second of two mails with one message id.
 func (o Outgoing) name() string { return digest(fmt.Sprintf("%s %d", o.Cause, o.At.UnixNano())) }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Content is the words of a mail. Render lays them out, so that every mail of the
+// Content is the text of a mail in parts. Render lays it out, so that every mail of the
 // service looks the same, in text and in HTML.
 type Content struct {
 	Title   string   // in a few words what it is about; the HTML's heading
@@ -31,11 +31,11 @@ type Link struct{ Name, URL string }
 //go:embed content.html
 var files embed.FS
 
-// page is the HTML of a letter. It loads nothing from anywhere, and reads in
+// page is the HTML of a mail. It loads no other resource, and reads in
 // order without its style.
 var page = template.Must(template.ParseFS(files, "content.html"))
 
-// Render lays the letter out as plain text and as HTML.
+// Render lays the content out as plain text and as HTML.
 func (l Content) Render() (text, html string) {
 	var b strings.Builder
 	if err := page.Execute(&b, l); err != nil {
@@ -45,7 +45,7 @@ func (l Content) Render() (text, html string) {
 	return l.text(), b.String()
 }
 
-// text is the letter in lines that fit any window.
+// text is the content in lines that fit any window.
 func (l Content) text() string {
 	var blocks []string
 	add := func(lines ...string) {

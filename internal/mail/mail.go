@@ -1,7 +1,7 @@
-// Package mail sends messages to people, each once: a room puts a message into
-// the outbox in the transaction of its cause, and the Sender, which runs on
-// every node, takes it from there, through an SMTP server or into a folder. It
-// owns the table mails; whom to write to and what is its callers' business.
+// Package mail sends messages to people, each once: a package puts a message into the
+// outbox in the transaction of its cause, and the Sender, which runs on every node,
+// sends it from there, through an SMTP server or into a folder. It owns the table
+// mails; its callers decide to whom and what they write.
 //
 // What a mail says may let its reader sign in, so it is stored sealed while the
 // mail waits, and blanked once the mail was sent or given up. Who got it, when and
@@ -30,13 +30,13 @@ type Message struct {
 	HTML    string // the same in HTML; "" if there is none
 }
 
-// State is where a mail stands.
+// State is what became of a mail.
 type State int
 
 // The states of mails.
 const (
 	Waiting State = iota + 1 // due at its time
-	Sent                     // a server, or the folder, has taken it
+	Sent                     // a server, or the folder, accepted it
 	GivenUp                  // it will not be sent; the record says why
 )
 
@@ -73,7 +73,7 @@ func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
 	}
 }
 
-// The labels of what is sealed name the cause, so that one mail's text does not
+// The labels of sealed texts name the cause, so that one mail's text does not
 // open as another's.
 func (m *Message) textLabel() string { return "mail text " + m.Cause }
 func (m *Message) htmlLabel() string { return "mail html " + m.Cause }
@@ -98,7 +98,7 @@ func (m *Message) open(box *secret.Sealer) error {
 }
 
 // Erase removes every mail to an address, in the caller's transaction: those that
-// wait are not sent any more, and what was sent is not kept.
+// wait are not sent any more, and sent ones are removed.
 func Erase(tx *sqldb.Tx, to string) {
 	if to != "" {
 		tx.Queue(`DELETE FROM mails WHERE recipient_key = $1`, validate.EmailKey(clean(to)))
@@ -110,7 +110,7 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// Record is a mail as it is kept, for whoever runs the service. What it says is
+// Record is a mail as it is stored, for whoever runs the service. What it says is
 // there only while it waits.
 type Record struct {
 	ID int64
@@ -149,14 +149,14 @@ func (o *Outbox) Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, e
 // that comes again after that time is mailed again.
 const Kept = 90 * 24 * time.Hour
 
-// Pruner removes mails whose time is over: they name people.
+// Pruner removes old mails: they name people.
 type Pruner struct {
 	DB  *sqldb.DB
 	Now func() time.Time
 }
 
-// Prune removes the mails that came to their end and are older than Kept, and
-// returns how many there were.
+// Prune removes the mails that were sent or given up longer ago than Kept, and returns
+// how many there were.
 func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
 		SELECT id FROM mails WHERE state <> 1 AND created_at < $1 ORDER BY id LIMIT $2)`)

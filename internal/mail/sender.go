@@ -14,8 +14,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Sender is the duty of sending what is in the outbox. It runs on every node:
-// a mail is leased to one of them while it is being sent, and a dead node's
+// Sender is the job that sends the mails of the outbox. It runs on every node:
+// a mail is leased to one of them while it is being sent, and a failed node's
 // leases end. Only a node that dies between a server's answer and its own record
 // of it leaves a mail that is sent a second time, under the same message id.
 type Sender struct {
@@ -69,7 +69,7 @@ func (s *Sender) rings() chan struct{} {
 	return s.bell
 }
 
-// Run sends what is due until ctx ends. A round that fails is logged, and the
+// Run sends what is due until ctx ends. A poll that fails is logged, and the
 // next one comes all the same.
 func (s *Sender) Run(ctx context.Context) {
 	ticker := time.NewTicker(s.every())
@@ -77,7 +77,7 @@ func (s *Sender) Run(ctx context.Context) {
 	sealed := false
 	for {
 		if !sealed {
-			sealed = s.sealOld(ctx) == nil // a database that fails here fails the round, too
+			sealed = s.sealOld(ctx) == nil // a database that fails here fails the poll, too
 		}
 		n, err := s.once(ctx)
 		switch {

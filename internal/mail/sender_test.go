@@ -296,7 +296,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunOutlastsTheDatabase: rounds that fail are logged, and the duty goes on.
+// TestRunOutlastsTheDatabase: polls that fail are logged, and Run goes on.
 func TestRunOutlastsTheDatabase(t *testing.T) {
 	db, err := sqldb.Open(t.Context(), sqldbtest.URL(t), sqldb.Options{})
 	if err != nil {

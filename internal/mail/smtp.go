@@ -57,7 +57,7 @@ func (s *SMTP) Send(ctx context.Context, o Outgoing) (again bool, err error) {
 	m := compose(o, s.From)
 	err = client.DialAndSendWithContext(ctx, m)
 	if err == nil || m.IsDelivered() {
-		// Once the server said that it has the mail, a broken farewell is no reason
+		// Once the server said that it has the mail, a failed QUIT is no reason
 		// to send it again.
 		return false, nil
 	}
@@ -121,7 +121,7 @@ func (s *SMTP) dial(ctx context.Context, network string) (net.Conn, error) {
 // matter of our settings and not of the mail.
 const authenticateFirst = 530
 
-// retry reports whether another attempt may have more luck. Only a refusal of
+// retry reports whether another attempt may succeed. Only a refusal of
 // this very mail is final. A server that cannot be reached, wants another
 // password or shows a wrong certificate is something that its operator or ours
 // can set right while the mail waits.

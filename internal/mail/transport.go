@@ -21,18 +21,17 @@ type Outgoing struct {
 	sealed bool // Text and HTML are as they are stored
 }
 
-// Transport is a way to people. Send returns nil once the mail is out of our
-// hands; otherwise it says whether another attempt may have more luck. It ends
-// when ctx does.
+// Transport sends mails. Send returns nil once the mail was accepted; otherwise it says
+// whether another attempt may succeed. It ends when ctx does.
 type Transport interface {
 	Send(ctx context.Context, o Outgoing) (again bool, err error)
 }
 
-// Nowhere is the transport of a service that is not set up for mail. It takes
-// nothing, and the record of each mail says so.
+// Nowhere is the transport of a service that is not set up for mail. It refuses every
+// mail, and the record of each says so.
 type Nowhere struct{}
 
-// ErrNotConfigured is the end of a mail where no mail is set up.
+// ErrNotConfigured is the error of a mail where no mail server is set.
 var ErrNotConfigured = errors.New("mail is not configured: set smtp-url and mail-from to have mails sent")
 
 // Send refuses the mail for good.

@@ -37,13 +37,13 @@ func BenchmarkRefresh(b *testing.B) {
 		_ = wire.JSON(w, http.StatusOK, tokens{Access: access, Type: "bearer", Expires: 3600, Refresh: secret.Make(""), ID: id})
 	}))
 	defer bare.Close()
-	door := httptest.NewServer(wire.NewMux(h.Routes()...))
-	defer door.Close()
+	server := httptest.NewServer(wire.NewMux(h.Routes()...))
+	defer server.Close()
 	b.Run("bare", func(b *testing.B) {
 		h.on(b).hammer(bare.URL, func() string { return first.Refresh })
 	})
-	b.Run("door", func(b *testing.B) {
-		h.on(b).hammer(door.URL+"/openid/oauth2/token", func() string {
+	b.Run("server", func(b *testing.B) {
+		h.on(b).hammer(server.URL+"/openid/oauth2/token", func() string {
 			_, t := h.connect()
 			return t.Refresh
 		})

@@ -28,7 +28,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// listen serves the house as the product does, with its log and its metrics. A
+// listen serves the endpoints as the product does, with its log and its metrics. A
 // request with the header X-Broken meets a closed database, one with X-Panic a bug.
 func (h *house) listen(log *sink) (metrics string, stop func()) {
 	h.Helper()

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// TestConversations plays the conversations in testdata, each on an empty house
+// TestConversations plays the conversations in testdata, each on an empty database
 // with one partner, and checks that together they show every operation at its
 // best.
 func TestConversations(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package operator is the door of the marketplace's own programs: the JSON API
-// under /operator/v1. It owns what goes over the wire there (openapi.yaml
-// describes it), who may call what, and nothing else: every rule about partners,
-// people, licenses and money is the rooms'.
+// Package operator is the HTTP API for the marketplace's own programs: the JSON API
+// under /operator/v1. It owns what goes over the wire there (openapi.yaml describes it)
+// and who may call what. Every rule about partners, people, licenses and money is in
+// the domain packages.
 //
-// Each subject has its file: the wire form of it, the converting function, and
-// the handlers, which decode, ask a room and answer.
+// Each subject has its file: its wire form, the converting function, and the handlers,
+// which decode, call a domain package and answer.
 package operator
 
 import (
@@ -23,7 +23,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// Operator is the door. All rooms must be set.
+// Operator serves the routes. All services must be set.
 type Operator struct {
 	Accounts *account.Book
 	Partners *partner.Registry
@@ -48,18 +48,18 @@ type Operator struct {
 	Guard *wire.Guard
 }
 
-// Handler serves the whole door.
+// Handler serves the whole API.
 func (o *Operator) Handler() http.Handler { return wire.NewMux(o.Routes()...) }
 
-// Routes is the table of the door: what there is, who serves it, and the scope
+// Routes is the table of the API: the paths, their handlers, and the scope
 // that the caller's token must have.
 func (o *Operator) Routes() []wire.Route {
-	door := &wire.AuthRoutes[account.Token]{Authenticate: o.authenticate, Name: name, Limit: o.Limit, Guard: o.Guard}
+	auth := &wire.AuthRoutes[account.Token]{Authenticate: o.authenticate, Name: name, Limit: o.Limit, Guard: o.Guard}
 	on := func(scope account.Scope, method, path string, h wire.Handler[account.Token]) wire.Route {
-		return door.Route(method, "/operator/v1"+path, h, may(scope))
+		return auth.Route(method, "/operator/v1"+path, h, may(scope))
 	}
 	list := func(path string, h wire.Handler[account.Token]) wire.Route {
-		return door.RouteWithQuery("GET", "/operator/v1"+path, h, may(account.Read))
+		return auth.RouteWithQuery("GET", "/operator/v1"+path, h, may(account.Read))
 	}
 	return []wire.Route{
 		wire.Public("GET", "/operator/v1/openapi.json", description),
@@ -111,7 +111,7 @@ func (o *Operator) Routes() []wire.Route {
 	}
 }
 
-// authenticate finds the token that a request carries.
+// authenticate looks up the token of a request.
 func (o *Operator) authenticate(r *http.Request) (account.Token, error) {
 	token, err := wire.Credential(r, secret.IsKind)
 	if err != nil {

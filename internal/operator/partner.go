@@ -66,7 +66,7 @@ type connectionBody struct {
 	ErrorMember      *bool   `json:"error_member"`
 }
 
-func (b connectionBody) wish() profile.Connection {
+func (b connectionBody) connection() profile.Connection {
 	return profile.NewConnection(b.InitiateLoginURI, b.IDTokenAlg, b.ErrorMember)
 }
 
@@ -88,7 +88,7 @@ func (b partnerBody) enrolment() (profile.Enrolment, error) {
 	externalID, err := text("external_id", b.ExternalID)
 	return profile.Enrolment{
 		Draft:    partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, ExternalID: externalID},
-		URLs:     profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.wish()},
+		URLs:     profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.connection()},
 		Validate: b.Validate,
 	}, err
 }
@@ -224,7 +224,7 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 		return err
 	}
 	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, Overlap: overlap}
-	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.wish()}
+	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.connection()}
 	p, f, issued, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// The bounds of what this door takes.
+// The bounds of what this API accepts.
 const (
 	maxAmount = 1_000_000_000_000
 	maxText   = 255
@@ -44,7 +44,7 @@ func noMembers(w http.ResponseWriter, r *http.Request) error {
 }
 
 // pathID is the id in the path, 0 when it cannot be one. Nothing has the id 0,
-// so the room that is asked for it answers as for any id that does not exist.
+// so the domain package answers as for any id that does not exist.
 func pathID(r *http.Request) int64 {
 	id, _ := wire.PathID(r, "id")
 	return id
@@ -61,7 +61,7 @@ func (t mayTime) MarshalJSON() ([]byte, error) {
 	return wire.Time(t).MarshalJSON()
 }
 
-// encoded is v as the door sends it. It is for what is sent and stored at once;
+// encoded is v as the API sends it. It is for what is sent and stored at once;
 // what we encode there is made of texts, numbers and times and always encodes.
 func encoded(v any) []byte {
 	b, err := wire.Encode(v)
@@ -111,7 +111,7 @@ func number(name string, value, low, high int64) error {
 }
 
 // partnerID checks that a body names a partner; whether there is one is for the
-// room to say.
+// domain package to say.
 func partnerID(id int64) error {
 	if id < 1 {
 		return fault.Field("partner_id", "must be the id of a partner.")

@@ -45,7 +45,7 @@ type refundBody struct {
 	Reason             string `json:"reason"`
 }
 
-// order is the body as the room takes it.
+// order is the body as package license expects it.
 func (b refundBody) order() (license.RefundOrder, error) {
 	key, err1 := text("license_key", b.LicenseKey)
 	purchase, err2 := text("purchase_external_id", b.PurchaseExternalID)

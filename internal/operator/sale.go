@@ -54,7 +54,7 @@ type purchaseBody struct {
 	ExternalID  string      `json:"external_id"`
 }
 
-// order is the body as the room takes it.
+// order is the body as package license expects it.
 func (b purchaseBody) order() (license.Purchase, error) {
 	quantity := int64(1)
 	if b.Quantity != nil {
@@ -129,7 +129,7 @@ type planChangeBody struct {
 	ExternalID  string `json:"external_id"`
 }
 
-// order is the body as the room takes it.
+// order is the body as package license expects it.
 func (b planChangeBody) order() (license.PlanChange, error) {
 	externalID, err := text("external_id", b.ExternalID)
 	err = cmp.Or(err,

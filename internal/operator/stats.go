@@ -32,7 +32,7 @@ type deliveriesJSON struct {
 	Superseded int64 `json:"superseded"`
 }
 
-// stats counts room by room. The numbers are of one moment each and may differ
+// stats counts package by package. The numbers are of one moment each and may differ
 // by what happened in between.
 func (o *Operator) stats(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	_, partners, err := o.Partners.List(r.Context(), paging.Page{Number: 1, Limit: 1})

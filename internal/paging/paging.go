@@ -1,6 +1,5 @@
-// Package paging holds the words for a part of a long list: page and limit with
-// their bounds, the order, the range of ordinals they stand for, and the Link
-// header. It knows nothing of what is listed.
+// Package paging describes a page of a long list: page and limit with their bounds, the
+// order, the range of ordinals, and the Link header. It does not know what is listed.
 package paging
 
 import (

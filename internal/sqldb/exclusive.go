@@ -14,14 +14,14 @@ import (
 // does; waiting is called when it has to. False means that there may always be
 // others: PostgreSQL is made for that.
 func (db *DB) AcquireExclusive(ctx context.Context, waiting func()) (bool, error) {
-	return db.engine.sole(ctx, waiting)
+	return db.engine.acquireExclusive(ctx, waiting)
 }
 
-func (p *postgres) sole(context.Context, func()) (bool, error) { return false, nil }
+func (p *postgres) acquireExclusive(context.Context, func()) (bool, error) { return false, nil }
 
-// sole locks a file beside the database as SQLite locks its own, on every system.
+// acquireExclusive locks a file beside the database as SQLite locks its own, on every system.
 // There is nothing in it.
-func (l *sqlite) sole(ctx context.Context, waiting func()) (bool, error) {
+func (l *sqlite) acquireExclusive(ctx context.Context, waiting func()) (bool, error) {
 	const pause = 100 * time.Millisecond
 	conn, err := sqlite3.OpenContext(ctx, onFS(privateFSName, l.path+"-sole"))
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// liteToken finds what liteText translates, and before it all that it must pass over
+// sqliteToken finds what sqliteText translates, and before it all that it must pass over
 // whole: literals, quoted names, comments and words, in which a $ means itself. One
 // that is not closed goes to the end of the text, as SQLite reads it.
 //
 // A list of numbers ([]int64) is one argument whatever its length, asked for by
 // "= ANY($n)", so that there is one statement to prepare. A column can hold one, too:
 // BIGINT[] on PostgreSQL, TEXT on SQLite.
-var liteToken = regexp.MustCompile(`(?s)'[^']*(?:'|$)|"[^"]*(?:"|$)|\x60[^\x60]*(?:\x60|$)|\[[^\]]*(?:\]|$)` +
+var sqliteToken = regexp.MustCompile(`(?s)'[^']*(?:'|$)|"[^"]*(?:"|$)|\x60[^\x60]*(?:\x60|$)|\[[^\]]*(?:\]|$)` +
 	`|--[^\n]*|/\*.*?(?:\*/|$)|[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_$\x{80}-\x{10FFFF}]*` +
 	`|= ANY\(\$(\d+)\)|\$(\d+)`)
 
@@ -24,7 +24,7 @@ var liteToken = regexp.MustCompile(`(?s)'[^']*(?:'|$)|"[^"]*(?:"|$)|\x60[^\x60]*
 func sqliteText(sql string) string {
 	var b strings.Builder
 	done := 0
-	for _, m := range liteToken.FindAllStringSubmatchIndex(sql, -1) {
+	for _, m := range sqliteToken.FindAllStringSubmatchIndex(sql, -1) {
 		switch {
 		case m[2] >= 0:
 			b.WriteString(sql[done:m[0]] + "IN (SELECT value FROM json_each(?" + sql[m[2]:m[3]] + "))")

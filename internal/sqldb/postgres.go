@@ -160,10 +160,10 @@ func (p *postgres) mark(sequence string) *statement {
 	return &statement{sql: `SELECT pg_advisory_xact_lock_shared((1::bigint << 62) | (` + lastDrawn + sequence + `))`}
 }
 
-// settled reads the newest id first, then the marks. A transaction whose mark is
+// stableUpTo reads the newest id first, then the marks. A transaction whose mark is
 // not there yet draws its ids later still, so they are higher; one whose mark is
 // gone is decided, and whoever reads now sees what it did.
-func (p *postgres) settled(ctx context.Context, sequence string) (int64, error) {
+func (p *postgres) stableUpTo(ctx context.Context, sequence string) (int64, error) {
 	newest, err := One(ctx, &DB{engine: p}, Value[int64], lastDrawn+sequence)
 	if err != nil {
 		return 0, err

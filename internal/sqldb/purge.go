@@ -89,7 +89,7 @@ func (w *writer) emptyLog(ctx context.Context) (bool, error) {
 		if err := c.BusyTimeout(0); err != nil {
 			return err
 		}
-		defer c.BusyTimeout(liteBusy) //nolint:errcheck // it only sets a number
+		defer c.BusyTimeout(sqliteBusy) //nolint:errcheck // it only sets a number
 		_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
 		emptied = err == nil
 		return err

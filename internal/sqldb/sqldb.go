@@ -1,5 +1,5 @@
-// Package sqldb is the only room that knows the database: it opens it, migrates
-// it and runs transactions. Rooms write one SQL text for both databases, with
+// Package sqldb is the only package that knows the database: it opens it, migrates
+// it and runs transactions. Packages write one SQL text for both databases, with
 // $1…$n placeholders, RETURNING, ON CONFLICT and = ANY($n) for lists; SQLite runs inside the process
 // behind one grouping writer, PostgreSQL behind a pool. It owns no domain table.
 //
@@ -62,11 +62,11 @@ type engine interface {
 	migrate(ctx context.Context, all []migration) ([]string, error)
 	applied(ctx context.Context) (map[string]bool, error)
 	folder() string // of its migrations
-	// mark makes settled stay below what the transaction draws from now on; nil
+	// mark makes stableUpTo stay below what the transaction draws from now on; nil
 	// where it need not.
 	mark(sequence string) *statement
-	settled(ctx context.Context, sequence string) (int64, error)
-	sole(ctx context.Context, waiting func()) (bool, error)
+	stableUpTo(ctx context.Context, sequence string) (int64, error)
+	acquireExclusive(ctx context.Context, waiting func()) (bool, error)
 	// insert is the statements that insert rows.
 	insert(b *batch) []*statement
 	tryLock(name string) *statement
@@ -293,7 +293,7 @@ func (a *Result[T]) first(err error) (T, error) {
 // there will ever be. Transactions draw their ids in another order than they
 // commit in, so the newest row may be higher.
 func (db *DB) StableUpTo(ctx context.Context, sequence string) (int64, error) {
-	return db.engine.settled(ctx, sequence)
+	return db.engine.stableUpTo(ctx, sequence)
 }
 
 // ForUpdate ends a select of rows that stay as they are read, for anybody else,

@@ -21,7 +21,7 @@ type sqlite struct {
 	readers chan *sqliteConn // idle ones; nil stands for one not opened yet
 	size    int
 	closing chan struct{}
-	lock    atomic.Pointer[sqlite3.Conn] // see sole
+	lock    atomic.Pointer[sqlite3.Conn] // see acquireExclusive
 
 	unpurged chan struct{} // see purge
 	purged   chan struct{} // closed when purger has ended
@@ -29,8 +29,8 @@ type sqlite struct {
 
 func (l *sqlite) commits() int64 { return l.writer.commits.Load() }
 
-// liteBusy is how long a connection waits for another one's lock; litePragmas says the same.
-const liteBusy = 10 * time.Second
+// sqliteBusy is how long a connection waits for another one's lock; sqlitePragmas says the same.
+const sqliteBusy = 10 * time.Second
 
 // sqlitePragmas hold for every connection. What is deleted is overwritten
 // (secure_delete): people can ask to be erased, and a file can be stolen. An acknowledged write is on disk, hence
@@ -140,7 +140,7 @@ func (l *sqlite) write(ctx context.Context, fn func(*Tx) error) error {
 
 func (l *sqlite) mark(string) *statement { return nil }
 
-func (l *sqlite) settled(ctx context.Context, sequence string) (int64, error) {
+func (l *sqlite) stableUpTo(ctx context.Context, sequence string) (int64, error) {
 	return One(ctx, &DB{engine: l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, sequence)
 }
 

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// swept is how many rows one transaction of a sweep changes, so that it never
+// sweepBatch is how many rows one transaction of a sweep changes, so that it never
 // holds up the writers beside it for long.
-const swept = 1000
+const sweepBatch = 1000
 
 // DeleteInBatches runs a statement again and again, each time in a transaction of its own,
 // until it changes less than it may, and returns how many rows it changed. The
@@ -16,11 +16,11 @@ func (db *DB) DeleteInBatches(ctx context.Context, before time.Time, sql string)
 	for {
 		var gone int64
 		err := db.Write(ctx, func(tx *Tx) (err error) {
-			gone, err = tx.Exec(ctx, sql, before, swept)
+			gone, err = tx.Exec(ctx, sql, before, sweepBatch)
 			return err
 		})
 		n += gone
-		if err != nil || gone < swept {
+		if err != nil || gone < sweepBatch {
 			return n, err
 		}
 	}

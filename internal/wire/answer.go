@@ -49,7 +49,7 @@ func release(p *[]byte, b []byte) {
 	}
 }
 
-// Encode returns v as the doors write JSON: compact, without HTML escaping and
+// Encode returns v as the APIs write JSON: compact, without HTML escaping and
 // without a newline at the end.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -109,7 +109,7 @@ func NoContent(w http.ResponseWriter) error {
 	return nil
 }
 
-// sendError is the failure to send an answer: its reader has gone.
+// sendError is the failure to send an answer: its client went away.
 type sendError struct{ err error }
 
 // Error says what failed.

@@ -162,7 +162,7 @@ func TestFailDetails(t *testing.T) {
 	}
 }
 
-// away is an error as a room's database has it.
+// away is an error as a database that is away has it.
 type away struct{ error }
 
 func (away) Unavailable() bool { return true }

@@ -11,8 +11,8 @@ import (
 const leastExpected = 64 << 10
 
 // sizes is how long the last answer of a route to each caller was, those with less
-// than leastExpected aside. The next one is expected to be as long: a caller that has
-// no room for it waits before the answer is read rather than after.
+// than leastExpected aside. The next one is expected to be as long: a caller whose share
+// is too small for it waits before the answer is read rather than after.
 type sizes struct {
 	mu   sync.Mutex
 	last map[string]int64
@@ -25,7 +25,7 @@ func (s *sizes) expected(key string) int64 {
 	return max(s.last[key], leastExpected)
 }
 
-// set remembers the size of an answer, sent or refused.
+// set stores the size of an answer, sent or refused.
 func (s *sizes) set(key string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,10 +39,9 @@ func (s *sizes) set(key string, n int64) {
 	s.last[key] = n
 }
 
-// answering is a request that holds a share of what all callers read with and of
-// the bytes that are on their way to them. The reader is given back as soon as the
-// answer is known, since its client may take long to read it; the bytes when it was
-// sent.
+// answering is a request that holds a share of the readers and of the unsent bytes of
+// all callers. It releases the reader as soon as the answer is known, since the client
+// may be slow to read it, and the bytes when the answer was sent.
 type answering struct {
 	http.ResponseWriter
 	readers, bytes *Share
@@ -68,8 +67,8 @@ func (d *AuthRoutes[P]) admit(ctx context.Context, w http.ResponseWriter, key st
 	return a, nil
 }
 
-// reserve is asked before an answer of n bytes is written. It is refused when there
-// is no room for so many; nothing has been answered then.
+// reserve is called before an answer of n bytes is written. It fails when the caller's
+// share is too small; nothing has been answered then.
 func (a *answering) reserve(n int) error {
 	a.stopReading()
 	a.sizes.set(a.key, int64(n))
@@ -90,7 +89,7 @@ func (a *answering) stopReading() {
 	}
 }
 
-// finish gives back what is held.
+// finish releases what is held.
 func (a *answering) finish() {
 	a.stopReading()
 	a.bytes.Release(a.key, a.held)

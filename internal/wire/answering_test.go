@@ -36,7 +36,7 @@ type shop struct {
 
 func newShop(readers, size int64) *shop {
 	s := &shop{readers: &wire.Share{Total: readers}, bytes: &wire.Share{Total: size}, read: make(chan struct{})}
-	door := &wire.AuthRoutes[string]{
+	auth := &wire.AuthRoutes[string]{
 		Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("Caller"), nil },
 		Name:         func(who string) string { return who },
 		Readers:      s.readers, Bytes: s.bytes,
@@ -47,7 +47,7 @@ func newShop(readers, size int64) *shop {
 		wire.PageHeaders(w, r, paging.First(), 1, false)
 		return wire.AppendTagged(w, r, "", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), n)...) })
 	}
-	s.Mux = wire.NewMux(door.RouteWithQuery("GET", "/list", handle), door.RouteWithQuery("POST", "/list", handle))
+	s.Mux = wire.NewMux(auth.RouteWithQuery("GET", "/list", handle), auth.RouteWithQuery("POST", "/list", handle))
 	return s
 }
 
@@ -97,7 +97,7 @@ func TestReaderIsGivenBackBeforeTheAnswerIsSent(t *testing.T) {
 	})
 }
 
-// TestBytesAreHeldUntilTheyAreSent has room for one large answer of a caller: of two
+// TestBytesAreHeldUntilTheyAreSent admits one large answer of a caller: of two
 // that it reads at the same time the second is refused, another caller's is sent.
 func TestBytesAreHeldUntilTheyAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestBytesAreHeldUntilTheyAreSent(t *testing.T) {
 }
 
 // TestLongAnswersWaitBeforeTheyAreRead: a caller whose last answer was long, and
-// that has no room for another such, does not get to read it.
+// whose share is too small for another such, does not get to read it.
 func TestLongAnswersWaitBeforeTheyAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 400 << 10
@@ -140,7 +140,7 @@ func TestLongAnswersWaitBeforeTheyAreRead(t *testing.T) {
 		second := s.ask("GET", "a", large)
 		select {
 		case s.read <- struct{}{}:
-			t.Error("it reads what there is no room for")
+			t.Error("it reads more than its share")
 		default:
 		}
 		close(second.read)

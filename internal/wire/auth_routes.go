@@ -11,10 +11,10 @@ import (
 // answered by Fail; nil means that it has answered.
 type Handler[P any] func(w http.ResponseWriter, r *http.Request, who P) error
 
-// AuthRoutes makes routes that know who calls. P is whom the door's callers are, such
-// as a partner or an operator's token.
+// AuthRoutes makes routes for authenticated callers. P is the type of a caller, such as
+// a partner or an operator's token.
 type AuthRoutes[P any] struct {
-	// Authenticate finds out who calls. It returns a fault of kind Unknown when
+	// Authenticate returns the caller. It returns a fault of kind Unknown when
 	// the credentials are missing (code NoCredentials) or wrong.
 	Authenticate func(r *http.Request) (P, error)
 
@@ -104,7 +104,7 @@ func (d *AuthRoutes[P]) enter(w http.ResponseWriter, r *http.Request) (P, error)
 }
 
 // failed counts an authentication that failed, and returns the error to answer.
-// None at all is no guess.
+// A request without credentials is no guess.
 func (d *AuthRoutes[P]) failed(r *http.Request, err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Kind != fault.Unknown || f.Code == NoCredentials {

@@ -107,8 +107,8 @@ type shape struct {
 	fields map[string][]int
 }
 
-// shapes holds the shape of each type that was asked for: there are as many as
-// doors have bodies, and finding one costs more than reading a small body.
+// shapes caches the shape of each type: there are as many as the APIs have bodies, and
+// finding one costs more than reading a small body.
 var shapes sync.Map
 
 // shapeOf finds the members of a struct type. Fields without a json tag, and

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/fault"
 )
 
-// StatusGone is what a request whose client went away is recorded as. It is
-// nobody's answer: there is no one left to read it.
+// StatusGone is the recorded status of a request whose client went away. It is
+// never sent: there is nobody to read it.
 const StatusGone = 499
 
 // statuses is the one place where a kind of fault becomes an HTTP status.
@@ -93,7 +93,7 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) && fault.Of(err) == nil {
-		// Whatever a room made of it, the time was up.
+		// Whatever error the handler made of it, the time was up.
 		err = context.DeadlineExceeded
 	}
 	status, p := problemOf(w.Header(), err)

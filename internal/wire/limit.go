@@ -14,8 +14,8 @@ import (
 const DefaultKeys = 10_000
 
 // Limiter allows each key so many calls a minute, by a bucket that holds a
-// minute's worth and fills evenly. It remembers a bounded number of keys: the
-// one longest not seen is forgotten first, and then starts with a full bucket.
+// minute's worth and fills evenly. It stores a bounded number of keys: the one longest
+// not seen is dropped first, and then starts with a full bucket.
 // A nil Limiter, and one whose PerMinute is not positive, allows everything.
 type Limiter struct {
 	PerMinute int
@@ -32,7 +32,7 @@ type bucket struct {
 	rate *rate.Limiter
 }
 
-// Quota is where a key stands after a call.
+// Quota is what a key has left after a call.
 type Quota struct {
 	OK        bool          // the call is within the limit
 	Limit     int           // calls a minute; 0 when there is no limit
@@ -91,7 +91,7 @@ func (l *Limiter) refill(tokens float64) time.Duration {
 }
 
 // bucket returns the bucket of key as the most recently seen one. An unknown
-// key gets one if create is set, in place of the oldest when there is no room.
+// key gets one if create is set, in place of the oldest when the limiter is full.
 func (l *Limiter) bucket(key string, create bool) *rate.Limiter {
 	if e, ok := l.buckets[key]; ok {
 		l.recent.MoveToFront(e)

@@ -9,7 +9,7 @@ import (
 
 // NetworkLimiter allows each client so many calls a minute, and each larger network
 // around an IPv6 client twice as many as the next smaller one: who has a /48 has
-// 65,536 households' networks to call from. It remembers a bounded number of
+// 65,536 networks of households to call from. It stores a bounded number of
 // networks of each size. A nil NetworkLimiter allows everything.
 type NetworkLimiter struct {
 	sizes [len(networkSizes)]Limiter

@@ -9,9 +9,9 @@ import (
 	"claviger/internal/fault"
 )
 
-// Route is one line of a door's table. It is made by Door.Route, which
-// authenticates, or by Public, which says that it does not; there is no third
-// way, so that a route without authentication is never an oversight.
+// Route is one line of an API's table. It is made by AuthRoutes.Route, which
+// authenticates, or by Public, which does not; there is no third way, so that a route
+// without authentication is never an oversight.
 type Route struct {
 	Method string
 	Path   string // a net/http pattern without method and without trailing slash
@@ -40,7 +40,7 @@ func (rt Route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// note has the request's line name the route.
+// note stores the route for the log line of the request.
 func (rt Route) note(r *http.Request) {
 	note := RequestLogOf(r.Context())
 	note.Route, note.Secret = rt.Path, rt.SecretPath
@@ -113,7 +113,7 @@ func NotFound() error {
 	return fault.New(fault.Missing, "not_found", "There is nothing at this path. Check the path against the API reference.")
 }
 
-// unmatched serves what no route took: another method of a known path, or
+// unmatched serves what no route matched: another method of a known path, or
 // nothing we know.
 func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 	routes, allow := m.allowed(r)
@@ -127,8 +127,8 @@ func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wrongMethod answers 405. It is the one refusal that is no fault of a room's
-// making: only the table knows of methods.
+// wrongMethod answers 405. It is the one refusal that no domain package makes: only the
+// table knows methods.
 func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow string) {
 	note := RequestLogOf(r.Context())
 	note.Err = fault.New(fault.Invalid, "method_not_allowed", "This path answers %s only.", allow)

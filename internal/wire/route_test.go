@@ -186,7 +186,7 @@ func TestMuxNotesSecretPaths(t *testing.T) {
 // caller is who calls in these tests; its key is its name.
 type caller string
 
-func door(limit *wire.Limiter, guard *wire.Guard) *wire.AuthRoutes[caller] {
+func authRoutes(limit *wire.Limiter, guard *wire.Guard) *wire.AuthRoutes[caller] {
 	return &wire.AuthRoutes[caller]{
 		Authenticate: func(r *http.Request) (caller, error) {
 			key, err := wire.Credential(r, func(v string) bool { return strings.HasPrefix(v, "k") }, "X-Licensing-Key")
@@ -222,7 +222,7 @@ func hello(w http.ResponseWriter, _ *http.Request, who caller) error {
 }
 
 func TestDoorAuthenticates(t *testing.T) {
-	d := door(nil, nil)
+	d := authRoutes(nil, nil)
 	adminOnly := func(c caller) error {
 		if c != "admin" {
 			return fault.New(fault.Forbidden, "missing_scope", "This needs the scope admin.")
@@ -258,7 +258,7 @@ func TestDoorNotesWho(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_1", "")
 	r := httptest.NewRequestWithContext(ctx, "GET", "/hello", nil)
 	r.Header.Set("X-Licensing-Key", "anna")
-	wire.NewMux(door(nil, nil).Route("GET", "/hello", hello)).ServeHTTP(httptest.NewRecorder(), r)
+	wire.NewMux(authRoutes(nil, nil).Route("GET", "/hello", hello)).ServeHTTP(httptest.NewRecorder(), r)
 	if note.Who != "caller:anna" {
 		t.Errorf("noted %q", note.Who)
 	}
@@ -266,7 +266,7 @@ func TestDoorNotesWho(t *testing.T) {
 
 func TestDoorLimits(t *testing.T) {
 	c := newClock()
-	mux := wire.NewMux(door(&wire.Limiter{PerMinute: 2, Now: c.now}, nil).Route("GET", "/hello", hello))
+	mux := wire.NewMux(authRoutes(&wire.Limiter{PerMinute: 2, Now: c.now}, nil).Route("GET", "/hello", hello))
 	for i, want := range []int{200, 200, 429, 429} {
 		w := call(t, mux, "/hello", "anna", "")
 		if w.Code != want || w.Header().Get("RateLimit-Limit") != "2" || w.Header().Get("RateLimit-Remaining") == "" || w.Header().Get("RateLimit-Reset") == "" {
@@ -286,7 +286,7 @@ func TestDoorLimits(t *testing.T) {
 }
 
 func TestDoorLimitsByBucket(t *testing.T) {
-	d := door(&wire.Limiter{PerMinute: 1, Now: newClock().now}, nil)
+	d := authRoutes(&wire.Limiter{PerMinute: 1, Now: newClock().now}, nil)
 	d.Bucket = func(*http.Request, caller) string { return "all" }
 	mux := wire.NewMux(d.Route("GET", "/hello", hello))
 	if a, b := call(t, mux, "/hello", "anna", ""), call(t, mux, "/hello", "berta", ""); a.Code != 200 || b.Code != 429 {
@@ -298,7 +298,7 @@ func TestDoorLimitsByBucket(t *testing.T) {
 // ones are served from the same address.
 func TestDoorThrottlesWrongCredentials(t *testing.T) {
 	c := newClock()
-	mux := wire.NewMux(door(nil, &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: c.now}}).Route("GET", "/hello", hello))
+	mux := wire.NewMux(authRoutes(nil, &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: c.now}}).Route("GET", "/hello", hello))
 	const here, there = "192.0.2.1:1000", "[2001:db8:1:2::9]:1000"
 	var got []int
 	for _, step := range []struct{ key, from string }{

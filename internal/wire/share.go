@@ -18,7 +18,7 @@ const (
 	DefaultPatience = 5 * time.Second
 )
 
-// Share divides something scarce among keys, such as connections or bytes. A key
+// Share divides something limited among keys, such as connections or bytes. A key
 // may hold as much as nobody holds: one that wants all gets half, two get a third
 // each, and something is left for whoever comes next. What a call asks for beyond
 // that waits, in a queue per key, and the queues are served in turn. The price: a

@@ -119,9 +119,9 @@ func TestUnknownQuery(t *testing.T) {
 // TestRouteWithoutQuery calls a route that reads nothing of the query, which
 // every route does unless it says otherwise.
 func TestRouteWithoutQuery(t *testing.T) {
-	door := &wire.AuthRoutes[string]{Authenticate: func(*http.Request) (string, error) { return "x", nil }, Name: func(s string) string { return s }}
+	auth := &wire.AuthRoutes[string]{Authenticate: func(*http.Request) (string, error) { return "x", nil }, Name: func(s string) string { return s }}
 	answer := func(w http.ResponseWriter, _ *http.Request, _ string) error { return wire.NoContent(w) }
-	mux := wire.NewMux(door.Route("POST", "/a", answer), door.RouteWithQuery("GET", "/b", answer))
+	mux := wire.NewMux(auth.Route("POST", "/a", answer), auth.RouteWithQuery("GET", "/b", answer))
 	for _, tt := range []struct {
 		method, url string
 		status      int

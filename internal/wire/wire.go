@@ -1,22 +1,22 @@
-// Package wire is what every JSON door shares: reading a body (JSON or form),
-// the one map from fault to HTTP status and the error body, the route table,
-// authentication as a step no route can forget, rate limits per key, and the
-// way values are written (compact JSON, timestamps, list envelopes).
+// Package wire is what every JSON API shares: reading a body (JSON or form), the map
+// from faults to HTTP statuses and the error body, the route table, authentication as a
+// step that no route can leave out, rate limits per key, and how values are written
+// (compact JSON, timestamps, list envelopes).
 //
-// It owns no resource and knows no room: what a body means, who may call and
-// what is answered is the door's business. Listeners, the request line and
-// metrics are package httpd's.
+// It owns no resource and knows no domain package: each API decides what a body means,
+// who may call and what is answered. Listeners, the log line of a request and metrics
+// are in package httpd.
 //
-// A door is a list of routes:
+// An API is a list of routes:
 //
-//	door := &wire.Door[partner.Partner]{Authenticate: a.byKey, Name: name, Limit: limits}
+//	auth := &wire.AuthRoutes[partner.Partner]{Authenticate: a.byKey, Name: name, Limit: limits}
 //	routes := []wire.Route{
-//		door.Route("GET", "/v2/profile", a.readProfile),
+//		auth.Route("GET", "/v2/profile", a.readProfile),
 //		wire.Public("GET", "/v2/openapi.json", a.document),
 //	}
 //	handler := wire.NewMux(routes...)
 //
-// and a handler is three paragraphs (decode, ask the room, answer):
+// and a handler is three paragraphs (decode, call the domain package, answer):
 //
 //	func (a *API) addContact(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 //		var in struct {

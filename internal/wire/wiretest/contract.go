@@ -22,7 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// Contract is an OpenAPI document that exchanges are held to.
+// Contract is an OpenAPI document that exchanges are checked against.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -89,7 +89,7 @@ var (
 )
 
 // Operations lists what the document describes, as "GET /v2/licenses", sorted.
-// Compare it with the routes of the door.
+// Compare it with the routes of the API.
 func (c *Contract) Operations() []string {
 	var list []string
 	for path, item := range c.doc.Paths.Map() {
@@ -156,7 +156,7 @@ func (k *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// check holds one exchange to the document.
+// check checks one exchange against the document.
 func (c *Contract) check(r *http.Request, sent []byte, resp *http.Response, got []byte) error {
 	ctx := context.WithoutCancel(r.Context())
 	input, err := c.find(r)
@@ -244,7 +244,7 @@ func (c *Contract) refusal(status int) *openapi3.SchemaRef {
 }
 
 // mislabelled reports whether a body is not of the type it is said to be. The
-// doors are lenient there, and a document cannot say so.
+// APIs are lenient there, and a document cannot say so.
 func mislabelled(contentType string, body []byte) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch {

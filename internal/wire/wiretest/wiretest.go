@@ -1,4 +1,4 @@
-// Package wiretest is what the tests of the JSON doors share: conversations
+// Package wiretest is what the tests of the JSON APIs share: conversations
 // kept as text, and a check of every exchange against the OpenAPI document. It
 // is linked into tests only.
 //
