@@ -19,6 +19,7 @@ import (
 	"claviger/bench/internal/seed"
 	"claviger/internal/app"
 	"claviger/internal/audit"
+	"claviger/internal/cluster"
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/license"
@@ -103,7 +104,8 @@ func (p *post) run(ctx context.Context, store seed.Store) (out *webhook.Outbox, 
 	client := courier.New(courier.Options{AllowPrivate: true})
 	d := (&webhook.Dispatcher{
 		DB: p.db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
-		Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour, Alone: store.Server == "",
+		Node:   &cluster.Node{DB: p.db, Log: slog.New(slog.DiscardHandler)},
+		Policy: webhook.Policy{Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour},
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
 		},

@@ -21,6 +21,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/api"
 	"claviger/internal/audit"
+	"claviger/internal/cluster"
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/httpd"
@@ -61,7 +62,7 @@ type App struct {
 	services   *Services
 	caller     *courier.Client
 	sender     *mail.Sender
-	sending    *Sending
+	node       *cluster.Node
 	linkMailer *account.LinkMailer
 	server     *httpd.Server
 	url        string
@@ -126,7 +127,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 		Ready: []httpd.Check{
 			{Name: "database", Ask: db.Ping},
 			{Name: "schema", Ask: func(ctx context.Context) error { return current(ctx, db) }},
-			{Name: "webhooks", Ask: func(ctx context.Context) error { return a.sending.Ready(ctx) }},
+			{Name: "webhooks", Ask: func(ctx context.Context) error { return a.node.Ready(ctx) }},
 		},
 		// After the last request: first what works on its own, then the database.
 		OnStop: []func(context.Context) error{
@@ -190,9 +191,10 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = a.linkMailer.Wake
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
+	a.node = &cluster.Node{DB: db, Log: a.log}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Dispatcher: a.dispatcher(r)}
-	a.sending = &Sending{DB: db, Dispatcher: r.Webhooks.Dispatcher, Log: a.log}
-	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Revive, r.Webhooks.Resume, r.Webhooks.Remove
+	r.Partners.Changed = r.Webhooks.Touch
+	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Unpark, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, EraseAddress: profile.EraseContacts}
 	r.OAuth = a.connect(r, box)

@@ -18,9 +18,11 @@ const userAgent = "Claviger-Webhooks/1"
 func (a *App) dispatcher(r *Services) *webhook.Dispatcher {
 	return (&webhook.Dispatcher{
 		DB: r.DB, Now: a.cfg.Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
-		Endpoint: r.endpoint, Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
-		Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
-		Metrics:   webhook.NewMetrics(a.server.Metrics, r.DB, a.cfg.Now),
+		Node: a.node, Endpoint: r.endpoint, Metrics: webhook.NewMetrics(a.server.Metrics, r.DB, a.cfg.Now),
+		Policy: webhook.Policy{
+			Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
+			Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
+		},
 	}).Prepare()
 }
 
@@ -41,21 +43,32 @@ func (r *Services) endpoint(ctx context.Context, partnerID int64) (webhook.Endpo
 	if err != nil {
 		return webhook.Endpoint{}, err
 	}
+	until, err := r.Partners.SigningUntil(ctx, partnerID)
+	if err != nil {
+		return webhook.Endpoint{}, err
+	}
 	return webhook.Endpoint{
 		URL: profile.WebhookURL, Brand: p.Brand, Strict: p.Strict, Secrets: courier.NewSecrets(secrets...),
-		Proven: !profile.WebhookValidAt.IsZero(),
+		Proven: !profile.WebhookValidAt.IsZero(), Until: until,
 	}, nil
 }
 
-// work is the background jobs, each until its context ends: sending
-// webhooks and redelivering them, telling of outages, sending mail, and keeping itself clean.
+// send takes part in the cluster and sends webhooks until ctx ends.
+func (a *App) send(ctx context.Context) {
+	if err := a.services.Webhooks.Dispatcher.Run(ctx); err != nil {
+		a.log.Warn("this node could not leave the cluster; the others wait until its time has run out", "err", err)
+	}
+}
+
+// work is the background jobs of the service, each until its context ends: sending
+// webhooks and redelivering them, telling of outages, sending mail, and pruning.
 func (a *App) work() []func(context.Context) {
 	watch := &outage.Watch{
 		DB: a.services.DB, Now: a.cfg.Now, Partners: a.services.Partners, Profiles: a.services.Profiles, Service: a.service(),
 		Count: a.services.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
 	}
 	return []func(context.Context){
-		a.sending.Run,
+		a.send,
 		(&webhook.Replayer{Outbox: a.services.Webhooks, Log: a.log}).Run,
 		watch.Run,
 		a.sender.Run,

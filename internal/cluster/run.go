@@ -66,7 +66,8 @@ func (n *Node) runAlone(ctx context.Context) error {
 		})
 	}
 	all.Wait()
-	return nil
+	n.alone.Store(false)
+	return n.DB.ReleaseExclusive()
 }
 
 // gain makes a claim hold and tells the user.

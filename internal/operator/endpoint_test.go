@@ -100,8 +100,8 @@ func TestWaitingIsCountedToABound(t *testing.T) {
 		err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 			tx.Queue(`DELETE FROM outbox`)
 			tx.Queue(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-				INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
-				SELECT i, 1, i, 1, 0, $1, '', 0, $1, $1 FROM n`, rows), h.clock.Now().Add(time.Hour))
+				INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
+				SELECT i, 1, i, 1, 0, $1, $1, $1 FROM n`, rows), h.clock.Now().Add(time.Hour))
 			return nil
 		})
 		if err != nil {

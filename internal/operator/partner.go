@@ -138,7 +138,6 @@ func (o *Operator) pausePartner(w http.ResponseWriter, r *http.Request, t accoun
 	if err != nil {
 		return err
 	}
-	o.Webhooks.Dispatcher.InvalidateEndpoint(p.ID)
 	return wire.JSON(w, http.StatusOK, partnerOf(p, f))
 }
 
@@ -229,7 +228,6 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	o.Webhooks.Dispatcher.InvalidateEndpoint(p.ID)
 	answer := changedJSON{partnerJSON: partnerOf(p, f), APIKey: issued.APIKey, WebhookSecret: issued.WebhookSecret}
 	if issued.APIKey != "" {
 		answer.PreviousValidUntil = new(wire.Time(issued.PreviousUntil))
@@ -291,7 +289,6 @@ func (o *Operator) rotate(w http.ResponseWriter, r *http.Request, t account.Toke
 	if err != nil {
 		return err
 	}
-	o.Webhooks.Dispatcher.InvalidateEndpoint(pathID(r)) // it may be the secret that signs
 	return wire.JSON(w, http.StatusOK, rotationJSON{done.What, done.Value, wire.Time(done.PreviousUntil)})
 }
 
@@ -308,6 +305,5 @@ func (o *Operator) switchSecret(w http.ResponseWriter, r *http.Request, t accoun
 	if err := o.Partners.Switch(r.Context(), actor(t), pathID(r), b.What); err != nil {
 		return err
 	}
-	o.Webhooks.Dispatcher.InvalidateEndpoint(pathID(r))
 	return wire.NoContent(w)
 }

@@ -87,6 +87,16 @@ type Registry struct {
 	Sealer *secret.Sealer
 	Now    func() time.Time
 	Brand  string // of partners that name none; "": DefaultBrand
+
+	// Changed is called in the transaction that changes how webhooks are signed or
+	// whether they are sent: a secret, the brand, strictness, a pause; nil: not called.
+	Changed func(tx *sqldb.Tx, partnerID int64)
+}
+
+func (r *Registry) changed(tx *sqldb.Tx, id int64) {
+	if r.Changed != nil {
+		r.Changed(tx, id)
+	}
 }
 
 // columns are qualified, since some statements join other tables.
@@ -202,6 +212,7 @@ func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id i
 	if err != nil || after == before {
 		return after, Issued{}, err
 	}
+	r.changed(tx, id)
 	after.UpdatedAt = r.Now()
 	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, single_key = $5, updated_at = $6 WHERE id = $1`,
 		id, after.Name, after.Brand, after.Strict, after.SingleKey, after.UpdatedAt)

@@ -58,6 +58,7 @@ func (r *Registry) setPause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, i
 	if after == before {
 		return after, nil
 	}
+	r.changed(tx, id)
 	after.UpdatedAt = now
 	tx.Queue(`UPDATE partners SET paused_at = $2, pause_reason = $3, updated_at = $4 WHERE id = $1`, id, after.PausedAt, after.PauseReason, now)
 	tx.Queue(`UPDATE partner_counters SET paused = $2 WHERE partner_id = $1`, id, after.Paused())

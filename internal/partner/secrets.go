@@ -156,6 +156,17 @@ func (r *Registry) WebhookSecrets(ctx context.Context, id int64) ([]string, erro
 	return list, nil
 }
 
+// SigningUntil returns when the next of the secrets that sign a partner's webhooks ends;
+// zero: none of them does.
+func (r *Registry) SigningUntil(ctx context.Context, id int64) (time.Time, error) {
+	until, err := sqldb.One(ctx, r.DB, sqldb.Value[time.Time], `SELECT coalesce(min(expires_at), 0) FROM partner_secrets
+		WHERE partner_id = $1 AND kind IN ($2, $3) AND sealed <> '' AND expires_at > $4`, id, APIKey, WebhookSecret, r.Now())
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read when webhook secrets end: %w", err)
+	}
+	return until, nil
+}
+
 // Rotation is a secret that replaced another. Value is shown only once.
 type Rotation struct {
 	What          Secret
@@ -179,6 +190,7 @@ func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Se
 		if err != nil {
 			return err
 		}
+		r.changed(tx, id)
 		if p.signs(p.stored(what)) {
 			// The one before a switch of single_key would be the third that signs.
 			if _, err := p.endSigning(ctx, tx); err != nil {
@@ -207,6 +219,7 @@ func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Se
 		if err != nil {
 			return err
 		}
+		r.changed(tx, id)
 		ended, err := r.end(ctx, tx, p, p.stored(what))
 		if ended > 0 {
 			audit.Record(tx, r.Now(), by, "partner.switch", subject(id), nil, audit.Facts{"what": what})

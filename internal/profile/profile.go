@@ -220,12 +220,12 @@ func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, url
 
 // setURLs writes an update. It writes nothing if nothing changes.
 func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, n urlUpdate) (Profile, error) {
+	if b.Moved != nil && n.webhook != nil {
+		b.Moved(tx, partnerID) // it locks the endpoint, which everybody locks before the profile
+	}
 	before, err := lock(ctx, tx, partnerID)
 	if err != nil {
 		return Profile{}, err
-	}
-	if b.Moved != nil && n.webhook != nil {
-		b.Moved(tx, partnerID)
 	}
 	moved := n.on(before)
 	after := n.connection.on(moved)

@@ -90,7 +90,9 @@ func TestAdvance(t *testing.T) {
 				return err
 			}
 			drawn = got
-			row, err = sqldb.One(t.Context(), tx, sqldb.Value[int64], `INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES (1, '', 0, $1) RETURNING id`, []int64{})
+			row, err = sqldb.One(t.Context(), tx, sqldb.Value[int64], `INSERT INTO webhook_responses
+				(event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
+				VALUES (1, '', 0, '', 0, '', $1, 0, 0) RETURNING id`, true)
 			return err
 		})
 		return drawn, row

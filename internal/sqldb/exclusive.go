@@ -19,6 +19,18 @@ func (db *DB) AcquireExclusive(ctx context.Context, waiting func()) (bool, error
 
 func (p *postgres) acquireExclusive(context.Context, func()) (bool, error) { return false, nil }
 
+// ReleaseExclusive lets the next process have what AcquireExclusive acquired.
+func (db *DB) ReleaseExclusive() error { return db.engine.releaseExclusive() }
+
+func (p *postgres) releaseExclusive() error { return nil }
+
+func (l *sqlite) releaseExclusive() error {
+	if conn := l.lock.Swap(nil); conn != nil {
+		return conn.Close()
+	}
+	return nil
+}
+
 // acquireExclusive locks a file beside the database as SQLite locks its own, on every system.
 // There is nothing in it.
 func (l *sqlite) acquireExclusive(ctx context.Context, waiting func()) (bool, error) {

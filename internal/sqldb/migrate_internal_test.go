@@ -67,9 +67,9 @@ func TestDeliveriesMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := All(t.Context(), db, Value[string], `SELECT concat_ws(' ', d.event_id, d.partner_id, d.license_id, d.license_key, d.kind, d.body, d.created_at,
-		'|', o.partner_id, o.license_id, o.state, o.attempts, o.due_at, o.node, o.lease_until, o.created_at, o.updated_at)
+		'|', o.partner_id, o.license_id, o.state, o.attempts, o.due_at, o.generation, o.not_before, o.created_at, o.updated_at)
 		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id ORDER BY d.event_id`)
-	want := []string{"1 4 5 key 6 body 10 | 4 5 1 7 8 node 9 10 11", "2 4 5 key 6 body 10 |", "3 4 5 key 6 body 10 | 4 5 3 7 8 node 9 10 11"}
+	want := []string{"1 4 5 key 6 body 10 | 4 5 1 7 8 0 0 10 11", "2 4 5 key 6 body 10 |", "3 4 5 key 6 body 10 | 4 5 3 7 8 0 0 10 11"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("deliveries and outbox: %v (-want +got)\n%s", err, diff)
 	}

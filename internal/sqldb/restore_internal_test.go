@@ -260,7 +260,9 @@ func TestRestoreTwice(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			row, err := One(t.Context(), tx, Value[int64], `INSERT INTO leases (partner_id, node, lease_until, licenses) VALUES (1, '', 0, $1) RETURNING id`, []int64{})
+			row, err := One(t.Context(), tx, Value[int64], `INSERT INTO webhook_responses
+				(event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
+				VALUES (1, '', 0, '', 0, '', $1, 0, 0) RETURNING id`, true)
 			if drawn <= last["drawn"] || row <= last["row"] {
 				t.Errorf("the ids %d and %d come after %v", drawn, row, last)
 			}

@@ -67,6 +67,7 @@ type engine interface {
 	mark(sequence string) *statement
 	stableUpTo(ctx context.Context, sequence string) (int64, error)
 	acquireExclusive(ctx context.Context, waiting func()) (bool, error)
+	releaseExclusive() error
 	// insert is the statements that insert rows.
 	insert(b *batch) []*statement
 	tryLock(name string) *statement

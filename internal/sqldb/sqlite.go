@@ -173,10 +173,7 @@ func (l *sqlite) close() error {
 			errs = append(errs, c.Close())
 		}
 	}
-	errs = append(errs, l.writer.conn.Close())
-	if c := l.lock.Load(); c != nil {
-		errs = append(errs, c.Close())
-	}
+	errs = append(errs, l.writer.conn.Close(), l.releaseExclusive())
 	return errors.Join(errs...)
 }
 

@@ -73,7 +73,7 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := steppedRig(t)
+			r := steppedHarness(t)
 			r.partner(1, nil)
 			url := c.url(t)
 			r.aim(1, func(e *webhook.Endpoint) { e.URL, e.Strict = url, c.strict })
@@ -133,7 +133,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		"at most a day":             {"1000000", "1 in 24h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := steppedRig(t)
+			r := steppedHarness(t)
 			e := &endpoint{TB: t, all: 503, header: http.Header{"Retry-After": {c.header}}}
 			r.partner(1, e.ServeHTTP)
 			r.license(1, 1)
@@ -145,7 +145,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestAnEventIsExhaustedAfterItsLastAttempt(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 500}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1)
@@ -178,7 +178,7 @@ func TestAnEventIsExhaustedAfterItsLastAttempt(t *testing.T) {
 }
 
 func TestEveryAttemptSendsTheSameBytes(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	var bodies, ids, numbers []string
 	r.partner(1, func(w http.ResponseWriter, req *http.Request) {
 		b, _ := io.ReadAll(req.Body)
@@ -203,7 +203,7 @@ func TestEveryAttemptSendsTheSameBytes(t *testing.T) {
 
 // What a partner answers is kept as text, whatever it is.
 func TestPoisonedAnswersAreRecorded(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	long := strings.Repeat("é", courier.MaxBody/2) + "and more"
 	bodies := []string{"bad\x00\xffbytes", long, "\x00" + long, strings.Repeat("\xff", courier.MaxBody), strings.Repeat("\x00", 1<<20), "a\x1b\tb\r\n"}
 	var n atomic.Int64
@@ -239,23 +239,22 @@ func TestPoisonedAnswersAreRecorded(t *testing.T) {
 func TestADeliveryProvesItsURL(t *testing.T) {
 	for name, moved := range map[string]bool{"which is the partner's": false, "which was the partner's": true} {
 		t.Run(name, func(t *testing.T) {
-			r, g := steppedRig(t), newGate(t)
+			r, g := steppedHarness(t), newGate(t)
 			r.partner(1, g.ServeHTTP)
 			r.license(1, 1)
 			r.event(r.out, 1)
 			out := r.stepped(settings{})
-			r.begin(out)
+			r.run(out)
 			c := g.next()
 			if moved {
 				r.point(1, g.ServeHTTP)
-				out.Dispatcher.InvalidateEndpoint(1)
-				r.round(out)
+				r.reload(out, 1)
 			}
 			r.write(func(tx *sqldb.Tx) {
 				tx.Queue(`INSERT INTO profiles (partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at)
 					VALUES (1, $1, 0, '', 0, 0, 0, 0)`, r.endpoints[1].URL)
 			})
-			r.finish(out, 200, c)
+			r.finish(200, c)
 			proven := r.count(`SELECT webhook_valid_at FROM profiles`) != 0
 			same(t, "proven", proven, !moved)
 		})

@@ -14,7 +14,7 @@ import (
 // TestAwaitAttempt: the wait ends with the first attempt, also one that failed,
 // and does not begin when nothing is open.
 func TestAwaitAttempt(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	r.partner(1, func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
@@ -50,7 +50,7 @@ func TestAwaitAttemptInVain(t *testing.T) {
 		t.Skip("sockets do not work under a fake clock")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
+		r := newHarness(t)
 		r.partner(1, nil)
 		r.license(1, 10)
 		r.event(r.out, 10)
@@ -74,7 +74,7 @@ func TestAwaitAttemptInVain(t *testing.T) {
 func TestAwaitAttemptThatCannotBe(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T) *webhook.Outbox{
 		"behind one that failed": func(t *testing.T) *webhook.Outbox {
-			r := steppedRig(t)
+			r := steppedHarness(t)
 			e := &endpoint{TB: t, all: 500}
 			r.partner(1, e.ServeHTTP)
 			r.license(1, 1)
@@ -86,7 +86,7 @@ func TestAwaitAttemptThatCannotBe(t *testing.T) {
 			return out
 		},
 		"parked": func(t *testing.T) *webhook.Outbox {
-			r := steppedRig(t)
+			r := steppedHarness(t)
 			e := &endpoint{TB: t, all: 410}
 			r.partner(1, e.ServeHTTP)
 			r.license(1, 1, 2)
@@ -97,7 +97,7 @@ func TestAwaitAttemptThatCannotBe(t *testing.T) {
 			return out
 		},
 		"no endpoint": func(t *testing.T) *webhook.Outbox {
-			r := steppedRig(t)
+			r := steppedHarness(t)
 			r.partner(1, nil)
 			r.license(1, 1)
 			out := r.stepped(settings{schedule: hourly})

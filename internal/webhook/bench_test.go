@@ -27,7 +27,7 @@ func BenchmarkDrain(b *testing.B) {
 				var used time.Duration
 				for b.Loop() {
 					b.StopTimer()
-					r := newRig(b)
+					r := newHarness(b)
 					var n atomic.Int64
 					arrived := make(chan struct{})
 					for p := range partners {
@@ -64,7 +64,7 @@ func BenchmarkBare(b *testing.B) {
 			var used time.Duration
 			for b.Loop() {
 				b.StopTimer()
-				r := newRig(b)
+				r := newHarness(b)
 				var urls []string
 				for p := range endpoints {
 					r.partner(int64(p+1), sink)
@@ -123,7 +123,7 @@ func sink(w http.ResponseWriter, req *http.Request) {
 
 // store writes events of licenses, dealt out evenly over the partners, with
 // their deliveries.
-func (r *rig) store(partners, licenses, events int64) {
+func (r *harness) store(partners, licenses, events int64) {
 	r.Helper()
 	const batch = 1000
 	for from := int64(0); from < licenses; from += batch {

@@ -31,7 +31,7 @@ func TestADiagnosisIsKeptWithAFailedAttempt(t *testing.T) {
 		{418, "", "", ""},
 		{200, "", "", ""},
 	}
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	n := 0
 	r.partner(1, func(w http.ResponseWriter, _ *http.Request) {
 		a := answers[n]

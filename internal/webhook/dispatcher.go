@@ -2,317 +2,320 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"claviger/internal/cluster"
 	"claviger/internal/courier"
-	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
 // The dispatcher's own bounds.
 const (
-	batchSize = 1024             // answers recorded in one transaction
-	pollEvery = time.Second      // the net under the wake-ups
-	freshFor  = 3 * time.Second  // how long a lane trusts what it knows of an open endpoint
-	closedFor = 30 * time.Second // likewise of one that takes nothing
-	usedFor   = time.Minute      // how long after its last delivery a lane is kept ready for the next
-	drainTime = 5 * time.Second  // for requests in flight at the end
-	bookTime  = 3 * time.Second  // for each of what is written at the end
-	askTime   = 10 * time.Second // for each of what is asked of the database
+	maxRequests  = 4096             // begun and not recorded, over all lanes
+	maxHeld      = 16384            // deliveries in memory
+	pollEvery    = time.Second      // the net under messages
+	pollShare    = 20               // a poll takes at most this part of the time
+	queryTime    = 10 * time.Second // for each thing asked of the database
+	recordTime   = 3 * time.Second  // for answers that are not recorded when a shard is handed over
+	cutRetry     = 10 * time.Second // until what was cut off is tried again
+	mostInFlight = 256              // requests of one lane, where no setting says otherwise
 )
 
-// limits are bounds over all lanes.
-type limits struct {
-	inFlight   int // requests
-	held       int // deliveries in memory, past which none are claimed
-	unrecorded int // answers that wait to be recorded: past that, nothing is sent
-}
-
-var defaultLimits = limits{inFlight: 2048, held: 16384, unrecorded: 2048}
-
-// Endpoint is where a partner's deliveries go, and how it fares.
+// Endpoint is where a partner's deliveries go.
 type Endpoint struct {
-	URL      string // "": none saved yet
+	URL      string // "": none saved yet, or the partner is paused
 	Brand    string
 	Strict   bool
 	Secrets  courier.Secrets
 	Proven   bool      // a check or a delivery has shown that the URL works
-	ParkedAt time.Time // zero: open
-	ProbeAt  time.Time
+	InFlight int       // requests at most; 0: Policy.InFlight
+	Until    time.Time // when one of the secrets ends; zero: none does
 }
 
-// Dispatcher sends what is due: it leases deliveries, in memory one lane per
-// partner, signs and posts them, and records what came of each. Any number of
-// nodes share one database.
-type Dispatcher struct {
-	DB         *sqldb.DB
-	Now        func() time.Time
-	Log        *slog.Logger
-	Client     *courier.Client
-	UserAgent  string
-	Endpoint   func(ctx context.Context, partnerID int64) (Endpoint, error) // URL, secrets, brand, strict
+// Policy is what an installation sets.
+type Policy struct {
 	Schedule   Schedule
 	ParkAfter  time.Duration // of nothing but failures
 	ProbeEvery time.Duration // of a parked endpoint
 	Supersede  Supersede     // of refused events; none where its Attempts is 0
-	Alone      bool          // no other node sends from this database: leases of an earlier run are nobody's; set before Run
-	Metrics    *Metrics
-	Random     func() float64 // nil: random
-	Started    func()         // called by Run once it sends; may be nil
-
-	node   string
-	limits limits
-	drain  time.Duration
-	wake   chan struct{}   // something is in wants, or search is set
-	told   chan struct{}   // an answer waits
-	flying sync.WaitGroup  // requests in flight
-	apart  sync.WaitGroup  // records that wait for what somebody else holds
-	ctx    context.Context //nolint:containedctx // of requests, which may outlive that of Run
-	cut    context.CancelFunc
-	books  context.Context //nolint:containedctx // of records, which may outlive requests
-	shut   context.CancelFunc
-	last   int64 // partner that was served last in a search; Run's own
-
-	mu         sync.Mutex
-	lanes      map[int64]*lane
-	ring       []*lane          // lanes that can send, each once, the next first
-	held       map[int64]*item  // deliveries in memory, until they are recorded or given back
-	leases     map[int64]*lease // that the node has, by their ids
-	busy       map[int64]int    // licenses, by how many deliveries of each are in memory
-	left       map[int64]bool   // licenses of which one was let go while something is looked for; nil: nothing is
-	returned   []int64          // given back, which the database does not know yet
-	answers    []*result        // not recorded yet, nor being so
-	wants      map[int64]bool   // partners that something is due for
-	search     bool             // something is due for somebody
-	alarms     map[int64]bool   // set, by the time they go off
-	troubles   map[string]time.Time
-	supersedes superseding
-	inFlight   int
-	unrecorded int
-	started    bool
-	stopping   bool
-	closed     bool // no more answers come
+	InFlight   int           // requests to one partner at most; 0: mostInFlight
 }
 
-// Prepare makes the parts that Enqueue and Run share. It is called once, before
-// either.
+// Dispatcher sends the deliveries of the partners whose shards this node owns.
+type Dispatcher struct {
+	DB        *sqldb.DB
+	Now       func() time.Time
+	Log       *slog.Logger
+	Client    *courier.Client
+	UserAgent string
+	Node      *cluster.Node
+	Endpoint  func(ctx context.Context, partnerID int64) (Endpoint, error)
+	Policy    Policy
+	Metrics   *Metrics
+	Random    func() float64 // nil: random
+
+	lanes    registry
+	recorder recorder
+	hinter   hinter
+	poller   poller
+	limits   limits
+}
+
+// limits are bounds over all lanes, and what goes on in them.
+type limits struct {
+	requests budget        // begun and not recorded
+	memory   budget        // deliveries
+	inFlight atomic.Int64  // requests
+	idle     time.Duration // how long a lane without deliveries stays ready for the next
+	work     sync.WaitGroup
+	troubles troubles
+}
+
+// Prepare makes the parts that Enqueue and Run share and has the node tell which shards
+// it owns. It is called once, before either.
 func (d *Dispatcher) Prepare() *Dispatcher {
-	d.node = secret.UUID()[:13] // enough to tell nodes apart, and it stands in every row that one has leased
-	d.limits, d.drain = defaultLimits, drainTime
-	d.wake, d.told = make(chan struct{}, 1), make(chan struct{}, 1)
-	d.lanes, d.held, d.leases = map[int64]*lane{}, map[int64]*item{}, map[int64]*lease{}
-	d.busy, d.wants = map[int64]int{}, map[int64]bool{}
-	d.alarms, d.troubles = map[int64]bool{}, map[string]time.Time{}
-	d.ctx, d.cut = context.WithCancel(context.Background())
-	d.books, d.shut = context.WithCancel(context.Background())
 	if d.Random == nil {
 		d.Random = random
 	}
+	d.lanes = registry{lanes: map[int64]*lane{}, claims: map[int]cluster.Claim{}}
+	d.recorder = recorder{d: d, wake: make(chan struct{}, 1)}
+	d.hinter = hinter{wake: make(chan struct{}, 1)}
+	d.poller = poller{wake: make(chan struct{}, 1)}
+	d.limits.requests.limit, d.limits.requests.fair = maxRequests, 1
+	d.limits.memory.limit, d.limits.memory.fair = maxHeld, 16
+	d.limits.idle = idleTime
+	d.limits.troubles = troubles{since: map[string]time.Time{}}
+	d.Node.Gained, d.Node.Release, d.Node.Lost, d.Node.Cut = d.gained, d.release, d.lost, d.cut
 	return d
 }
 
-// Run sends until ctx is over, then lets requests in flight end, and hands back
-// what it did not get to without a counted attempt.
+// Run has the node take part in the cluster, and sends for the shards that it owns, until
+// ctx is over. What was sent is recorded before it returns; an error is the node's.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	if err := d.start(ctx); err != nil {
-		return err
-	}
-	if d.Started != nil {
-		d.Started()
-	}
-	recorded := make(chan struct{})
-	go func() { d.keepRecords(); close(recorded) }()
+	parts, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { d.runParts(parts) })
+	err := d.Node.Run(ctx)
+	end()
+	running.Wait()
+	d.limits.work.Wait()
+	return err
+}
 
-	poll, leases := time.NewTicker(pollEvery), time.NewTicker(renewEvery)
-	defer poll.Stop()
-	defer leases.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			d.stop(recorded)
-			return nil
-		case <-leases.C:
-			d.note(ctx, "renew the leases of webhooks", d.renew(ctx))
-			continue
-		case <-d.wake:
-		case <-poll.C:
-			d.refresh(ctx)
-			d.note(ctx, "trim the leases of webhooks", d.trim(ctx))
-			d.nudge()
+// runParts runs what serves the lanes until ctx is over.
+func (d *Dispatcher) runParts(ctx context.Context) {
+	var parts sync.WaitGroup
+	parts.Go(func() { d.recorder.run(ctx) })
+	parts.Go(func() { d.sendHints(ctx) })
+	parts.Go(func() { d.pollOften(ctx) })
+	parts.Go(func() {
+		if err := d.DB.Listen(ctx, channel, d.hear); err != nil && ctx.Err() == nil {
+			d.Log.Error("hints of new webhooks are not heard; the poll finds them", "err", err)
 		}
-		d.note(ctx, "look for due webhooks", d.round(ctx))
+	})
+	parts.Wait()
+}
+
+// registry is the lanes of this node and the claims that they work under.
+type registry struct {
+	mu     sync.Mutex
+	lanes  map[int64]*lane
+	claims map[int]cluster.Claim
+}
+
+// gained begins to send for the partners of a shard.
+func (d *Dispatcher) gained(c cluster.Claim) {
+	d.lanes.mu.Lock()
+	d.lanes.claims[c.Shard] = c
+	d.lanes.mu.Unlock()
+	signal(d.poller.wake)
+}
+
+// disown takes a shard from the dispatcher and returns its lanes: no more are made.
+func (d *Dispatcher) disown(c cluster.Claim) []*lane {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	delete(d.lanes.claims, c.Shard)
+	var list []*lane
+	for id, l := range d.lanes.lanes {
+		if cluster.ShardOf(id) == c.Shard {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// release hands a shard over: requests under way end in their own time, or are cut off
+// when ctx is over, and what came of them is recorded.
+func (d *Dispatcher) release(ctx context.Context, c cluster.Claim) {
+	list := d.disown(c)
+	tell(list, func(m *mail) { m.stop = true })
+	if await(ctx, list) {
+		return
+	}
+	tell(list, func(m *mail) { m.cut = true })
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	if !await(last, list) {
+		d.leave(list)
 	}
 }
 
-// hasRoom is whether a new delivery may be born leased to this node. A nil or
-// stopped dispatcher has none; neither has a lane whose endpoint is not known to
-// be open.
-func (d *Dispatcher) hasRoom(partnerID int64) bool {
-	if d == nil {
+// lost ends the lanes of a shard that another node may own by now.
+func (d *Dispatcher) lost(c cluster.Claim) { d.leave(d.disown(c)) }
+
+// leave ends lanes as soon as nothing of them is being sent.
+func (d *Dispatcher) leave(list []*lane) {
+	tell(list, func(m *mail) { m.stop, m.cut, m.leave = true, true, true })
+	await(context.Background(), list)
+}
+
+// cut aborts all requests.
+func (d *Dispatcher) cut() {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	for _, l := range d.lanes.lanes {
+		l.box.post(func(m *mail) { m.cut = true })
+	}
+}
+
+func tell(list []*lane, add func(*mail)) {
+	for _, l := range list {
+		l.box.post(add)
+	}
+}
+
+// await waits for lanes to end, and reports whether they all did before ctx was over.
+func await(ctx context.Context, list []*lane) bool {
+	for _, l := range list {
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// post tells the partner's lane something, if this node owns it. A lane is made where
+// there is none.
+func (d *Dispatcher) post(partnerID int64, add func(*mail)) bool {
+	if d == nil || d.lanes.lanes == nil {
 		return false
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l := d.lanes[partnerID]
-	return d.started && !d.stopping && l != nil && l.open() && l.room() > 0 && l.knownFor(d.Now(), 2*freshFor)
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	claim, ok := d.lanes.claims[cluster.ShardOf(partnerID)]
+	if !ok {
+		return false
+	}
+	l := d.lanes.lanes[partnerID]
+	if l == nil {
+		l = newLane(d, partnerID, claim)
+		d.lanes.lanes[partnerID] = l
+		d.limits.work.Go(l.run)
+	}
+	return l.box.post(add)
 }
 
-// accept takes deliveries that are leased to this node. One that it holds
-// already, as when it slept past its own lease, is not taken twice.
-func (d *Dispatcher) accept(items ...*item) {
-	if len(items) == 0 {
-		return
+// end removes a lane that has nothing to do, unless it was told something meanwhile.
+func (d *Dispatcher) end(l *lane, force bool) bool {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	if !l.box.close(force) {
+		return false
 	}
-	d.mu.Lock()
-	d.take(d.Now(), items)
-	late := d.closed
-	d.mu.Unlock()
-	if late { // what was held may have been handed back before; answers of others may wait to be recorded
-		ctx, cancel := context.WithTimeout(context.Background(), bookTime)
-		defer cancel()
-		named := slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.kept })
-		d.note(ctx, "hand back webhooks", release(ctx, d.DB, d.node, eventIDs(named)))
-	}
+	delete(d.lanes.lanes, l.partnerID)
+	return true
 }
 
-// take puts deliveries into their lanes; the lock is held.
-func (d *Dispatcher) take(now time.Time, items []*item) {
-	for _, it := range items {
-		had := d.held[it.eventID]
-		switch {
-		case had != nil:
-			had.leaseUntil, had.again = it.leaseUntil, !it.kept
-			continue
-		case it.kept && d.busy[it.licenseID] > 0:
-			continue // its turn comes when that is settled
-		case it.lease != nil && (d.leases[it.lease.id] != it.lease || !it.lease.covers(it.licenseID)):
-			d.lane(it.partnerID).after = place{} // it has to be found again
-			d.wants[it.partnerID] = true
-			signal(d.wake)
-			continue
-		}
-		l := d.lane(it.partnerID)
-		d.hold(l, it)
-		l.usedAt = now
-		l.queue = append(l.queue, it)
-		d.line(l)
-		if l.loadedAt.IsZero() {
-			d.wants[it.partnerID] = true
-			signal(d.wake)
-		}
-	}
-	d.pump()
-}
-
-// giveBack lets go of a delivery without an attempt; the lock is held. Whether or
-// not the database gets to know, the lease is not renewed any more.
-func (d *Dispatcher) giveBack(it *item) {
-	d.letGo(it)
-	if !it.kept {
-		d.returned = append(d.returned, it.eventID)
+// offer gives a new delivery to its lane, or has its owner look for it.
+func (d *Dispatcher) offer(it *item) {
+	if !d.post(it.partnerID, func(m *mail) { m.fresh = append(m.fresh, it) }) {
+		d.hintOthers(it.partnerID, it.licenseID)
 	}
 }
 
-// want makes the dispatcher see to a partner soon.
-func (d *Dispatcher) want(partnerID int64) {
-	if d == nil || d.wake == nil {
-		return
+// hint has the owner of the lane look for what is due of a license.
+func (d *Dispatcher) hint(partnerID, licenseID int64) {
+	if !d.post(partnerID, func(m *mail) { m.hints = append(m.hints, licenseID) }) {
+		d.hintOthers(partnerID, licenseID)
 	}
-	d.mu.Lock()
-	d.wants[partnerID] = true
-	d.mu.Unlock()
-	signal(d.wake)
 }
 
-// nudge makes the dispatcher look for due deliveries of any partner soon.
-func (d *Dispatcher) nudge() {
-	if d == nil || d.wake == nil {
-		return
+// reload has the owner of the lane look at the endpoint before it sends anything more,
+// and then for what is due.
+func (d *Dispatcher) reload(partnerID int64) {
+	if !d.post(partnerID, func(m *mail) { m.reload = true }) {
+		d.hintOthers(partnerID, 0)
 	}
-	d.mu.Lock()
-	d.search = true
-	d.mu.Unlock()
-	signal(d.wake)
 }
 
-// InvalidateEndpoint makes the dispatcher look at the partner's endpoint anew before it
-// sends anything more there. Called after a change of URL, secrets, brand or
-// strictness; other nodes notice within seconds by themselves.
-func (d *Dispatcher) InvalidateEndpoint(partnerID int64) {
-	if d == nil || d.wake == nil {
-		return
-	}
-	d.mu.Lock()
-	if l := d.lanes[partnerID]; l != nil {
-		l.loadedAt = time.Time{}
-		l.forgotten++
-	}
-	d.mu.Unlock()
-	d.want(partnerID)
+// troubles are what does not work in the background, by what is done.
+type troubles struct {
+	mu    sync.Mutex
+	since map[string]time.Time
 }
 
-// remind makes the dispatcher look for due deliveries after a wait too short to
-// leave it to the poll. Many at once are one.
-func (d *Dispatcher) remind(wait time.Duration) {
-	const step = 20 * time.Millisecond
-	if wait >= time.Minute {
-		return
-	}
-	wait = wait.Truncate(step) + step
-	at := time.Now().Add(wait).UnixNano() / int64(step)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.alarms[at] || d.stopping {
-		return
-	}
-	d.alarms[at] = true
-	time.AfterFunc(wait, func() {
-		d.mu.Lock()
-		delete(d.alarms, at)
-		d.mu.Unlock()
-		d.nudge()
-	})
-}
-
-// note logs a trouble of the background when it begins and when it is over, and
-// not each time in between: nobody asked, and a database that is away for an
-// hour is one piece of news.
+// note logs a trouble of the background when it begins and when it is over, and not each
+// time in between: a database that is away for an hour is one piece of news.
 func (d *Dispatcher) note(ctx context.Context, doing string, err error) {
-	d.mu.Lock()
-	since := d.troubles[doing]
+	t := &d.limits.troubles
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	since, known := t.since[doing]
 	switch {
-	case err == nil:
-		delete(d.troubles, doing)
-	case since.IsZero() && ctx.Err() == nil:
-		d.troubles[doing] = d.Now()
-	}
-	d.mu.Unlock()
-	switch {
-	case err == nil && !since.IsZero():
+	case err == nil && known:
+		delete(t.since, doing)
 		d.Log.InfoContext(ctx, "webhook trouble is over", "doing", doing, "lasted", d.Now().Sub(since))
-	case err != nil && since.IsZero() && ctx.Err() == nil:
-		d.Log.ErrorContext(ctx, "webhook trouble; tried again until it is over", "doing", doing, "error", err)
+	case err != nil && !known && ctx.Err() == nil:
+		t.since[doing] = d.Now()
+		d.Log.ErrorContext(ctx, "webhook trouble; tried again until it is over", "doing", doing, "err", err)
 	}
 }
 
-// signal says that there is something to see to, unless that was said already.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+// loadEndpoint reads where a partner's deliveries go and how the endpoint does, and notes
+// whether it takes any.
+func (d *Dispatcher) loadEndpoint(ctx context.Context, partnerID int64) (destination, error) {
+	// The row is read first: whoever changes the endpoint meanwhile raises changed in it.
+	h, err := d.readHealth(ctx, partnerID)
+	missing := errors.Is(err, sqldb.ErrNone)
+	if err != nil && !missing {
+		return destination{}, err
 	}
+	e, err := d.Endpoint(ctx, partnerID)
+	if err != nil {
+		return destination{}, fmt.Errorf("look up the endpoint of partner %d: %w", partnerID, err)
+	}
+	if closed := e.URL == ""; missing || closed != h.closed {
+		err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+			if missing {
+				makeEndpoint(tx, partnerID, !closed, d.Now())
+			}
+			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1 AND changed = $2`, partnerID, h.changed, closed)
+			return nil
+		})
+	}
+	return destination{Endpoint: e, health: h, known: true}, err
 }
 
-// keys returns the sorted keys of a map: rows are locked in the same order by
-// everybody.
-func keys[V any](m map[int64]V) []int64 {
-	ids := make([]int64, 0, len(m))
-	for id := range m {
-		ids = append(ids, id)
+func (d *Dispatcher) readHealth(ctx context.Context, partnerID int64) (health, error) {
+	h, err := sqldb.One(ctx, d.DB, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = $1`, partnerID)
+	if err != nil {
+		err = fmt.Errorf("read how the endpoint of partner %d does: %w", partnerID, err)
 	}
-	slices.Sort(ids)
-	return ids
+	return h, err
+}
+
+// makeEndpoint makes the row of an endpoint, under whose lock answers are recorded. A
+// partner that has neither a URL nor deliveries may have been removed.
+func makeEndpoint(tx *sqldb.Tx, partnerID int64, known bool, now time.Time) {
+	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at)
+		SELECT CAST($1 AS bigint), 0, 0, 0, 0, 0, CAST($2 AS bigint) WHERE $3 OR EXISTS (SELECT 1 FROM outbox WHERE partner_id = $1)
+		ON CONFLICT (partner_id) DO NOTHING`, partnerID, now, known)
 }

@@ -2,252 +2,41 @@ package webhook
 
 import (
 	"context"
-	"errors"
-	"testing"
 	"time"
 
 	"claviger/internal/audit"
 	"claviger/internal/sqldb"
 )
 
-// What tests of the inside use. A dispatcher that is not run can be stepped: it
-// does what it does by itself otherwise, when the test says so.
+// Owned is how many shards the dispatcher sends for.
+func (d *Dispatcher) Owned() int {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	return len(d.lanes.claims)
+}
 
-// Begin makes a dispatcher that is not run take deliveries, and search for them.
-func (d *Dispatcher) Begin(ctx context.Context) error {
-	if d.started {
-		d.nudge()
-		return nil
+// Idle polls, and reports whether nothing is due and nothing is on its way.
+func (d *Dispatcher) Idle(ctx context.Context) (bool, error) {
+	if err := d.poll(ctx); err != nil {
+		return false, err
 	}
-	return d.start(ctx)
+	due, err := d.due(ctx)
+	d.limits.requests.mu.Lock()
+	defer d.limits.requests.mu.Unlock()
+	return len(due) == 0 && d.limits.requests.used == 0, err
 }
 
-// Round does one round.
-func (d *Dispatcher) Round(ctx context.Context) error { return d.round(ctx) }
-
-// Search does one round over everything that is due.
-func (d *Dispatcher) Search(ctx context.Context) error {
-	d.nudge()
-	return d.round(ctx)
-}
-
-// Record records the answers there are and returns how many.
-func (d *Dispatcher) Record() int {
-	d.mu.Lock()
-	batch := d.answers
-	d.answers = nil
-	d.mu.Unlock()
-	if len(batch) > 0 {
-		d.persist(batch, false, lockTime)
-	}
-	return len(batch)
-}
-
-// RecordOnly records the answers there are, and calls between when that is committed;
-// what it returns takes on what they set free.
-func (d *Dispatcher) RecordOnly(t testing.TB, between func()) (takeOn func()) {
-	t.Helper()
-	d.mu.Lock()
-	batch := d.answers
-	d.answers = nil
-	d.mu.Unlock()
-	next, err := d.record(batch, false, askTime)
-	if err != nil {
-		t.Fatal(err)
-	}
-	between()
-	d.settle(batch)
-	return func() { d.accept(next...) }
-}
-
-// RecordClosed records the answers there are, one by one, when no more come.
-func (d *Dispatcher) RecordClosed() {
-	d.mu.Lock()
-	batch := d.answers
-	d.answers, d.closed, d.stopping = nil, true, true
-	d.mu.Unlock()
-	for _, r := range batch {
-		d.persist([]*result{r}, false, lockTime)
-	}
-}
-
-// RecordAgain records the answers there are twice, as when it is not known
-// whether the first time was committed, and calls between in between.
-func (d *Dispatcher) RecordAgain(between func()) error {
-	d.mu.Lock()
-	batch := d.answers
-	d.answers = nil
-	d.mu.Unlock()
-	if _, err := d.record(batch, false, askTime); err != nil {
-		return err
-	}
-	between()
-	next, err := d.record(batch, true, askTime)
-	d.settle(batch)
-	d.accept(next...)
-	return err
-}
-
-// Step does all there is to do at this time.
-func (d *Dispatcher) Step(ctx context.Context) error {
-	if err := d.Begin(ctx); err != nil {
-		return err
-	}
-	for {
-		if err := d.round(ctx); err != nil {
-			return err
-		}
-		d.flying.Wait()
-		d.mu.Lock()
-		busy := len(d.wants) > 0 || d.search
-		d.mu.Unlock()
-		if d.Record() == 0 && !busy {
-			return nil
-		}
-	}
-}
-
-// Renew renews leases; Refresh looks at endpoints.
-func (d *Dispatcher) Renew(ctx context.Context) error { return d.renew(ctx) }
-
-// Trim trims leases.
-func (d *Dispatcher) Trim(ctx context.Context) error { return d.trim(ctx) }
-
-// Refresh looks at endpoints anew.
-func (d *Dispatcher) Refresh(ctx context.Context) { d.refresh(ctx) }
-
-// Apart waits until nothing is recorded apart.
-func (d *Dispatcher) Apart() { d.apart.Wait() }
-
-// Landed waits until nothing is in flight.
-func (d *Dispatcher) Landed() { d.flying.Wait() }
-
-// Node is the dispatcher's name on its leases.
-func (d *Dispatcher) Node() string { return d.node }
-
-// Limit sets other bounds over all lanes.
-func (d *Dispatcher) Limit(inFlight, held, unrecorded int) {
-	d.limits = limits{inFlight: inFlight, held: held, unrecorded: unrecorded}
-}
-
-// DrainIn sets how long requests in flight have at the end.
-func (d *Dispatcher) DrainIn(t time.Duration) { d.drain = t }
-
-// Stop makes the dispatcher take nothing more.
-func (d *Dispatcher) Stop() {
-	d.mu.Lock()
-	d.stopping = true
-	d.mu.Unlock()
-}
-
-// Width is how many requests to a partner may be in flight.
-func (d *Dispatcher) Width(partnerID int64) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return int(d.lane(partnerID).width)
-}
-
-// Counts is how many deliveries are in memory, in flight, and wait to be
-// recorded.
-func (d *Dispatcher) Counts() (held, inFlight, unrecorded int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.held), d.inFlight, d.unrecorded
-}
-
-// Lanes is how many lanes there are.
-func (d *Dispatcher) Lanes() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.lanes)
-}
+// Poll looks for what is due.
+func (d *Dispatcher) Poll(ctx context.Context) error { return d.poll(ctx) }
 
 // Next is the schedule's rule.
 func (s Schedule) Next(n int, retryAfter time.Duration, random float64) (time.Duration, bool) {
 	return s.next(n, retryAfter, random)
 }
 
-// Adapt is how wide a lane is after an answer.
-func Adapt(width float64, inFlight int, ok bool, took time.Duration, crowd bool) float64 {
-	l := &lane{width: width, inFlight: inFlight}
-	l.adapt(ok, took, crowd)
-	return l.width
-}
-
-// The bounds of a lane, and the times of a lease.
-const (
-	LaneStart  = laneStart
-	LaneMost   = laneMost
-	LaneSlow   = laneSlow
-	Slow       = slow
-	Prompt     = prompt
-	LeaseTime  = leaseTime
-	LeaseSpare = leaseSpare
-	RenewEvery = renewEvery
-	ClockSkew  = clockSkew
-	FreshFor   = freshFor
-	ClosedFor  = closedFor
-	UsedFor    = usedFor
-)
-
-// Cut ends the requests in flight.
-func (d *Dispatcher) Cut() {
-	d.Stop()
-	d.cut()
-	d.flying.Wait()
-}
-
 // RedeliverIn is Redeliver in a transaction of the caller's.
 func (o *Outbox) RedeliverIn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID, eventID int64) error {
 	return o.redeliver(ctx, tx, by, partnerID, eventID)
-}
-
-// LeaseIn leases a delivery in a transaction of the caller's, who has found it to
-// be the head of its license, and returns whether that was right.
-func (d *Dispatcher) LeaseIn(ctx context.Context, tx *sqldb.Tx, eventID int64) (bool, error) {
-	items, err := leaseByName(ctx, tx, d.node, d.Now(), []*item{{eventID: eventID}})
-	return len(items) == 1, err
-}
-
-// SearchWhile does one search of a node that is alone, from the first delivery on,
-// and calls before when it has found some, and after when it is about to take them on.
-func (d *Dispatcher) SearchWhile(ctx context.Context, partnerID int64, before, after func()) error {
-	now, wanted := d.Now(), []*wish{{partnerID: partnerID, room: laneQueue}}
-	d.mu.Lock()
-	d.lane(partnerID).after = place{}
-	d.mu.Unlock()
-	d.beginSearch(wanted)
-	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return find(ctx, tx, now, wanted, "") })
-	before()
-	items, aerr := d.prepare(ctx, now, d.unheld(wanted))
-	after()
-	d.endSearch(now, wanted, items)
-	return errors.Join(err, aerr)
-}
-
-// Searching is the lock under which due deliveries of a partner are looked for.
-func Searching(partnerID int64) string { return searching(partnerID) }
-
-// LeaseWhile leases what is due of a partner as if nothing of it were in memory, and calls
-// between before it is taken on.
-func (d *Dispatcher) LeaseWhile(t testing.TB, partnerID int64, between func()) {
-	t.Helper()
-	now, wanted := d.Now(), []*wish{{partnerID: partnerID, room: laneQueue}}
-	d.mu.Lock()
-	d.lane(partnerID).after = place{}
-	busy := d.busy
-	d.busy = map[int64]int{}
-	d.mu.Unlock()
-	d.beginSearch(wanted)
-	items, err := d.leaseDue(t.Context(), now, wanted)
-	if err != nil || len(items) == 0 {
-		t.Fatalf("%d found, %v", len(items), err)
-	}
-	d.mu.Lock()
-	d.busy = busy
-	d.mu.Unlock()
-	between()
-	d.endSearch(now, wanted, items)
 }
 
 // Refused is an event that was refused, for the rule of superseding.
@@ -261,8 +50,85 @@ type Refused struct {
 
 // Applies is the rule of superseding.
 func (s Supersede) Applies(r Refused, now time.Time) bool {
-	return s.applies(refusals{n: r.Times, since: r.Since, alone: r.Alone, eventID: r.EventID, newest: r.NewestEvent}, now)
+	return s.applies(head{
+		item: item{eventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
+	}, now)
 }
 
 // Refuses is which answers are refusals.
 func Refuses(status int, body string) bool { return refuses(status, body) }
+
+// Load is how busy the node and a lane are.
+type Load struct {
+	Lane, Node int
+	Spare      bool
+	Most       int
+}
+
+// Adapt is how many requests a lane may have in flight after an answer.
+func Adapt(limit float64, best time.Duration, ok bool, took time.Duration, l Load) float64 {
+	p := pace{limit: limit, minLatency: best}
+	p.adapt(ok, took, load{lane: l.Lane, node: l.Node, spare: l.Spare, most: l.Most})
+	return p.limit
+}
+
+// The bounds of a lane.
+const (
+	FirstInFlight = firstInFlight
+	UsualInFlight = usualInFlight
+	SlowInFlight  = slowInFlight
+	Slow          = slow
+	Prompt        = prompt
+	Crowd         = crowd
+)
+
+// Limit sets other bounds over all lanes.
+func (d *Dispatcher) Limit(requests, memory int) {
+	d.limits.requests.limit, d.limits.memory.limit = requests, memory
+}
+
+// Counted is how many deliveries are in memory, and how many requests in flight.
+type Counted struct{ Held, InFlight int }
+
+// Counts counts what is under way.
+func (d *Dispatcher) Counts() Counted {
+	d.limits.memory.mu.Lock()
+	defer d.limits.memory.mu.Unlock()
+	return Counted{d.limits.memory.used, int(d.limits.inFlight.Load())}
+}
+
+// Lanes is how many lanes there are.
+func (d *Dispatcher) Lanes() int {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	return len(d.lanes.lanes)
+}
+
+// Answers is how many answers wait to be recorded.
+func (d *Dispatcher) Answers() int {
+	d.recorder.mu.Lock()
+	defer d.recorder.mu.Unlock()
+	return len(d.recorder.answers)
+}
+
+// Record records the answers that wait.
+func (d *Dispatcher) Record(ctx context.Context) {
+	d.recorder.recordWithRetry(ctx, d.recorder.next(ctx), false)
+}
+
+// RecordTwice records the answers that wait, calls between, and records them again.
+func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
+	batch := d.recorder.next(ctx)
+	if _, err := d.recorder.record(ctx, batch, false); err != nil {
+		return err
+	}
+	between()
+	rec, err := d.recorder.record(ctx, batch, true)
+	if err == nil {
+		d.recorder.finish(rec)
+	}
+	return err
+}
+
+// IdleAfter sets after how long a lane without deliveries ends.
+func (d *Dispatcher) IdleAfter(t time.Duration) { d.limits.idle = t }

@@ -6,18 +6,155 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/outage"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
-// MaxCounted is how many waiting deliveries EndpointHealth counts: enough to see
-// that there are many, without reading a million rows.
+// parkAttempts is how many attempts an endpoint has at least before it is parked for its
+// failures.
+const parkAttempts = 5
+
+// takenEvery is how often the time of a success is written when nothing was wrong: each
+// batch would be too often for an endpoint that takes a thousand a second.
+const takenEvery = 10 * time.Second
+
+// drain is what a lane sends before its time.
+type drain int
+
+const (
+	drainNothing drain = iota
+	drainWaiting       // what waits for a retry, but for what the endpoint asked us to wait with
+	drainAll           // that, too: another URL said so
+)
+
+// health is how an endpoint does: its row.
+type health struct {
+	changed      int64 // grows with each act on the endpoint
+	urlVersion   int64 // grows with each act that makes earlier answers say nothing
+	failingSince time.Time
+	failures     int
+	parkedAt     time.Time // zero: open
+	probeAt      time.Time
+	probed       int64 // license of the last probe
+	takenAt      time.Time
+	errorAt      time.Time
+	error        string
+	draining     drain
+	closed       bool // it takes nothing: no URL, or the partner is paused
+}
+
+const healthColumns = `changed, url_version, failing_since, failures, parked_at, probe_at, probed, last_taken_at, last_error_at, last_error, draining, closed`
+
+func scanHealth(r *sqldb.Row, h *health) error {
+	return r.Scan(&h.changed, &h.urlVersion, &h.failingSince, &h.failures, &h.parkedAt, &h.probeAt, &h.probed,
+		&h.takenAt, &h.errorAt, &h.error, &h.draining, &h.closed)
+}
+
+// tally is what a batch of answers says of an endpoint.
+type tally struct {
+	succeeded bool      // at some time
+	url       string    // that did, the last time
+	unproven  bool      // that URL was not known to work
+	takenAt   time.Time // when the last success was answered
+	failed    bool      // at some time
+	failures  int       // since the last success
+	gone      bool      // likewise
+	since     time.Time // of the first of those failures
+	cause     string    // of the batch's first failure
+	last      string    // of its last one
+	exhausted int       // deliveries
+	probed    int64     // license of a probe
+}
+
+// add takes one more attempt into account.
+func (t *tally) add(r *result) {
+	if r.probe {
+		t.probed = r.licenseID
+	}
+	if r.ok {
+		at := r.at.Add(r.took)
+		if t.takenAt.After(at) {
+			at = t.takenAt
+		}
+		t.succeeded, t.url, t.unproven, t.takenAt = true, r.url, !r.to.Proven, at
+		t.failures, t.gone, t.since, t.last = 0, false, time.Time{}, ""
+		return
+	}
+	t.failed = true
+	if t.failures++; t.failures == 1 {
+		t.since = r.at
+	}
+	t.last = r.cause()
+	if t.cause == "" {
+		t.cause = t.last
+	}
+	t.gone = t.gone || r.gone
+	if r.finished {
+		t.exhausted++
+	}
+}
+
+// after is how the endpoint does after a batch of answers: a success ends what was
+// failing and opens a parked endpoint, and nothing but failures for long enough parks it.
+func (h health) after(t *tally, now time.Time, p Policy) health {
+	if t.succeeded {
+		if !h.parkedAt.IsZero() {
+			h.draining = drainWaiting
+		}
+		if age := now.Sub(h.takenAt); t.failed || !h.failingSince.IsZero() || age < 0 || age >= takenEvery {
+			h.takenAt = t.takenAt
+		}
+		h.failingSince, h.failures, h.parkedAt, h.probeAt = time.Time{}, 0, time.Time{}, time.Time{}
+	}
+	if t.failures > 0 {
+		h.draining = drainNothing
+		if h.failingSince.IsZero() {
+			h.failingSince = t.since
+		}
+		h.failures += t.failures
+		h.errorAt, h.error = now, t.last
+		if h.parkedAt.IsZero() && (t.gone || h.failures >= parkAttempts && !h.failingSince.After(now.Add(-p.ParkAfter))) {
+			h.parkedAt, h.probeAt = now, now.Add(p.ProbeEvery)
+		}
+	}
+	if t.probed != 0 {
+		h.probed = t.probed
+		if !h.parkedAt.IsZero() {
+			h.probeAt = now.Add(p.ProbeEvery)
+		}
+	}
+	return h
+}
+
+// writeHealth queues the row of an endpoint that the transaction has locked, and tells
+// of its outage, which a success ends. Where an endpoint was well, that is looked at as
+// often as the time of a success is written.
+func writeHealth(tx *sqldb.Tx, partnerID int64, before, after health, t *tally, now time.Time) {
+	if after != before {
+		tx.Queue(`UPDATE endpoints SET failing_since = $2, failures = $3, parked_at = $4, probe_at = $5, probed = $6, last_taken_at = $7,
+				last_error_at = $8, last_error = $9, draining = $10, updated_at = $11 WHERE partner_id = $1`,
+			partnerID, after.failingSince, after.failures, after.parkedAt, after.probeAt, after.probed, after.takenAt,
+			after.errorAt, after.error, int(after.draining), now)
+	}
+	taken := t.succeeded && (!before.failingSince.IsZero() || after.takenAt != before.takenAt)
+	if taken || t.failures > 0 || t.exhausted > 0 {
+		outage.Note(tx, outage.Notice{PartnerID: partnerID, At: now, Failed: !t.succeeded, Exhausted: t.exhausted, Cause: t.cause})
+	}
+	if t.succeeded && t.unproven {
+		profile.Worked(tx, partnerID, t.url, now)
+	}
+}
+
+// MaxCounted is how many waiting deliveries EndpointHealth counts: enough to see that
+// there are many, without reading a million rows.
 const MaxCounted = 10_000
 
-// EndpointHealth is how a partner's endpoint does.
+// EndpointHealth is how a partner's endpoint does, for operators.
 type EndpointHealth struct {
 	FailingSince  time.Time // zero: its last attempt succeeded, or there was none
 	ParkedAt      time.Time // zero: it is not parked
-	LastSuccessAt time.Time // to within successEvery
+	LastSuccessAt time.Time // to within takenEvery
 	LastErrorAt   time.Time
 	LastError     string // what the last failed attempt met, in words
 	Waiting       int64  // deliveries that wait, up to MaxCounted
@@ -26,47 +163,23 @@ type EndpointHealth struct {
 
 // EndpointHealth tells how a partner's endpoint does and how much waits for it.
 func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointHealth, error) {
-	var h EndpointHealth
+	var e EndpointHealth
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		waiting := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
-			SELECT 1 FROM outbox WHERE partner_id = $1 AND state = 1 LIMIT $2) AS waiting`, partnerID, MaxCounted+1)
-		known, err := sqldb.One(ctx, tx, scanHealth, `SELECT failing_since, parked_at, last_success_at, last_error_at, last_error
-			FROM endpoints WHERE partner_id = $1`, partnerID)
+			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+isPending+` LIMIT $2) AS waiting`, partnerID, MaxCounted+1)
+		h, err := sqldb.One(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = $1`, partnerID)
 		if err != nil && !errors.Is(err, sqldb.ErrNone) {
 			return err
 		}
-		h = known
 		n, err := waiting.One(ctx)
-		h.Waiting, h.More = min(n, MaxCounted), n > MaxCounted
+		e = EndpointHealth{
+			FailingSince: h.failingSince, ParkedAt: h.parkedAt, LastSuccessAt: h.takenAt, LastErrorAt: h.errorAt, LastError: h.error,
+			Waiting: min(n, MaxCounted), More: n > MaxCounted,
+		}
 		return err
 	})
 	if err != nil {
 		return EndpointHealth{}, fmt.Errorf("read how the endpoint of partner %d does: %w", partnerID, err)
 	}
-	return h, nil
-}
-
-func scanHealth(r *sqldb.Row, h *EndpointHealth) error {
-	return r.Scan(&h.FailingSince, &h.ParkedAt, &h.LastSuccessAt, &h.LastErrorAt, &h.LastError)
-}
-
-// successEvery is how often the time of a success is written: each batch would be
-// too often for an endpoint that takes a thousand a second.
-const successEvery = 10 * time.Second
-
-// noteSuccess queues that the endpoint took a delivery, unless that was written a
-// moment ago and is no news.
-func (d *Dispatcher) noteSuccess(tx *sqldb.Tx, partnerID int64, news bool, now time.Time) {
-	d.mu.Lock()
-	l := d.lanes[partnerID]
-	recent := l != nil && now.Sub(l.successAt) < successEvery && !now.Before(l.successAt)
-	if l != nil && (news || !recent) {
-		l.successAt = now
-	}
-	d.mu.Unlock()
-	if recent && !news {
-		return
-	}
-	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at, last_success_at)
-		VALUES ($1, 0, 0, 0, 0, 0, $2, $2) ON CONFLICT (partner_id) DO UPDATE SET last_success_at = excluded.last_success_at`, partnerID, now)
+	return e, nil
 }

@@ -3,261 +3,333 @@ package webhook
 import (
 	"context"
 	"time"
+
+	"claviger/internal/cluster"
 )
 
-// The bounds of a lane.
-const (
-	laneStart = 8    // requests in flight that a new lane may have
-	laneMost  = 64   // that a lane may grow to
-	laneSlow  = 4    // that slowness alone leaves it
-	laneQueue = 1024 // deliveries that are in memory for one lane
-	slow      = 2 * time.Second
-	prompt    = 50 * time.Millisecond
-	laneCrowd = 128 // requests in flight over all lanes, past which those of prompt endpoints grow no more
-)
+// idleTime is how long a lane without deliveries stays ready for the next.
+const idleTime = time.Minute
 
-// item is a delivery that this node has.
-type item struct {
-	eventID    int64
-	partnerID  int64
-	licenseID  int64
-	licenseKey string
-	kind       int
-	body       string
-	attempts   int // made before this one
-	dueAt      time.Time
-	node       string // whose name it bore when it was found
-	leaseUntil time.Time
-	kept       bool   // held without a name in its row
-	lease      *lease // by which it is kept; nil: none is needed
-	again      bool   // leased by name once more while it was in memory
-	missed     bool   // found once more meanwhile, as it was not taken
-	probe      bool   // sent to see whether a parked endpoint is back
-}
-
-// lane is one partner's share of the dispatcher: a slow or dead partner fills
-// its own lane and no other. It is guarded by the dispatcher's lock.
+// lane is one partner's deliveries in the memory of the node that sends them: a slow or
+// dead partner fills its own lane and no other. Only the mailbox is for others; the rest
+// belongs to run.
 type lane struct {
+	d         *Dispatcher
 	partnerID int64
-	queue     []*item
-	inFlight  int
-	width     float64       // how many may be in flight; adapts to the endpoint
-	best      time.Duration // that the endpoint has answered in since it last failed
-	successAt time.Time     // when a success was last written down
-	endpoint  Endpoint
-	failing   bool      // its latest answers were failures, as far as is known
-	loadedAt  time.Time // zero: look again before sending
-	forgotten int       // how often; what was read before the last time is not trusted
-	usedAt    time.Time
-	more      bool  // more is due than the lane had room for
-	kept      int   // deliveries in memory that are held without a name in their rows
-	after     place // up to which due deliveries were found
-	lined     bool  // it stands in the ring
+	claim     cluster.Claim
+	box       mailbox
+	done      chan struct{} // closed when the lane has ended
+
+	to       destination
+	queue    []*item         // ready to be sent, the next first
+	held     map[int64]*hold // licenses that have a delivery in memory, until it is recorded
+	inFlight int             // requests
+	pace     pace
+	look     looking
+	requests requests
+	alarm    alarm
+	ending   ending
 }
 
-// open is whether the lane takes deliveries at all.
-func (l *lane) open() bool { return l.endpoint.URL != "" && l.endpoint.ParkedAt.IsZero() }
+// destination is what a lane knows of its endpoint.
+type destination struct {
+	Endpoint
+	health
+	known bool
+}
 
-// room is how many more deliveries may be in memory: a few for each that may be
-// in flight, so that a slow lane leaves its deliveries to other nodes.
-func (l *lane) room() int { return min(16*int(l.width), laneQueue) - len(l.queue) - l.inFlight }
+// open reports whether the endpoint takes deliveries.
+func (t destination) open() bool { return t.known && t.URL != "" && t.parkedAt.IsZero() }
 
-// fresh is whether what is known of the endpoint is still trusted.
-func (l *lane) fresh(now time.Time) bool {
-	if l.open() {
-		return l.knownFor(now, freshFor)
+// hold is a license that has a delivery in memory.
+type hold struct {
+	item  *item // nil: it is recorded, and a search that may have found it is out
+	again bool  // something was heard of the license meanwhile
+}
+
+// looking is what the lane wants of the database.
+type looking struct {
+	out    bool           // a search is under way
+	due    bool           // search for what is due
+	reload bool           // look at the endpoint before anything is sent
+	more   bool           // the last search found more than there was room for
+	hints  map[int64]bool // licenses to look at
+	after  cursor         // up to which the searches found everything
+}
+
+// requests is the context of requests, which can be cut off.
+type requests struct {
+	ctx    context.Context //nolint:containedctx // one for many requests
+	cancel context.CancelFunc
+}
+
+// cut aborts requests under way.
+func (r *requests) cut() {
+	if r.cancel != nil {
+		r.cancel()
 	}
-	return l.knownFor(now, closedFor)
+	r.ctx, r.cancel = context.WithCancel(context.Background())
 }
 
-// knownFor is whether the endpoint was looked at no longer ago than that. What will
-// have been in the future was before the clock was set back.
-func (l *lane) knownFor(now time.Time, most time.Duration) bool {
-	age := now.Sub(l.loadedAt)
-	return !l.loadedAt.IsZero() && age >= 0 && age < most
+// alarm wakes the lane for a retry that comes sooner than the poll would find it.
+type alarm struct {
+	timer  *time.Timer
+	at     time.Time // zero: it is not set
+	usedAt time.Time // when the lane last had something to do
 }
 
-// passed makes the next search begin at the first delivery, if the last one ended
-// behind what is due then: that was not there yet.
-func (l *lane) passed(due time.Time) {
-	if !due.After(l.after.due) {
-		l.after = place{}
-	}
-}
-
-// ready is whether the lane may send its next delivery: to an endpoint that is
-// known and takes it, within its width. In a crowd, each has one in flight.
-func (l *lane) ready(crowd bool) bool {
-	if len(l.queue) == 0 || l.loadedAt.IsZero() || l.endpoint.URL == "" || !l.endpoint.ParkedAt.IsZero() && !l.queue[0].probe {
-		return false
-	}
-	if crowd {
-		return l.inFlight == 0
-	}
-	return l.inFlight < int(l.width)
-}
-
-func (l *lane) pop() *item {
-	it := l.queue[0]
-	l.queue[0] = nil
-	l.queue = l.queue[1:]
-	return it
-}
-
-// adapt widens the lane by what one success in a full lane is worth, and halves
-// it on failure or slowness. In a crowd, it is this node that cannot send faster:
-// more in flight to an endpoint that can be prompt would only wait longer.
-func (l *lane) adapt(ok bool, took time.Duration, crowd bool) {
-	if l.best == 0 || took < l.best {
-		l.best = took
-	}
-	switch {
-	case !ok:
-		l.best = 0
-		l.width = max(l.width/2, 1)
-	case took > slow:
-		l.width = max(l.width/2, min(l.width, laneSlow))
-	case l.inFlight+1 >= int(l.width) && (!crowd || l.best >= prompt):
-		l.width = min(l.width+1, laneMost)
+func (a *alarm) set(wait time.Duration) {
+	at := time.Now().Add(wait)
+	if a.at.IsZero() || at.Before(a.at) {
+		a.at = at
+		a.timer.Reset(wait)
 	}
 }
 
-// lane returns the partner's lane; the lock is held.
-func (d *Dispatcher) lane(partnerID int64) *lane {
-	l := d.lanes[partnerID]
-	if l == nil {
-		l = &lane{partnerID: partnerID, width: laneStart, usedAt: d.Now()}
-		d.lanes[partnerID] = l
+// ending is how far the end of the lane has come.
+type ending struct {
+	stop  bool    // nothing more is begun
+	leave bool    // nobody waits for records
+	cut   []int64 // events whose requests were aborted
+}
+
+// ended is a request that is over; nil means that it was cut off, which is no attempt.
+type ended struct {
+	item   *item
+	result *result
+}
+
+func newLane(d *Dispatcher, partnerID int64, claim cluster.Claim) *lane {
+	l := &lane{
+		d: d, partnerID: partnerID, claim: claim, box: mailbox{wake: make(chan struct{}, 1)}, done: make(chan struct{}),
+		held: map[int64]*hold{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
+		alarm: alarm{timer: time.NewTimer(0), usedAt: time.Now()},
 	}
+	<-l.alarm.timer.C
+	l.requests.cut()
 	return l
 }
 
-// learn takes what was read of an endpoint; the lock is held. One that takes
-// nothing has no queue in memory, and one that is back begins narrow, so that
-// what waited drains at a ramp.
-func (d *Dispatcher) learn(l *lane, e Endpoint) {
-	if !l.endpoint.ParkedAt.IsZero() && e.ParkedAt.IsZero() {
-		l.width = 1
-	}
-	l.endpoint, l.after = e, place{}
-	if !l.open() {
-		kept := l.queue[:0]
-		for _, it := range l.queue {
-			if it.probe && e.URL != "" {
-				kept = append(kept, it)
-			} else {
-				d.giveBack(it)
-			}
+// run is the lane.
+func (l *lane) run() {
+	defer close(l.done)
+	defer func() { l.requests.cancel() }()
+	defer l.alarm.timer.Stop()
+	for !l.over() {
+		select {
+		case <-l.box.wake:
+		case <-l.alarm.timer.C:
+			l.alarm.at, l.look.due = time.Time{}, true
 		}
-		clear(l.queue[len(kept):])
-		l.queue, l.more = kept, false
-	}
-	d.line(l)
-}
-
-// line puts a lane that can send at the end of the ring; the lock is held.
-func (d *Dispatcher) line(l *lane) {
-	if !l.lined && l.ready(false) {
-		l.lined = true
-		d.ring = append(d.ring, l)
+		l.receive(l.box.take())
+		l.begin()
+		l.search()
 	}
 }
 
-// flight is one delivery on its way.
-type flight struct {
-	lane     *lane
-	item     *item
-	endpoint Endpoint
+// receive takes what the lane is told.
+func (l *lane) receive(m mail) {
+	if m.cut {
+		l.requests.cut()
+	}
+	for _, e := range m.ended {
+		l.endRequest(e)
+		l.begin() // so that the pace sees how many are in flight while the endpoint is busy
+	}
+	for _, r := range m.recorded {
+		l.endRecord(r)
+	}
+	if m.found != nil {
+		l.endSearch(m.found)
+	}
+	if m.reload || l.to.known && m.changed > l.to.changed {
+		l.look.reload, l.look.due = true, true
+	}
+	if m.due {
+		l.look.due, l.look.after = true, cursor{}
+	}
+	for _, it := range m.fresh {
+		l.accept(it)
+	}
+	for _, id := range m.hints {
+		l.hear(id)
+	}
+	l.ending.leave = l.ending.leave || m.leave
+	if m.stop && !l.ending.stop {
+		l.ending.stop = true
+		l.dropQueue()
+	}
 }
 
-// next takes the delivery whose turn it is, if there is one; the lock is held.
-// Lanes take turns. When half of all requests there may be are in flight, a lane
-// has only one of the rest, so that many that hang leave room for those that do
-// not. What is leased for no longer than a request may take is not begun.
-func (d *Dispatcher) next() (flight, bool) {
-	if d.stopping || d.inFlight >= d.limits.inFlight || d.unrecorded >= d.limits.unrecorded {
-		return flight{}, false
+// accept takes a new delivery that is the first open one of its license. One that it has
+// no room for, or behind others that are not in memory, is found later.
+func (l *lane) accept(it *item) {
+	h := l.held[it.licenseID]
+	switch {
+	case h != nil:
+		h.again = true
+	case !l.to.known:
+		l.look.due = true
+	case !l.to.open() || l.ending.stop:
+	case l.look.more || len(l.held) >= l.pace.capacity() || l.d.limits.memory.take(l, len(l.held), 1) == 0:
+		l.look.more = true
+	default:
+		l.hold(it)
 	}
-	now := d.Now()
-	for len(d.ring) > 0 {
-		l := d.ring[0]
-		d.ring[0] = nil
-		d.ring = d.ring[1:]
-		l.lined = false
-		if !l.ready(2*d.inFlight >= d.limits.inFlight) {
-			continue // an answer of its own lines it up again
+}
+
+// hold takes a delivery into memory, for which there is room.
+func (l *lane) hold(it *item) {
+	l.held[it.licenseID] = &hold{item: it}
+	l.queue = append(l.queue, it)
+	l.alarm.usedAt = time.Now()
+}
+
+// hear notes that something of a license may be due.
+func (l *lane) hear(licenseID int64) {
+	if h := l.held[licenseID]; h != nil {
+		h.again = true
+		return
+	}
+	l.look.hints[licenseID] = true
+}
+
+// letGo forgets a delivery. While a search is out that may have found it, its license
+// stays held, so that what is recorded meanwhile is not sent again.
+func (l *lane) letGo(licenseID int64) {
+	h := l.held[licenseID]
+	if l.look.out {
+		h.item = nil
+		return
+	}
+	delete(l.held, licenseID)
+	l.d.limits.memory.give(1)
+	if h.again {
+		l.look.hints[licenseID] = true
+	}
+}
+
+// dropQueue lets go of what is not begun.
+func (l *lane) dropQueue() {
+	for _, it := range l.queue {
+		l.letGo(it.licenseID)
+	}
+	l.queue = nil
+}
+
+// begin starts as many requests as may be in flight.
+func (l *lane) begin() {
+	if len(l.queue) == 0 {
+		l.d.limits.requests.leave(l)
+	} else if until := l.to.Until; !until.IsZero() && !l.d.Now().Before(until) {
+		l.look.reload = true
+	}
+	if l.ending.stop || l.look.reload || !l.to.known {
+		return
+	}
+	for len(l.queue) > 0 && l.inFlight < min(int(l.pace.limit), l.most()) {
+		if !l.d.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
+			return
 		}
-		it := l.pop()
-		if it.runsOut(now) {
-			d.giveBack(it)
-			l.after = place{}
-			d.line(l)
-			continue
-		}
+		it, to, ctx := l.queue[0], l.to, l.requests.ctx
+		l.queue = l.queue[1:]
 		l.inFlight++
-		d.inFlight++
-		d.line(l)
-		return flight{l, it, l.endpoint}, true
-	}
-	return flight{}, false
-}
-
-// pump starts all that may be in flight; the lock is held.
-func (d *Dispatcher) pump() {
-	for f, ok := d.next(); ok; f, ok = d.next() {
-		d.flying.Go(func() {
-			for ok := true; ok; {
-				f, ok = d.land(f, d.send(d.ctx, f.item, f.endpoint))
-			}
-		})
+		l.d.limits.inFlight.Add(1)
+		l.d.limits.work.Go(func() { l.send(ctx, it, to) })
 	}
 }
 
-// land takes what came of a flight, nil if it was cut off, and returns the next,
-// which may be another lane's.
-func (d *Dispatcher) land(f flight, r *result) (flight, bool) {
-	l := f.lane
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l.inFlight--
-	d.inFlight--
+// most is how many requests the lane may have in flight.
+func (l *lane) most() int {
+	for _, n := range []int{l.to.InFlight, l.d.Policy.InFlight} {
+		if n > 0 {
+			return n
+		}
+	}
+	return mostInFlight
+}
+
+// send makes one request. The lane learns that it is over before the recorder does.
+func (l *lane) send(ctx context.Context, it *item, to destination) {
+	r := l.d.send(ctx, it, to, l)
+	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{it, r}) })
 	if r == nil {
-		d.giveBack(f.item)
+		l.d.limits.requests.give(1)
 	} else {
-		l.adapt(r.ok, r.took, d.inFlight >= laneCrowd)
-		d.unrecorded++
-		d.answers = append(d.answers, r)
-		signal(d.told)
+		l.d.recorder.add(r)
 	}
-	d.line(l)
-	if l.more && len(l.queue) <= 4*int(l.width) {
-		l.more = false
-		d.wants[l.partnerID] = true
-		signal(d.wake)
-	}
-	f, ok := d.next()
-	d.pump()
-	return f, ok
 }
 
-// refresh looks anew at the endpoints of lanes in use, so that a new delivery
-// finds its lane ready and a saved URL takes effect, and ends lanes that are not.
-func (d *Dispatcher) refresh(ctx context.Context) {
-	now := d.Now()
-	var old []int64
-	d.mu.Lock()
-	for id, l := range d.lanes {
-		switch {
-		case len(l.queue) == 0 && l.inFlight == 0 && l.kept == 0 && now.Sub(l.usedAt).Abs() > usedFor:
-			delete(d.lanes, id)
-		case (l.open() || len(l.queue) > 0) && !l.fresh(now):
-			old = append(old, id)
+// endRequest makes way for the next request.
+func (l *lane) endRequest(e ended) {
+	now := load{lane: l.inFlight, node: int(l.d.limits.inFlight.Add(-1)) + 1, spare: l.d.limits.requests.half(), most: l.most()}
+	l.inFlight--
+	if e.result == nil {
+		if l.ending.stop {
+			l.ending.cut = append(l.ending.cut, e.item.eventID)
 		}
+		l.letGo(e.item.licenseID)
+		return
 	}
-	d.mu.Unlock()
-	for _, id := range old {
-		if _, err := d.look(ctx, id); err != nil {
-			return // the round that follows tells of it
+	l.pace.adapt(e.result.ok, e.result.took, now)
+}
+
+// endRecord goes on with the license after an answer is recorded.
+func (l *lane) endRecord(r *recorded) {
+	h := l.held[r.item.licenseID]
+	if r.health != nil {
+		l.learn(*r.health)
+	}
+	if h == nil || h.item != r.item {
+		return
+	}
+	h.again = h.again || r.again
+	if r.next != nil && l.to.open() && !l.ending.stop {
+		h.item = r.next
+		l.queue = append(l.queue, r.next)
+	} else {
+		l.letGo(r.item.licenseID)
+	}
+	if r.retry > 0 && r.retry < time.Minute {
+		l.alarm.set(r.retry)
+	}
+	l.alarm.usedAt = time.Now()
+}
+
+// learn takes how the endpoint does, unless something newer is known. A parked endpoint
+// has no queue in memory, and one that is back begins with one request at a time, so that
+// what waited drains at a ramp.
+func (l *lane) learn(h health) {
+	if h.changed < l.to.changed {
+		return
+	}
+	was := l.to.health
+	l.to.health = h
+	switch {
+	case !h.parkedAt.IsZero():
+		l.dropQueue()
+	case !was.parkedAt.IsZero():
+		l.pace.limit = 1
+		l.look.due, l.look.after = true, cursor{}
+	}
+}
+
+// over reports whether the lane has ended: it has nothing to do for a while, or it was
+// stopped, nothing is in flight and all answers are recorded.
+func (l *lane) over() bool {
+	switch {
+	case l.inFlight > 0:
+		return false
+	case l.ending.stop && (l.ending.leave || len(l.held) == 0 && !l.look.out):
+		if !l.ending.leave {
+			l.d.putOff(l.claim, l.ending.cut)
 		}
+		l.d.limits.memory.give(len(l.held))
+		l.d.limits.memory.leave(l)
+		l.d.limits.requests.leave(l)
+		return l.d.end(l, true)
+	case l.ending.stop || len(l.held) > 0 || l.look.out || time.Since(l.alarm.usedAt) < l.d.limits.idle:
+		return false
 	}
+	return l.d.end(l, false)
 }

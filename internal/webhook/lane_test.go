@@ -7,30 +7,37 @@ import (
 	"claviger/internal/webhook"
 )
 
-func TestLanesAdapt(t *testing.T) {
-	const most, start, few = webhook.LaneMost, webhook.LaneStart, webhook.LaneSlow
+func TestPaceFollowsTheEndpoint(t *testing.T) {
+	const usual, first, few, most = webhook.UsualInFlight, webhook.FirstInFlight, webhook.SlowInFlight, 256
+	const ms = time.Millisecond
 	for name, c := range map[string]struct {
-		width    float64
-		inFlight int // beside the one that was answered
-		ok       bool
-		took     time.Duration
-		crowd    bool
-		want     float64
+		limit float64
+		best  time.Duration
+		ok    bool
+		took  time.Duration
+		load  webhook.Load
+		want  float64
 	}{
-		"a success in a full lane widens":     {start, start - 1, true, time.Millisecond, false, start + 1},
-		"in one that is not full it does not": {start, start - 2, true, time.Millisecond, false, start},
-		"never too wide":                      {most, most, true, time.Millisecond, false, most},
-		"a failure halves":                    {start, start - 1, false, time.Millisecond, false, start / 2},
-		"never to nothing":                    {1, 0, false, time.Millisecond, false, 1},
-		"slowness halves":                     {most, most - 1, true, webhook.Slow + 1, false, most / 2},
-		"but leaves a few":                    {few + 1, few, true, webhook.Slow + 1, false, few},
-		"and does not widen":                  {1, 0, true, webhook.Slow + 1, false, 1},
-		"nor does promptness in a crowd":      {start, start - 1, true, webhook.Prompt - 1, true, start},
-		"but what takes its time does":        {start, start - 1, true, webhook.Prompt, true, start + 1},
+		"a success at the limit raises it":      {first, ms, true, ms, webhook.Load{Lane: first, Spare: true, Most: most}, first + 1},
+		"below the limit it does not":           {first, ms, true, ms, webhook.Load{Lane: first - 1, Spare: true, Most: most}, first},
+		"never past what is set":                {first, ms, true, ms, webhook.Load{Lane: first, Spare: true, Most: first}, first},
+		"a failure halves":                      {first, ms, false, ms, webhook.Load{Lane: first, Spare: true, Most: most}, first / 2},
+		"never to nothing":                      {1, ms, false, ms, webhook.Load{Lane: 1, Spare: true, Most: most}, 1},
+		"slowness halves":                       {usual, ms, true, webhook.Slow + 1, webhook.Load{Lane: usual, Spare: true, Most: most}, usual / 2},
+		"but leaves a few":                      {few + 1, ms, true, webhook.Slow + 1, webhook.Load{Lane: few + 1, Spare: true, Most: most}, few},
+		"and does not raise":                    {1, ms, true, webhook.Slow + 1, webhook.Load{Lane: 1, Spare: true, Most: most}, 1},
+		"nor does promptness in a crowd":        {first, webhook.Prompt - 1, true, webhook.Prompt, webhook.Load{Lane: first, Node: webhook.Crowd, Spare: true, Most: most}, first},
+		"but what takes its time does":          {first, webhook.Prompt, true, webhook.Prompt, webhook.Load{Lane: first, Node: webhook.Crowd, Spare: true, Most: most}, first + 1},
+		"and promptness outside of one":         {first, ms, true, ms, webhook.Load{Lane: first, Node: webhook.Crowd - 1, Spare: true, Most: most}, first + 1},
+		"past the usual while there is much":    {usual, ms, true, 2 * ms, webhook.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
+		"but not when others need it":           {usual, ms, true, ms, webhook.Load{Lane: usual, Most: most}, usual},
+		"nor when it makes the endpoint slower": {usual, ms, true, 2*ms + 1, webhook.Load{Lane: usual, Spare: true, Most: most}, usual},
+		"below the usual it may get slower":     {usual - 1, ms, true, 9 * ms, webhook.Load{Lane: usual - 1, Most: most}, usual},
+		"what is quicker than ever is the best": {usual, 9 * ms, true, ms, webhook.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := webhook.Adapt(c.width, c.inFlight, c.ok, c.took, c.crowd); got != c.want {
-				t.Errorf("%v became %v, want %v", c.width, got, c.want)
+			if got := webhook.Adapt(c.limit, c.best, c.ok, c.took, c.load); got != c.want {
+				t.Errorf("%v became %v, want %v", c.limit, got, c.want)
 			}
 		})
 	}
@@ -38,22 +45,20 @@ func TestLanesAdapt(t *testing.T) {
 
 // A partner that hangs fills its own lane and no other.
 func TestAHangingPartnerHoldsUpNoOther(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	g, e := newGate(t), &endpoint{TB: t}
 	r.partner(1, g.ServeHTTP)
 	r.partner(2, e.ServeHTTP)
 	r.store(1, 1000, 1000)
 	r.license(2, 2000)
-	out, _ := r.running(settings{})
-	out.Dispatcher.DrainIn(0)
+	out, _ := r.running(settings{times: hasty})
 	g.next()
 	for i := range 20 {
 		r.event(out, 2000)
 		r.until("the healthy partner has its event", func() bool { return len(e.list()) == i+1 })
 	}
 	r.until("none but the first few of the hanging partner are in flight", func() bool {
-		_, inFlight, _ := out.Dispatcher.Counts() // the healthy one's last answer may be on its way
-		return inFlight == webhook.LaneStart
+		return out.Dispatcher.Counts().InFlight == webhook.FirstInFlight // the healthy one's last answer may be on its way
 	})
 	if n := r.count(`SELECT count(*) FROM webhook_responses AS r JOIN deliveries AS d ON d.event_id = r.event_id WHERE d.license_id < 2000`); n != 0 {
 		t.Errorf("%d attempts of the hanging partner are on record", n)
@@ -63,7 +68,7 @@ func TestAHangingPartnerHoldsUpNoOther(t *testing.T) {
 // Where no more may be in flight, lanes take turns: none has two before another
 // that waits has one.
 func TestLanesTakeTurns(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	g := newGate(t)
 	const partners, each = 5, 4
 	for p := range int64(partners) {
@@ -74,9 +79,10 @@ func TestLanesTakeTurns(t *testing.T) {
 		}
 	}
 	out := r.stepped(settings{})
-	out.Dispatcher.Limit(2, 1000, 1000)
-	r.begin(out)
+	out.Dispatcher.Limit(2, 1000)
+	r.run(out)
 	callers := g.callers(2)
+	r.until("all lanes have found theirs", func() bool { return out.Dispatcher.Counts().Held == partners*each })
 	g.nobody("past the bound")
 	had := map[int64]int{}
 	for n := 1; n <= partners*each; n++ {
@@ -95,7 +101,7 @@ func TestLanesTakeTurns(t *testing.T) {
 			}
 		}
 	}
-	r.step(out)
+	r.settle(out)
 	if n := r.open(); n != 0 {
 		t.Errorf("%d wait still", n)
 	}
@@ -104,7 +110,7 @@ func TestLanesTakeTurns(t *testing.T) {
 // Once half of all requests there may be are in flight, a lane has one of the
 // rest: those that hang leave room for those that do not.
 func TestManyThatHangLeaveRoom(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	g, e := newGate(t), &endpoint{TB: t}
 	const hanging = 4
 	for p := range int64(hanging) {
@@ -116,90 +122,35 @@ func TestManyThatHangLeaveRoom(t *testing.T) {
 	}
 	r.partner(9, e.ServeHTTP)
 	r.license(9, 900)
-	out := r.stepped(settings{})
-	out.Dispatcher.Limit(16, 1000, 1000)
-	r.begin(out)
+	out := r.stepped(settings{times: hasty})
+	out.Dispatcher.Limit(16, 1000)
+	r.run(out)
 	g.callers(8) // half of all, which the first lanes may fill
-	r.event(r.out, 900)
-	out.Dispatcher.InvalidateEndpoint(9)
-	r.round(out)
+	r.event(out, 900)
 	r.until("the healthy partner has its event", func() bool { return len(e.list()) == 1 })
 }
 
-// A delivery that this node writes for a partner whose lane is ready needs no
-// search at all: nothing but Enqueue is called here.
-func TestNewDeliveriesAreBornLeased(t *testing.T) {
-	r := steppedRig(t)
+// A delivery that this node writes for a partner whose lane is ready needs no search.
+func TestNewDeliveriesNeedNoSearch(t *testing.T) {
+	r := steppedHarness(t)
 	e := &endpoint{TB: t}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1, 2)
-	out := r.stepped(settings{})
+	out, _ := r.running(settings{now: r.clock.now})
 	r.event(out, 1)
-	r.step(out) // the lane is known from now on
+	r.settle(out) // the lane is known from now on
 	e.taken()
+	// By this clock they are due in an hour, so that no search finds them.
+	ahead := &webhook.Outbox{DB: out.DB, Now: func() time.Time { return r.clock.now().Add(time.Hour) }, Dispatcher: out.Dispatcher}
 	for i := range 10 {
-		r.event(out, int64(i%2+1))
-		out.Dispatcher.Landed()
-		out.Dispatcher.Record()
+		r.event(ahead, int64(i%2+1))
+		r.until("delivered", func() bool { return r.open() == 0 })
 	}
 	same(t, "got", e.taken(), []int64{2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
-	if n := r.open(); n != 0 {
-		t.Errorf("%d wait", n)
-	}
-}
-
-func TestWhenNewDeliveriesAreNotBornLeased(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*rig, *webhook.Outbox)
-		later  bool // it is delivered when the dispatcher looks
-	}{
-		"the lane is not known": {func(r *rig, out *webhook.Outbox) {
-			r.clock.step(2 * webhook.UsedFor)
-			out.Dispatcher.Refresh(r.Context())
-		}, true},
-		"it was not looked at":     {func(r *rig, _ *webhook.Outbox) { r.clock.step(2 * webhook.FreshFor) }, true},
-		"it was forgotten":         {func(_ *rig, out *webhook.Outbox) { out.Dispatcher.InvalidateEndpoint(1) }, true},
-		"the endpoint is parked":   {func(r *rig, out *webhook.Outbox) { r.gone(out) }, false},
-		"the URL was taken away":   {func(r *rig, out *webhook.Outbox) { r.point(1, nil); out.Dispatcher.InvalidateEndpoint(1); r.step(out) }, false},
-		"the dispatcher stops":     {func(_ *rig, out *webhook.Outbox) { out.Dispatcher.Stop() }, false},
-		"an earlier event is open": {func(r *rig, _ *webhook.Outbox) { r.event(r.out, 1) }, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := steppedRig(t)
-			e := &endpoint{TB: t}
-			r.partner(1, e.ServeHTTP)
-			r.partner(2, e.ServeHTTP)
-			r.license(1, 1, 99)
-			out := r.stepped(settings{})
-			r.event(out, 1)
-			r.step(out)
-			c.change(r, out)
-			e.taken()
-			id := r.event(out, 1)
-			same(t, "leased", r.leased(), map[int64]string{})
-			out.Dispatcher.Landed()
-			same(t, "got at once", e.taken(), []int64{})
-			if c.later {
-				r.step(out)
-				if ids := e.taken(); len(ids) == 0 || ids[len(ids)-1] != id {
-					t.Errorf("got %v when it was looked for", ids)
-				}
-			}
-		})
-	}
-}
-
-// gone has the endpoint of partner 1 answer 410.
-func (r *rig) gone(out *webhook.Outbox) {
-	r.Helper()
-	r.point(1, (&endpoint{TB: r.TB, all: 410}).ServeHTTP)
-	out.Dispatcher.InvalidateEndpoint(1)
-	r.event(out, 99)
-	r.step(out)
 }
 
 func TestAFullLaneLeavesTheRestToTheTable(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	g := newGate(t)
 	r.partner(1, g.ServeHTTP)
 	out := r.stepped(settings{})
@@ -207,32 +158,29 @@ func TestAFullLaneLeavesTheRestToTheTable(t *testing.T) {
 	for l := range int64(n) {
 		r.license(1, l+1)
 	}
+	r.run(out)
 	r.event(out, 1)
-	r.begin(out)
-	g.next().answer <- 200
-	out.Dispatcher.Landed()
-	out.Dispatcher.Record()
+	r.finish(200, g.next())
 	for l := range int64(n - 1) {
 		r.event(out, l+2)
 	}
-	held, inFlight, _ := out.Dispatcher.Counts()
-	if held != 16*webhook.LaneStart || inFlight != webhook.LaneStart || len(r.leased()) != held {
-		t.Errorf("%d in memory, %d in flight, %d leased", held, inFlight, len(r.leased()))
-	}
+	r.until("the lane is full", func() bool {
+		return out.Dispatcher.Counts() == webhook.Counted{Held: 16 * webhook.FirstInFlight, InFlight: webhook.FirstInFlight}
+	})
 	go func() {
 		for c := range g.arrived {
 			c.answer <- 200
 		}
 	}()
-	r.step(out)
+	r.settle(out)
 	close(g.arrived)
 	same(t, "open", r.open(), 0)
-	same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses`), n)
+	same(t, "attempts", r.attempts(), int64(n))
 }
 
 // What is in memory is bounded over all partners, and each has its turn.
 func TestNotMoreIsClaimedThanMemoryHolds(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	g := newGate(t)
 	const partners = 64
 	for p := range int64(partners) {
@@ -241,49 +189,37 @@ func TestNotMoreIsClaimedThanMemoryHolds(t *testing.T) {
 		r.event(r.out, p+1)
 	}
 	out := r.stepped(settings{})
-	out.Dispatcher.Limit(1000, 20, 1000)
-	r.begin(out)
+	const most = 20
+	out.Dispatcher.Limit(1000, most)
+	r.run(out)
 	served := map[int64]bool{}
 	for len(served) < partners {
-		held, inFlight, _ := out.Dispatcher.Counts()
-		if held > 20+16 {
-			t.Fatalf("%d in memory", held)
+		if n := out.Dispatcher.Counts().Held; n > most {
+			t.Fatalf("%d in memory", n)
 		}
-		for _, c := range g.callers(inFlight) {
-			served[c.id] = true
-			c.answer <- 200
-		}
-		out.Dispatcher.Landed()
-		out.Dispatcher.Record()
-		if err := out.Dispatcher.Search(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c := g.next()
+		served[c.id] = true
+		c.answer <- 200
 	}
 }
 
-// Lanes that nobody needs end, and those in use know their endpoint.
-func TestRefresh(t *testing.T) {
-	r := steppedRig(t)
-	e := &endpoint{TB: t}
-	out := r.stepped(settings{})
+// Lanes that nobody needs end.
+func TestIdleLanesEnd(t *testing.T) {
+	r := newHarness(t)
+	e, g := &endpoint{TB: t}, newGate(t)
+	out := r.node(settings{times: hasty})
+	out.Dispatcher.IdleAfter(0)
+	r.run(out)
 	for p := range int64(3) {
 		r.partner(p+1, e.ServeHTTP)
 		r.license(p+1, p+1)
+	}
+	r.point(3, g.ServeHTTP)
+	for p := range int64(3) {
 		r.event(out, p+1)
 	}
-	r.step(out)
-	r.clock.step(webhook.UsedFor / 2)
-	r.event(out, 1)
-	r.step(out)
-	r.clock.step(webhook.UsedFor/2 + time.Second)
-	out.Dispatcher.Refresh(t.Context())
-	if n := out.Dispatcher.Lanes(); n != 1 {
-		t.Errorf("%d lanes", n)
-	}
-	id := r.event(out, 1)
-	same(t, "leased", r.leased(), map[int64]string{id: out.Dispatcher.Node()})
-	out.Dispatcher.Landed()
-	if ids := e.taken(); ids[len(ids)-1] != id {
-		t.Errorf("got %v", ids)
-	}
+	g.next()
+	r.until("idle lanes have ended", func() bool { return len(e.list()) == 2 && out.Dispatcher.Lanes() == 1 })
+	r.event(out, 2)
+	r.until("an ended lane begins anew", func() bool { return len(e.list()) == 3 })
 }

@@ -80,9 +80,9 @@ func (q *queue) Collect(ch chan<- prometheus.Metric) {
 	}
 	rows, err := sqldb.All(ctx, q.db, func(r *sqldb.Row, v *row) error { return r.Scan(&v.state, &v.n, &v.oldest) },
 		`SELECT CASE WHEN e.parked_at <> 0 THEN 'parked' WHEN d.due_at <= $1 THEN 'due' ELSE 'later' END AS s, count(*), min(d.created_at)
-		FROM outbox AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.state = 1 GROUP BY s
-		UNION ALL SELECT CASE WHEN state = 3 THEN 'exhausted' ELSE 'superseded' END AS s, count(*), coalesce(min(created_at), 0)
-		FROM outbox WHERE state > 2 GROUP BY s`, q.now())
+		FROM outbox AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.`+isPending+` GROUP BY s
+		UNION ALL SELECT CASE WHEN state = $2 THEN 'exhausted' ELSE 'superseded' END AS s, count(*), coalesce(min(created_at), 0)
+		FROM outbox WHERE `+isGivenUp+` GROUP BY s`, q.now(), int(exhausted))
 	if err != nil {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestEventsArriveInOrderPerLicense(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	e := &endpoint{TB: t}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1, 2, 3, 4, 5)
@@ -18,8 +18,9 @@ func TestEventsArriveInOrderPerLicense(t *testing.T) {
 	for i := range 20 {
 		r.event(r.out, int64(i%5+1))
 	}
-	a, _ := r.running(settings{shared: true})
-	b, _ := r.running(settings{shared: true})
+	r.shared = true
+	a, _ := r.running(settings{times: quick})
+	b, _ := r.running(settings{times: quick})
 	var wg sync.WaitGroup
 	for l := range int64(5) {
 		wg.Go(func() {
@@ -46,7 +47,7 @@ func TestEventsArriveInOrderPerLicense(t *testing.T) {
 // A license whose event fails holds up neither other licenses of its partner nor
 // other partners, and its own next event waits.
 func TestOneFailureHoldsUpOnlyItsLicense(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	a, b := &endpoint{TB: t}, &endpoint{TB: t}
 	r.partner(1, a.ServeHTTP)
 	r.partner(2, b.ServeHTTP)
@@ -72,7 +73,7 @@ func TestFollowersWaitForTheHead(t *testing.T) {
 		"which is exhausted": {500, []string{"1 exhausted after 2", "2 delivered after 1", "3 delivered after 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := steppedRig(t)
+			r := steppedHarness(t)
 			e := &endpoint{TB: t}
 			r.partner(1, e.ServeHTTP)
 			r.license(1, 1)
@@ -98,30 +99,30 @@ func TestFollowersWaitForTheHead(t *testing.T) {
 
 // A success makes the next event due whatever time it was put off to.
 func TestAFollowerPutOffLongerIsDueWithTheHead(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	e := &endpoint{TB: t}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1)
 	r.event(r.out, 1)
 	r.event(r.out, 1)
 	r.write(putOff(2, start.Add(time.Hour)))
-	a, b := r.stepped(settings{}), r.stepped(settings{shared: true})
+	out := r.stepped(settings{})
 	g := newGate(t)
 	r.point(1, g.ServeHTTP)
-	r.begin(a)
-	g.next().answer <- 200
-	a.Dispatcher.Landed()
-	a.Dispatcher.Stop() // it records, but sends nothing more
-	a.Dispatcher.Record()
+	stop := r.run(out)
+	c := g.next()
+	go stop() // it records, but sends nothing more
+	r.until("it stops", func() bool { return out.Dispatcher.Owned() == 0 })
+	r.finish(200, c)
+	stop()
 	same(t, "waits", r.waits(), []string{"2 in 0s"})
 	r.point(1, e.ServeHTTP)
-	r.clock.step(webhook.LeaseTime)
-	r.step(b)
+	r.step(out)
 	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1"})
 }
 
 func TestNoURLMeansNoAttempt(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	r.partner(1, nil)
 	r.partner(2, func(http.ResponseWriter, *http.Request) {})
 	r.license(1, 1)
@@ -135,14 +136,14 @@ func TestNoURLMeansNoAttempt(t *testing.T) {
 	r.point(1, e.ServeHTTP)
 	r.step(out)
 	same(t, "what an endpoint gets that nobody told of", e.taken(), []int64{})
-	out.Dispatcher.InvalidateEndpoint(1)
+	r.reload(out, 1)
 	r.step(out)
 	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1"})
 }
 
 // A URL that is taken away stops what waits in memory, and does not lose it.
 func TestAURLTakenAwayLosesNothing(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	g := newGate(t)
 	r.partner(1, g.ServeHTTP)
 	out := r.stepped(settings{})
@@ -150,21 +151,18 @@ func TestAURLTakenAwayLosesNothing(t *testing.T) {
 		r.license(1, l+1)
 		r.event(r.out, l+1)
 	}
-	r.begin(out)
-	callers := g.callers(webhook.LaneStart)
+	r.run(out)
+	callers := g.callers(webhook.FirstInFlight)
 	r.point(1, nil)
-	out.Dispatcher.InvalidateEndpoint(1)
-	r.round(out)
-	for _, c := range callers {
-		c.answer <- 200
-	}
-	out.Dispatcher.Landed()
-	out.Dispatcher.Record()
+	r.reload(out, 1)
+	r.until("it is known to have none", func() bool { return r.count(`SELECT count(*) FROM endpoints WHERE closed = TRUE`) == 1 })
+	r.finish(200, callers...)
+	r.settle(out)
 	g.nobody("to a URL that was taken away")
 	e := &endpoint{TB: t}
 	r.point(1, e.ServeHTTP)
-	out.Dispatcher.InvalidateEndpoint(1)
-	r.step(out)
+	r.reload(out, 1)
+	r.settle(out)
 	if n := r.open(); n != 0 {
 		t.Errorf("%d deliveries are stuck", n)
 	}

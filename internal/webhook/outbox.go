@@ -14,14 +14,14 @@ type Notice struct {
 	PartnerID    int64
 	LicenseID    int64
 	LicenseKey   string
-	Kind         int    // an event.Kind, which this room does not know
+	Kind         int    // an event.Kind, which this package does not know
 	Event        string // that kind in words
 	Status       string // of the license after the event
 	Tier         int
 	PreviousTier int // 0 unless the event changed the tier
 	Reason       string
 	Sentence     string // the reason in words
-	PlanName     string // of the plan of that tier; "" if it is sold no more
+	PlanName     string // of the plan of that tier; "" if it is no longer sold
 	At           time.Time
 	CreatedAt    time.Time
 	First        bool // the license has no earlier event
@@ -35,64 +35,46 @@ func (n Notice) body() string {
 	}))
 }
 
-// Enqueue writes the event's delivery in the event's transaction, due at once.
-// Where this node's dispatcher has room and no earlier event of the license is
-// open, the delivery is born leased to it and handed over after the commit, so
-// that it needs no search; otherwise the dispatcher finds it. Behind an earlier
-// event that waits, it waits as long. A nil Outbox has no dispatcher.
+// insertOpen writes a new row of the outbox. Behind an earlier open event of the license
+// that waits, it waits as long; it answers how many there are.
+var insertOpen = `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
+	SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), CAST($6 AS bigint), 0,
+		CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END, CAST($5 AS bigint), CAST($5 AS bigint)
+	FROM (SELECT coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND ` + isPending + `) AS o
+	RETURNING (SELECT count(*) FROM outbox AS e WHERE e.license_id = $3 AND e.` + isPending + ` AND e.event_id < $1)`
+
+// Enqueue writes the event's delivery in the event's transaction, due at once. After
+// the commit the owner of the partner's lane hears of it: this node's own lane takes
+// the delivery as it is, unless an earlier event of the license is open; otherwise the
+// lane is told the license, and looks. A nil Outbox has no dispatcher.
 //
-// The event's own time may come from the clock of another node that is ahead of
-// ours; what is due and leased goes by ours.
+// The event's own time may come from the clock of another node that is ahead of ours;
+// what is due goes by ours.
 func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 	var d *Dispatcher
 	due := n.CreatedAt
 	if o != nil {
 		d, due = o.Dispatcher, o.Now()
 	}
-	item := &item{
+	it := &item{
 		eventID: n.EventID, partnerID: n.PartnerID, licenseID: n.LicenseID, licenseKey: n.LicenseKey, kind: n.Kind, body: n.body(), dueAt: due,
 	}
-	var node string
-	if d.hasRoom(n.PartnerID) {
-		node, item.leaseUntil = d.node, due.Add(leaseTime)
-	}
 	tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, item.body, n.CreatedAt)
+		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.body, n.CreatedAt)
 	if n.First {
 		// Nothing of it can be open: a plain row, at half the price.
-		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
-			VALUES ($1, $2, $3, 1, 0, $4, $5, $6, $7, $7)`,
-			n.EventID, n.PartnerID, n.LicenseID, due, node, item.leaseUntil, n.CreatedAt)
-		tx.AfterCommit(func() { d.born(item) })
+		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
+			VALUES ($1, $2, $3, $6, 0, $4, $5, $5)`, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(pending))
+		tx.AfterCommit(func() { d.offer(it) })
 		return
 	}
-	born := sqldb.QueueQuery(tx, sqldb.Value[time.Time], `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until,
-			created_at, updated_at)
-		SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), 1, 0,
-			CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END,
-			CASE WHEN o.n = 0 THEN CAST($5 AS text) ELSE '' END, CASE WHEN o.n = 0 THEN CAST($6 AS bigint) ELSE 0 END,
-			CAST($7 AS bigint), CAST($7 AS bigint)
-		FROM (SELECT count(*) AS n, coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND state = 1) AS o
-		RETURNING lease_until`,
-		n.EventID, n.PartnerID, n.LicenseID, due, node, item.leaseUntil, n.CreatedAt)
+	earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(pending))
 	tx.AfterCommit(func() {
 		// Answered with the commit.
-		until, err := born.One(context.Background())
-		if err != nil {
-			until = time.Time{}
+		if open, err := earlier.One(context.Background()); err == nil && open == 0 {
+			d.offer(it)
+		} else {
+			d.hint(it.partnerID, it.licenseID)
 		}
-		item.leaseUntil = until
-		d.born(item)
 	})
-}
-
-// born takes on a new delivery that is leased to this node, and has one that is
-// not searched for.
-func (d *Dispatcher) born(it *item) {
-	if it.leaseUntil.IsZero() {
-		d.missed(it)
-		d.reconsider(it.licenseID) // what stands before it may have been refused often enough
-	} else {
-		d.accept(it)
-	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // parked is whether the partner's endpoint is.
-func (r *rig) parked(partnerID int64) bool {
+func (r *harness) parked(partnerID int64) bool {
 	r.Helper()
 	return r.count(`SELECT count(*) FROM endpoints WHERE partner_id = $1 AND parked_at <> 0`, partnerID) == 1
 }
@@ -42,7 +42,7 @@ func TestParking(t *testing.T) {
 		"failures long after the last attempt": {[]act{{0, 500}, {0, 500}, {0, 500}, {0, 500}, {24 * time.Hour, 500}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := steppedRig(t)
+			r := steppedHarness(t)
 			e := &endpoint{TB: t}
 			r.partner(1, e.ServeHTTP)
 			out := r.stepped(settings{schedule: webhook.Schedule{1000 * time.Hour}, parkAfter: time.Hour, probeEvery: 5 * m})
@@ -60,11 +60,11 @@ func TestParking(t *testing.T) {
 	}
 }
 
-// park makes a rig with an endpoint that is parked since it answered 410 to
+// park makes a harness with an endpoint that is parked since it answered 410 to
 // event 1 of license 1, and is broken; licenses 2 to n have two events each.
-func park(t *testing.T, n int64, s settings) (*rig, *endpoint, *webhook.Outbox) {
+func park(t *testing.T, n int64, s settings) (*harness, *endpoint, *webhook.Outbox) {
 	t.Helper()
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 410}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1)
@@ -82,7 +82,7 @@ func park(t *testing.T, n int64, s settings) (*rig, *endpoint, *webhook.Outbox) 
 }
 
 func TestAParkedEndpointGetsProbesOnly(t *testing.T) {
-	s := settings{schedule: hourly, probeEvery: 5 * time.Minute, shared: true}
+	s := settings{schedule: hourly, probeEvery: 5 * time.Minute}
 	r, e, a := park(t, 3, s)
 	b := r.stepped(s)
 	// One each five minutes over all nodes, the head of one license after another.
@@ -121,37 +121,26 @@ func TestASuccessOpensAParkedEndpoint(t *testing.T) {
 	r, _, out := park(t, n, settings{schedule: webhook.Schedule{100 * time.Hour}, probeEvery: time.Minute})
 	g := newGate(t)
 	r.point(1, g.ServeHTTP)
-	out.Dispatcher.InvalidateEndpoint(1)
 	r.clock.step(time.Minute)
-	r.round(out)
-	g.next().answer <- 200
-	out.Dispatcher.Landed()
-	out.Dispatcher.Record()
+	r.run(out)
+	r.finish(200, g.next())
 	if r.parked(1) {
 		t.Fatal("it is still parked")
 	}
-	for _, w := range r.waits() {
-		if w[len(w)-2:] != "0s" {
-			t.Errorf("event %s", w)
-		}
-	}
 	// One, then two, then four…
 	for _, want := range []int{1, 2, 4, 8, 16} {
-		r.round(out)
 		callers := g.callers(want)
-		if _, inFlight, _ := out.Dispatcher.Counts(); inFlight != want {
-			t.Fatalf("%d in flight, want %d", inFlight, want)
+		if n := out.Dispatcher.Counts().InFlight; n != want {
+			t.Fatalf("%d in flight, want %d", n, want)
 		}
-		for _, c := range callers {
-			c.answer <- 200
-		}
+		r.finish(200, callers...)
 	}
 	go func() {
 		for c := range g.arrived {
 			c.answer <- 200
 		}
 	}()
-	r.step(out)
+	r.settle(out)
 	close(g.arrived)
 	if n := r.open(); n != 0 {
 		t.Errorf("%d wait still", n)
@@ -170,7 +159,7 @@ func TestProbesDoNotWaitForTheSchedule(t *testing.T) {
 // One event that the partner never takes parks a quiet endpoint, and does not
 // keep others from it for longer than it takes to probe with them.
 func TestAPoisonedEventDoesNotParkForEver(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	e := &endpoint{TB: t}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1, 2, 3)
@@ -199,7 +188,7 @@ func TestAPoisonedEventDoesNotParkForEver(t *testing.T) {
 
 // Deliveries in memory go back untried when the endpoint is parked.
 func TestParkingEmptiesTheLane(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	g := newGate(t)
 	r.partner(1, g.ServeHTTP)
 	out := r.stepped(settings{schedule: hourly})
@@ -207,21 +196,14 @@ func TestParkingEmptiesTheLane(t *testing.T) {
 		r.license(1, l+1)
 		r.event(out, l+1)
 	}
-	r.begin(out)
-	callers := g.callers(webhook.LaneStart)
-	callers[0].answer <- 410
-	r.until("answered", func() bool { return out.Dispatcher.Record() == 1 })
-	for _, c := range callers[1:] {
-		c.answer <- 500
-	}
-	out.Dispatcher.Landed()
-	out.Dispatcher.Record()
-	r.round(out)
+	r.run(out)
+	callers := g.callers(webhook.FirstInFlight)
+	r.finish(410, callers[0])
+	r.finish(500, callers[1:]...)
+	r.settle(out)
 	g.nobody("to a parked endpoint")
-	if n := r.count(`SELECT count(*) FROM webhook_responses`); n != webhook.LaneStart {
-		t.Errorf("%d attempts were counted, %d were made", n, webhook.LaneStart)
-	}
-	same(t, "leased", r.leased(), map[int64]string{})
+	same(t, "attempts", r.attempts(), int64(webhook.FirstInFlight))
+	r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts().Held == 0 })
 }
 
 func TestRedeliveryToAParkedEndpointProbesIt(t *testing.T) {
@@ -245,11 +227,11 @@ func TestRedeliveryToAParkedEndpointProbesIt(t *testing.T) {
 }
 
 // Another URL is another endpoint.
-func TestRevive(t *testing.T) {
+func TestUnpark(t *testing.T) {
 	r, _, out := park(t, 3, settings{schedule: hourly, probeEvery: time.Hour})
 	e := &endpoint{TB: t}
 	r.point(1, e.ServeHTTP)
-	r.write(func(tx *sqldb.Tx) { out.Revive(tx, 1) })
+	r.write(func(tx *sqldb.Tx) { out.Unpark(tx, 1) })
 	if r.parked(1) {
 		t.Error("it is parked")
 	}
@@ -262,19 +244,21 @@ func TestRevive(t *testing.T) {
 	}
 }
 
-// Failures in a row begin anew after Revive, and what waits for a retry is due
+// Failures in a row begin anew after Unpark, and what waits for a retry is due
 // also when the endpoint was not parked yet.
-func TestReviveBeforeParking(t *testing.T) {
-	r := steppedRig(t)
+func TestUnparkBeforeParking(t *testing.T) {
+	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 500}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1)
 	out := r.stepped(settings{schedule: hourly})
 	r.event(out, 1)
 	r.step(out)
-	r.write(func(tx *sqldb.Tx) { out.Revive(tx, 1) })
-	same(t, "waits", r.waits(), []string{"1 in 0s"})
+	r.write(func(tx *sqldb.Tx) { out.Unpark(tx, 1) })
 	if n := r.count(`SELECT failures FROM endpoints`); n != 0 {
 		t.Errorf("%d failures are counted", n)
 	}
+	e.answer(200)
+	r.step(out)
+	same(t, "states", r.states(), []string{"1 delivered after 2"})
 }

@@ -69,7 +69,6 @@ func (o *Outbox) RedeliverRange(ctx context.Context, by audit.Actor, partnerID i
 		if err := o.replay(ctx, tx, now, &r); err != nil {
 			return err
 		}
-		tx.Queue(`UPDATE endpoints SET probe_at = $2 WHERE partner_id = $1 AND parked_at <> 0`, partnerID, now)
 		audit.Record(tx, now, by, "partner.redeliver", fmt.Sprintf("partner:%d", partnerID), nil, map[string]any{
 			"redelivery_id": r.ID, "from": from, "to": to, "only_failed": onlyFailed,
 		})
@@ -100,7 +99,7 @@ func (o *Outbox) LastReplay(ctx context.Context, partnerID int64) (Replay, error
 func (o *Outbox) replay(ctx context.Context, tx *sqldb.Tx, now time.Time, r *Replay) error {
 	source := `deliveries AS d WHERE d.partner_id = $1`
 	if r.OnlyFailed {
-		source = `outbox AS d WHERE d.partner_id = $1 AND d.state > 2`
+		source = `outbox AS d WHERE d.partner_id = $1 AND d.` + isGivenUp
 	}
 	type entry struct {
 		id int64
@@ -118,6 +117,7 @@ func (o *Outbox) replay(ctx context.Context, tx *sqldb.Tx, now time.Time, r *Rep
 		ids[i] = e.id
 		r.at, r.eventID = e.at, e.id
 	}
+	o.touch(tx, r.PartnerID, `, probe_at = CASE WHEN parked_at <> 0 THEN $2 ELSE probe_at END`, now)
 	if err := o.reopenAll(ctx, tx, now, r, ids); err != nil {
 		return err
 	}
@@ -126,7 +126,6 @@ func (o *Outbox) replay(ctx context.Context, tx *sqldb.Tx, now time.Time, r *Rep
 	}
 	tx.Queue(`UPDATE replays SET at = $2, event_id = $3, count = $4, updated_at = $5, finished_at = $6 WHERE id = $1`,
 		r.ID, r.at, r.eventID, r.Count, now, r.FinishedAt)
-	tx.AfterCommit(func() { o.Dispatcher.InvalidateEndpoint(r.PartnerID) })
 	return nil
 }
 
@@ -136,7 +135,7 @@ func (o *Outbox) reopenAll(ctx context.Context, tx *sqldb.Tx, now time.Time, r *
 	if len(ids) == 0 {
 		return nil
 	}
-	licenses, err := sqldb.All(ctx, tx, sqldb.Value[int64], reopen+`d.event_id = ANY($2)`+reopened+`, due_at = $1 WHERE outbox.state <> 1
+	licenses, err := sqldb.All(ctx, tx, sqldb.Value[int64], reopen+`d.event_id = ANY($2)`+reopened+` WHERE NOT outbox.`+isPending+`
 		RETURNING license_id`, now, ids)
 	if err != nil {
 		return fmt.Errorf("redeliver events: %w", err)
@@ -147,8 +146,8 @@ func (o *Outbox) reopenAll(ctx context.Context, tx *sqldb.Tx, now time.Time, r *
 	}
 	after, err := tx.Exec(ctx, reopen+`d.event_id IN (
 			SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = ANY($2) GROUP BY newest.license_id)
-		AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_id = d.event_id AND o.state = 1 AND o.updated_at = $1)`+
-		reopened+calledBack, now, licenses)
+		AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_id = d.event_id AND o.`+isPending+` AND o.updated_at = $1)`+
+		reopened, now, licenses)
 	if err != nil {
 		return fmt.Errorf("redeliver the newest events of licenses: %w", err)
 	}
@@ -158,7 +157,7 @@ func (o *Outbox) reopenAll(ctx context.Context, tx *sqldb.Tx, now time.Time, r *
 }
 
 // markRedelivered has the pruning look at the attempts of what is open of licenses.
-const markRedelivered = `INSERT INTO redelivered (event_id) SELECT event_id FROM outbox WHERE license_id = ANY($1) AND state = 1
+var markRedelivered = `INSERT INTO redelivered (event_id) SELECT event_id FROM outbox WHERE license_id = ANY($1) AND ` + isPending + `
 	ON CONFLICT (event_id) DO NOTHING`
 
 // Replayer works off redeliveries. It runs on every node; one node at a time has a

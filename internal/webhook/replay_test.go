@@ -18,7 +18,7 @@ import (
 // apart from the second on.
 func delivered(t *testing.T, partnerID int64, first, events int) *webhook.Outbox {
 	t.Helper()
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	r.partner(partnerID, nil)
 	r.write(func(tx *sqldb.Tx) {
 		for i := first; i < first+events; i++ {
@@ -75,7 +75,7 @@ func TestReplayIsWorkedOffInBatches(t *testing.T) {
 // TestReplaysOfPartnersTakeTurns: a long one does not keep another partner's waiting.
 func TestReplaysOfPartnersTakeTurns(t *testing.T) {
 	o := delivered(t, 1, 1, 1100)
-	r := &rig{TB: t, db: o.DB}
+	r := &harness{TB: t, db: o.DB}
 	r.write(func(tx *sqldb.Tx) {
 		tx.Queue(`INSERT INTO partners (id, name, brand, client_id, strict, single_key, created_at, updated_at) VALUES (2, '', '', '2', $1, $1, 0, 0)`, false)
 		for i := int64(2001); i <= 2400; i++ {

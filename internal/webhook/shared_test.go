@@ -14,7 +14,7 @@ import (
 // that hosts both, never get a request over one connection, so that neither can
 // answer for the other.
 func TestPartnersShareNoConnection(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	var mu sync.Mutex
 	of := map[string]map[string]bool{} // paths by connection
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {

@@ -65,11 +65,11 @@ var minutely = webhook.Schedule{
 	time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute,
 }
 
-// poison is a rig with a partner that refuses the first event of license 1, and takes
+// poison is a harness with a partner that refuses the first event of license 1, and takes
 // those of license 2.
-func poison(t *testing.T, schedule webhook.Schedule) (*rig, *endpoint, *webhook.Outbox) {
+func poison(t *testing.T, schedule webhook.Schedule) (*harness, *endpoint, *webhook.Outbox) {
 	t.Helper()
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	e := &endpoint{TB: t}
 	e.answerTo(1, 422)
 	r.partner(1, e.ServeHTTP)
@@ -81,7 +81,7 @@ func poison(t *testing.T, schedule webhook.Schedule) (*rig, *endpoint, *webhook.
 }
 
 // statesOf is states of one license.
-func (r *rig) statesOf(license int64) []string {
+func (r *harness) statesOf(license int64) []string {
 	r.Helper()
 	ids, err := sqldb.All(r.Context(), r.db, sqldb.Value[int64], `SELECT event_id FROM deliveries WHERE license_id = $1`, license)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *rig) statesOf(license int64) []string {
 }
 
 // pass lets minutes pass; in each, another license's event is delivered.
-func (r *rig) pass(out *webhook.Outbox, minutes int) {
+func (r *harness) pass(out *webhook.Outbox, minutes int) {
 	r.Helper()
 	for range minutes {
 		r.clock.step(time.Minute)
@@ -127,7 +127,7 @@ func TestRefusedEventMakesWay(t *testing.T) {
 // TestSupersededAreCounted: the metrics tell how many made way, and how many of those
 // nobody has redelivered.
 func TestSupersededAreCounted(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	e := &endpoint{TB: t}
 	e.answerTo(1, 422)
 	r.partner(1, e.ServeHTTP)
@@ -178,8 +178,9 @@ func TestNewEventSupersedesAtOnce(t *testing.T) {
 	r.pass(out, 20) // the fourth refusal is twelve minutes after the first
 	same(t, "alone", r.statesOf(1), []string{"1 pending after 4"})
 	e.taken()
+	r.run(out)
 	refund := r.event(out, 1)
-	r.step(out)
+	r.until("it is delivered", func() bool { return slices.Contains(r.statesOf(1), fmt.Sprintf("%d delivered after 1", refund)) })
 	same(t, "got at once", e.taken(), []int64{refund})
 }
 
@@ -192,7 +193,8 @@ func TestNewEventOfAnotherProcessSupersedes(t *testing.T) {
 	e.taken()
 	refund := r.event(r.out, 1)
 	r.clock.step(10 * time.Second)
-	r.step(out)
+	r.run(out)
+	r.until("it is delivered", func() bool { return slices.Contains(r.statesOf(1), fmt.Sprintf("%d delivered after 1", refund)) })
 	same(t, "got", e.taken(), []int64{refund})
 }
 
@@ -229,7 +231,7 @@ func TestOutageSupersedesNothing(t *testing.T) {
 // TestRecoverySupersedesNothing: what was refused before the endpoint came back, and is
 // recorded only after it took another event, was refused in the outage.
 func TestRecoverySupersedesNothing(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	var well atomic.Bool
 	refuse := make(chan struct{})
 	r.partner(1, func(w http.ResponseWriter, req *http.Request) {
@@ -241,7 +243,7 @@ func TestRecoverySupersedesNothing(t *testing.T) {
 		}
 	})
 	r.license(1, 1, 2)
-	out, other := r.stepped(settings{schedule: minutely, shared: true}), r.stepped(settings{schedule: minutely, shared: true})
+	out := r.stepped(settings{schedule: minutely})
 	r.event(out, 1)
 	r.event(out, 1)
 	r.step(out)
@@ -250,27 +252,26 @@ func TestRecoverySupersedesNothing(t *testing.T) {
 		r.step(out)
 	}
 	r.clock.step(time.Minute)
-	r.begin(out) // event 1 is on its way, and hangs
+	r.run(out) // event 1 is on its way, and hangs
+	r.until("it is on its way", func() bool { return out.Dispatcher.Counts().InFlight == 1 })
 	well.Store(true)
 	r.clock.step(time.Second)
-	r.event(other, 2)
-	r.step(other)
-	same(t, "the other license", r.statesOf(2), []string{"3 delivered after 1"})
+	r.event(out, 2)
+	r.until("the other license is delivered", func() bool { return slices.Equal(r.statesOf(2), []string{"3 delivered after 1"}) })
 	close(refuse)
-	r.step(out)
+	r.settle(out)
 	same(t, "states", r.statesOf(1), []string{"1 pending after 16", "2 pending after 0"})
 }
 
 // TestTakenInTheSameBatch: what was taken after a refusal counts, also where both are
 // recorded together and the endpoint never was seen to fail.
 func TestTakenInTheSameBatch(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	e := &endpoint{TB: t}
 	e.answerTo(2, 422)
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1, 2)
-	out := r.stepped(settings{schedule: slices.Repeat(webhook.Schedule{5 * time.Second}, 200)})
-	out.Dispatcher.Limit(1, 100, 100) // one after the other: first the one that is due longer
+	out := r.stepped(settings{schedule: slices.Repeat(webhook.Schedule{5 * time.Second}, 200), inFlight: 1}) // one after the other: first the one that is due longer
 	r.event(r.out, 2)
 	r.step(out) // the endpoint is known, and well
 	r.event(r.out, 1)
@@ -329,14 +330,14 @@ func TestAnotherURLStartsAnew(t *testing.T) {
 	r, _, out := poison(t, minutely)
 	r.event(out, 1)
 	r.pass(out, 9)
-	r.write(func(tx *sqldb.Tx) { out.Revive(tx, 1) })
+	r.write(func(tx *sqldb.Tx) { out.Unpark(tx, 1) })
 	r.pass(out, 2)
 	same(t, "states", r.statesOf(1), []string{"1 pending after 12", "2 pending after 0"})
 }
 
 // TestSayingNoIsARefusal: success: false counts as 422 does.
 func TestSayingNoIsARefusal(t *testing.T) {
-	r := steppedRig(t)
+	r := steppedHarness(t)
 	r.partner(1, func(w http.ResponseWriter, req *http.Request) {
 		if got(t, req) == 1 {
 			_, _ = io.WriteString(w, `{"success":false}`)

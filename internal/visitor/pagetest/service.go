@@ -139,7 +139,7 @@ func newService(t testing.TB, secure bool) *Service {
 	partners := &partner.Registry{DB: h.DB, Sealer: box, Now: h.Now}
 	profiles := &profile.Book{DB: h.DB, Partners: partners, Now: h.Now, Check: profile.Checker{Client: client}}
 	outbox := &webhook.Outbox{DB: h.DB, Now: h.Now}
-	profiles.Moved = outbox.Revive
+	profiles.Moved = outbox.Unpark
 	licenses := &license.Registry{DB: h.DB, Now: h.Now, Events: &event.Log{DB: h.DB}}
 	accounts := &account.Book{DB: h.DB, Now: h.Now, Mail: &mail.Outbox{Sealer: box}}
 	authorization := &oauth.Server{

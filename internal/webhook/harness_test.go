@@ -2,7 +2,6 @@ package webhook_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"claviger/internal/cluster"
 	"claviger/internal/courier"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -33,14 +32,16 @@ type clock struct{ since atomic.Int64 }
 func (c *clock) now() time.Time       { return start.Add(time.Duration(c.since.Load())) }
 func (c *clock) step(d time.Duration) { c.since.Add(int64(d)) }
 
-// rig is a database with partners whose endpoints the test plays, and
+// harness is a database with partners whose endpoints the test plays, and
 // dispatchers on it.
-type rig struct {
+type harness struct {
 	testing.TB
 	clock *clock
 	url   string
 	db    *sqldb.DB
 	out   *webhook.Outbox // without a dispatcher
+
+	shared bool // several nodes run at once
 
 	mu        sync.Mutex
 	endpoints map[int64]webhook.Endpoint
@@ -48,10 +49,10 @@ type rig struct {
 	licenses  map[int64]int64 // their partners
 }
 
-func newRig(t testing.TB) *rig {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	url := sqldbtest.URL(t)
-	r := &rig{
+	r := &harness{
 		TB: t, url: url, db: sqldbtest.OpenWith(t, url, sqldb.Options{}), clock: &clock{},
 		endpoints: map[int64]webhook.Endpoint{}, licenses: map[int64]int64{},
 	}
@@ -59,16 +60,16 @@ func newRig(t testing.TB) *rig {
 	return r
 }
 
-// steppedRig is a rig that goes by its clock.
-func steppedRig(t testing.TB) *rig {
+// steppedHarness is a harness that goes by its clock.
+func steppedHarness(t testing.TB) *harness {
 	t.Helper()
-	r := newRig(t)
+	r := newHarness(t)
 	r.out.Now = r.clock.now
 	return r
 }
 
 // partner makes a partner whose endpoint h plays; nil: it has none.
-func (r *rig) partner(id int64, h http.HandlerFunc) {
+func (r *harness) partner(id int64, h http.HandlerFunc) {
 	r.Helper()
 	r.point(id, h)
 	r.write(func(tx *sqldb.Tx) {
@@ -78,7 +79,7 @@ func (r *rig) partner(id int64, h http.HandlerFunc) {
 }
 
 // point makes h play the partner's endpoint.
-func (r *rig) point(id int64, h http.HandlerFunc) {
+func (r *harness) point(id int64, h http.HandlerFunc) {
 	r.Helper()
 	url := ""
 	if h != nil {
@@ -90,7 +91,7 @@ func (r *rig) point(id int64, h http.HandlerFunc) {
 }
 
 // aim changes what is known of the partner's endpoint.
-func (r *rig) aim(id int64, change func(*webhook.Endpoint)) {
+func (r *harness) aim(id int64, change func(*webhook.Endpoint)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, ok := r.endpoints[id]
@@ -101,7 +102,7 @@ func (r *rig) aim(id int64, change func(*webhook.Endpoint)) {
 	r.endpoints[id] = e
 }
 
-func (r *rig) write(fn func(*sqldb.Tx)) {
+func (r *harness) write(fn func(*sqldb.Tx)) {
 	r.Helper()
 	if err := r.db.Write(r.Context(), func(tx *sqldb.Tx) error { fn(tx); return nil }); err != nil {
 		r.Fatal(err)
@@ -109,7 +110,7 @@ func (r *rig) write(fn func(*sqldb.Tx)) {
 }
 
 // license makes licenses of the partner.
-func (r *rig) license(partnerID int64, ids ...int64) {
+func (r *harness) license(partnerID int64, ids ...int64) {
 	r.Helper()
 	r.write(func(tx *sqldb.Tx) {
 		for _, id := range ids {
@@ -126,7 +127,7 @@ func insertLicense(tx *sqldb.Tx, id, partnerID int64) {
 }
 
 // event writes the next event of a license with its delivery and returns its id.
-func (r *rig) event(out *webhook.Outbox, license int64) int64 {
+func (r *harness) event(out *webhook.Outbox, license int64) int64 {
 	r.Helper()
 	r.mu.Lock()
 	r.events++
@@ -154,16 +155,16 @@ type settings struct {
 	schedule   webhook.Schedule
 	parkAfter  time.Duration
 	probeEvery time.Duration
+	inFlight   int
 	now        func() time.Time
 	log        io.Writer
-	url        string // of the database, if not the rig's own
+	url        string // of the database, if not the harness's own
 	metrics    *webhook.Metrics
-	alone      bool // as on SQLite in any case
-	shared     bool // with other nodes; not even on SQLite alone
+	times      cluster.Times
 }
 
 // node makes a dispatcher on its own connection to the database. It is not run.
-func (r *rig) node(s settings) *webhook.Outbox {
+func (r *harness) node(s settings) *webhook.Outbox {
 	r.Helper()
 	db := r.db // one process writes an SQLite file through one writer
 	if sqldbtest.Postgres() {
@@ -180,19 +181,20 @@ func (r *rig) node(s settings) *webhook.Outbox {
 	}
 	client := courier.New(courier.Options{AllowPrivate: true})
 	r.Cleanup(client.Close)
+	log := slog.New(slog.NewTextHandler(s.log, nil))
 	d := (&webhook.Dispatcher{
-		DB: db, Now: s.now, Log: slog.New(slog.NewTextHandler(s.log, nil)), Client: client, Schedule: s.schedule,
-		ParkAfter: orElse(s.parkAfter, time.Hour), ProbeEvery: orElse(s.probeEvery, 5*time.Minute), Metrics: s.metrics,
-		Supersede: webhook.Supersede{After: 10 * time.Minute, Attempts: 4},
-		Alone:     s.alone || !s.shared && !sqldbtest.Postgres(),
-		Random:    func() float64 { return 0.5 },
+		DB: db, Now: s.now, Log: log, Client: client, Metrics: s.metrics, Node: &cluster.Node{DB: db, Log: log, Times: s.times},
+		Policy: webhook.Policy{
+			Schedule: s.schedule, ParkAfter: orElse(s.parkAfter, time.Hour), ProbeEvery: orElse(s.probeEvery, 5*time.Minute),
+			Supersede: webhook.Supersede{After: 10 * time.Minute, Attempts: 4}, InFlight: s.inFlight,
+		},
+		Random: func() float64 { return 0.5 },
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return r.endpoints[id], nil
 		},
 	}).Prepare()
-	r.Cleanup(d.Cut)
 	return &webhook.Outbox{DB: db, Now: s.now, Dispatcher: d}
 }
 
@@ -204,9 +206,8 @@ func orElse[T comparable](v, other T) T {
 	return v
 }
 
-// stepped makes a dispatcher that goes by the rig's clock and works when the
-// test says so.
-func (r *rig) stepped(s settings) *webhook.Outbox {
+// stepped makes a dispatcher that goes by the harness's clock.
+func (r *harness) stepped(s settings) *webhook.Outbox {
 	r.Helper()
 	if s.now == nil {
 		s.now = r.clock.now
@@ -214,30 +215,56 @@ func (r *rig) stepped(s settings) *webhook.Outbox {
 	return r.node(s)
 }
 
-// step does all there is to do at this time.
-func (r *rig) step(outs ...*webhook.Outbox) {
+// step runs dispatchers, one after the other, each until it has nothing to do at this
+// time.
+func (r *harness) step(outs ...*webhook.Outbox) {
 	r.Helper()
 	for _, out := range outs {
-		if err := out.Dispatcher.Step(r.Context()); err != nil {
+		stop := r.run(out)
+		r.settle(out)
+		stop()
+	}
+}
+
+func (r *harness) poll(out *webhook.Outbox) {
+	r.Helper()
+	if err := out.Dispatcher.Poll(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// reload tells the owner of a partner's lane that its endpoint was changed.
+func (r *harness) reload(out *webhook.Outbox, partnerID int64) {
+	r.Helper()
+	r.write(func(tx *sqldb.Tx) { out.Touch(tx, partnerID) })
+}
+
+// finish answers requests and waits until the answers are recorded.
+func (r *harness) finish(status int, callers ...*caller) {
+	r.Helper()
+	before := r.attempts()
+	answer(status, callers...)
+	r.until("recorded", func() bool { return r.attempts() == before+int64(len(callers)) })
+}
+
+func answer(status int, callers ...*caller) {
+	for _, c := range callers {
+		c.answer <- status
+	}
+}
+
+func (r *harness) attempts() int64 { return r.count(`SELECT count(*) FROM webhook_responses`) }
+
+// settle waits until a dispatcher that runs has nothing to do at this time.
+func (r *harness) settle(out *webhook.Outbox) {
+	r.Helper()
+	r.until("nothing to do", func() bool {
+		idle, err := out.Dispatcher.Idle(r.Context())
+		if err != nil {
 			r.Fatal(err)
 		}
-	}
-}
-
-// begin makes a dispatcher take what is due, and does not wait for the answers.
-func (r *rig) begin(out *webhook.Outbox) {
-	r.Helper()
-	if err := out.Dispatcher.Begin(r.Context()); err != nil {
-		r.Fatal(err)
-	}
-	r.round(out)
-}
-
-func (r *rig) round(out *webhook.Outbox) {
-	r.Helper()
-	if err := out.Dispatcher.Round(r.Context()); err != nil {
-		r.Fatal(err)
-	}
+		return idle
+	})
 }
 
 // putOff sets when a delivery is due.
@@ -245,140 +272,63 @@ func putOff(id int64, at time.Time) func(*sqldb.Tx) {
 	return func(tx *sqldb.Tx) { tx.Queue(`UPDATE outbox SET due_at = $2 WHERE event_id = $1`, id, at) }
 }
 
-// run runs a dispatcher until stop is called.
-func (r *rig) run(out *webhook.Outbox) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// quick are the times of nodes that share a database, a tenth of the real ones.
+var quick = cluster.Times{
+	Beat: cluster.DefaultTimes.Beat / 10, Hold: cluster.DefaultTimes.Hold / 10, Life: cluster.DefaultTimes.Life / 10,
+	Steady: cluster.DefaultTimes.Steady / 10, Drain: cluster.DefaultTimes.Drain / 10, HandOver: cluster.DefaultTimes.HandOver / 10,
+}
+
+// hasty are times that leave requests under way no time at the end.
+var hasty = func() cluster.Times {
+	t := cluster.DefaultTimes
+	t.Drain = time.Millisecond
+	return t
+}()
+
+// run runs a dispatcher until stop is called. It owns every shard that no other does.
+func (r *harness) run(out *webhook.Outbox) (stop func()) {
+	r.Helper()
+	return r.runs(out, out.Dispatcher.Run)
+}
+
+// runNode runs the node of a dispatcher, and no part of the dispatcher but its lanes.
+func (r *harness) runNode(out *webhook.Outbox) (stop func()) {
+	r.Helper()
+	return r.runs(out, out.Dispatcher.Node.Run)
+}
+
+func (r *harness) runs(out *webhook.Outbox, run func(context.Context) error) (stop func()) {
+	r.Helper()
+	ctx, leave := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- out.Dispatcher.Run(ctx) }()
+	go func() { done <- run(ctx) }()
 	stop = sync.OnceFunc(func() {
-		cancel()
+		leave()
 		if err := <-done; err != nil {
 			r.Error(err)
 		}
 	})
 	r.Cleanup(stop)
+	r.until("it owns shards", func() bool {
+		owned := out.Dispatcher.Owned() // on SQLite the first has all
+		return owned == cluster.Shards || r.shared && (owned > 0 || !sqldbtest.Postgres())
+	})
 	return stop
 }
 
 // running makes a dispatcher and runs it.
-func (r *rig) running(s settings) (out *webhook.Outbox, stop func()) {
+func (r *harness) running(s settings) (out *webhook.Outbox, stop func()) {
 	r.Helper()
 	out = r.node(s)
 	return out, r.run(out)
 }
 
 // until waits for a condition that something else brings about.
-func (r *rig) until(what string, cond func() bool) {
+func (r *harness) until(what string, cond func() bool) {
 	r.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.Fatalf("never: %s", what)
 		}
 	}
-}
-
-// count asks the database for a number.
-func (r *rig) count(sql string, args ...any) int64 {
-	r.Helper()
-	n, err := sqldb.One(context.Background(), r.db, sqldb.Value[int64], sql, args...)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return n
-}
-
-// open is how many deliveries are not settled.
-func (r *rig) open() int64 {
-	r.Helper()
-	return r.count(`SELECT count(*) FROM outbox WHERE state = 1`)
-}
-
-// list asks the database for texts.
-func (r *rig) list(scan func(*sqldb.Row, *string) error, sql string) []string {
-	r.Helper()
-	list, err := sqldb.All(context.Background(), r.db, scan, sql)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return list
-}
-
-// states is where each delivery stands, and after how many attempts since it was
-// opened, or in all when it is delivered.
-func (r *rig) states() []string {
-	r.Helper()
-	return r.list(func(row *sqldb.Row, s *string) error {
-		var id, state, attempts int
-		err := row.Scan(&id, &state, &attempts)
-		*s = fmt.Sprintf("%d %s after %d", id, []string{"", "pending", "delivered", "exhausted", "superseded"}[state], attempts)
-		return err
-	}, `SELECT d.event_id, coalesce(o.state, 2), coalesce(o.attempts, (SELECT count(*) FROM webhook_responses AS r WHERE r.event_id = d.event_id))
-		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id ORDER BY d.event_id`)
-}
-
-// waits is when each pending delivery is due, from the rig's time on.
-func (r *rig) waits() []string {
-	r.Helper()
-	return r.list(func(row *sqldb.Row, s *string) error {
-		var id int
-		var due time.Time
-		err := row.Scan(&id, &due)
-		*s = fmt.Sprintf("%d in %v", id, max(due.Sub(r.clock.now()), 0))
-		return err
-	}, `SELECT event_id, due_at FROM outbox WHERE state = 1 ORDER BY event_id`)
-}
-
-// record is what came of each attempt, in order.
-func (r *rig) record() []string {
-	r.Helper()
-	return r.list(func(row *sqldb.Row, s *string) error {
-		var id, status int
-		var success bool
-		err := row.Scan(&id, &status, &success)
-		*s = fmt.Sprintf("%d: %d %v", id, status, success)
-		return err
-	}, `SELECT event_id, response_status, success FROM webhook_responses ORDER BY id`)
-}
-
-// leased is who holds which delivery.
-func (r *rig) leased() map[int64]string {
-	r.Helper()
-	elements := "json_each(l.licenses) AS elements"
-	if sqldbtest.Postgres() {
-		elements = "unnest(l.licenses) AS elements(value)"
-	}
-	type lease struct {
-		id   int64
-		node string
-	}
-	list, err := sqldb.All(r.Context(), r.db, func(row *sqldb.Row, l *lease) error { return row.Scan(&l.id, &l.node) },
-		`SELECT event_id, node FROM outbox WHERE lease_until <> 0 UNION ALL
-		SELECT min(o.event_id), l.node FROM outbox AS o, leases AS l, `+elements+` WHERE o.state = 1 AND o.license_id = elements.value
-		GROUP BY o.license_id, l.node`)
-	if err != nil {
-		r.Fatal(err)
-	}
-	m := map[int64]string{}
-	for _, l := range list {
-		m[l.id] = l.node
-	}
-	return m
-}
-
-func same[T any](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", what, diff)
-	}
-}
-
-// got is the event id that a request tells of.
-func got(t testing.TB, req *http.Request) int64 {
-	var b struct {
-		EventID int64 `json:"event_id"`
-	}
-	if err := json.NewDecoder(req.Body).Decode(&b); err != nil {
-		t.Error(err)
-	}
-	return b.EventID
 }

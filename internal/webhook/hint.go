@@ -1,0 +1,122 @@
+package webhook
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// channel is where nodes tell one another of new deliveries.
+const channel = "webhooks"
+
+// The bounds of hints.
+const (
+	hintPause    = 2 * time.Millisecond // hints are gathered before they are sent
+	hintLicenses = 500                  // more of one partner become the partner alone
+	hintBytes    = 7900                 // of one message
+	hintBase     = 36
+)
+
+// hinter is the hints that are to be sent to other nodes: licenses by partner. License 0
+// stands for all that is due, and for the endpoint.
+type hinter struct {
+	wake chan struct{}
+
+	mu    sync.Mutex
+	hints map[int64]map[int64]bool
+}
+
+// hintOthers has another node look for what is due of a license. A hint names the
+// license and never the event: those of two nodes may cross.
+func (d *Dispatcher) hintOthers(partnerID, licenseID int64) {
+	if d == nil || d.hinter.wake == nil {
+		return
+	}
+	h := &d.hinter
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hints == nil {
+		h.hints = map[int64]map[int64]bool{}
+	}
+	licenses := h.hints[partnerID]
+	if licenses == nil || len(licenses) >= hintLicenses {
+		licenses = map[int64]bool{}
+		if h.hints[partnerID] != nil {
+			licenseID = 0
+		}
+		h.hints[partnerID] = licenses
+	}
+	if !licenses[0] {
+		licenses[licenseID] = true
+	}
+	signal(h.wake)
+}
+
+// sendHints sends hints in transactions of their own. One that is lost costs a second:
+// the poll of the owner finds what it tells of.
+func (d *Dispatcher) sendHints(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.hinter.wake:
+		}
+		time.Sleep(hintPause)
+		d.hinter.mu.Lock()
+		hints := d.hinter.hints
+		d.hinter.hints = nil
+		d.hinter.mu.Unlock()
+		if len(hints) > 0 {
+			d.note(ctx, "tell other nodes of webhooks", d.DB.Notify(ctx, channel, messages(hints)...))
+		}
+	}
+}
+
+// messages writes hints as partner:license, with commas between.
+func messages(hints map[int64]map[int64]bool) []string {
+	var list []string
+	var b strings.Builder
+	for _, partnerID := range sortedKeys(hints) {
+		licenses := hints[partnerID]
+		if licenses[0] {
+			licenses = map[int64]bool{0: true}
+		}
+		for _, licenseID := range sortedKeys(licenses) {
+			hint := strconv.FormatInt(partnerID, hintBase) + ":" + strconv.FormatInt(licenseID, hintBase)
+			if b.Len()+len(hint)+1 > hintBytes {
+				list = append(list, b.String())
+				b.Reset()
+			}
+			if b.Len() > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(hint)
+		}
+	}
+	return append(list, b.String())
+}
+
+// hear takes hints of other nodes. "" means that some may have been missed.
+func (d *Dispatcher) hear(message string) {
+	if message == "" {
+		signal(d.poller.wake)
+		return
+	}
+	for hint := range strings.SplitSeq(message, ",") {
+		partner, license, _ := strings.Cut(hint, ":")
+		partnerID, err := strconv.ParseInt(partner, hintBase, 64)
+		licenseID, err2 := strconv.ParseInt(license, hintBase, 64)
+		if err != nil || err2 != nil {
+			continue // of another program version; the poll finds what it told of
+		}
+		d.post(partnerID, func(m *mail) {
+			if licenseID == 0 {
+				m.reload = true
+			} else {
+				m.hints = append(m.hints, licenseID)
+			}
+		})
+	}
+}
