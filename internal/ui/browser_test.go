@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ func TestInABrowser(t *testing.T) {
 	t.Run("pages", func(t *testing.T) { pagesLookRight(t, b, server.URL) })
 	t.Run("summary", func(t *testing.T) { summaryHasTheFocus(t, b.Tab(t), server.URL) })
 	t.Run("busy", func(t *testing.T) { busyFormIsSentOnce(t, b.Tab(t), server.URL) })
+	t.Run("back", func(t *testing.T) { backShowsThePage(t, b.Tab(t), server.URL) })
 	t.Run("copy", func(t *testing.T) { keyIsCopied(t, b.Tab(t), server.URL) })
 }
 
@@ -72,6 +74,21 @@ func busyFormIsSentOnce(t *testing.T, tab *browser.Tab, url string) {
 	tab.Press("form.card button")
 	if got := tab.Text("h1"); got != "Sent 1" {
 		t.Errorf("the form arrived as %q", got)
+	}
+}
+
+// backShowsThePage asks for a fragment of a page as htmx does, leaves the page and goes
+// back: the browser shows the page, and not the fragment that it read last.
+func backShowsThePage(t *testing.T, tab *browser.Tab, url string) {
+	tab.Open(url + "/list")
+	got := browser.Eval[string](tab, `fetch(location.href, {headers: {'HX-Request': 'true', 'HX-Request-Type': 'partial'}}).then((r) => r.text())`)
+	if !strings.HasPrefix(strings.TrimSpace(got), `<div id="rows">`) {
+		t.Errorf("the fragment is %s", got)
+	}
+	tab.Open(url + "/form")
+	tab.Back()
+	if got := tab.Text("h1"); got != "Deliveries" {
+		t.Errorf("going back shows %q", got)
 	}
 }
 

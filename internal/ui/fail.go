@@ -18,6 +18,7 @@ type failure struct {
 	Text      string
 	RequestID string // only where we have to find out what happened
 	Again     bool   // asking for the same page again may help
+	Ours      bool   // it is no fault of the person
 }
 
 // Fail shows err as a page and records it in the request's note, as wire.Fail
@@ -48,10 +49,17 @@ func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.showFailure(w, r, f)
 }
 
-// showFailure shows an error page. It leaves the flash for the next page that is
-// none, and cannot fail: the template is the package's own.
+// showFailure shows an error page, or a notice for a fragment request: where the
+// fragment would be, or in the shell's status region if the fault is ours, so that
+// what the person looks at stays. It leaves the flash for the next page that is no
+// error, and cannot fail: the templates are the package's own.
 func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
-	_ = p.render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Data: f}, func() {})
+	f.Ours = f.Status >= http.StatusInternalServerError
+	if f.Ours && IsFragment(r) {
+		w.Header().Set(headerRetarget, statusTarget)
+		w.Header().Set(headerReswap, "innerHTML")
+	}
+	_ = p.render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Fragment: "fragment-failure", Data: f}, func() {})
 }
 
 // titles are the headings of faults; a kind that has none "did not work".

@@ -108,8 +108,3 @@ func ReadForm(r *http.Request) error {
 func FormText(r *http.Request, name string) string {
 	return strings.TrimSpace(r.PostFormValue(name))
 }
-
-// SeeOther redirects the browser to a page, after a form or to sign in.
-func SeeOther(w http.ResponseWriter, r *http.Request, to string) {
-	http.Redirect(w, r, to, http.StatusSeeOther)
-}

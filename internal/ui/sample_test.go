@@ -91,6 +91,7 @@ func site(t *testing.T) http.Handler {
 	wide.Wide = true
 	routes := append(ui.Assets(),
 		show("/all", "all", full(all())),
+		show("/list", "list", ui.View{Title: "List", Fragment: "rows", Data: "Rows"}),
 		show("/wide", "all", wide),
 		show("/form", "form", ui.View{Title: "Sign up", Menu: []ui.Item{{Label: "Sign in", URL: "/"}}, Data: map[string]any{"Form": signUp()}}),
 		wire.Public(http.MethodGet, "/down", func(w http.ResponseWriter, r *http.Request) error {

@@ -141,6 +141,7 @@ func (w *sessionWriter) save() bool {
 		if err != nil {
 			w.lost, w.written = true, true
 			w.Header().Del("Location")
+			w.Header().Del(headerRedirect)
 			w.Header().Del("Content-Disposition")
 			w.sessions.Fail(w.ResponseWriter, w.request, fmt.Errorf("save the session: %w", away{err}))
 			return false

@@ -59,6 +59,7 @@ type View struct {
 	NoIndex         bool             // search engines should leave the page alone
 	Wide            bool             // for lists and tables: the page takes more than a column of text
 	DelayedRedirect *DelayedRedirect // where the browser goes on to by itself; nil: nowhere
+	Fragment        string           // the template of this page that answers fragment requests; "": they get the whole page
 	Data            any              // the page's own
 }
 
@@ -174,9 +175,13 @@ func (p *Pages) Names() []string { return slices.Sorted(maps.Keys(p.pages)) }
 // Render shows a page, with the session's flash as its notice unless it has one of
 // its own. It is made whole before anything is sent, so an error can still be
 // answered: return it to where Fail is called.
+//
+// A fragment request (see IsFragment) gets the template View.Fragment alone, with
+// View.Problem above it and View.Notice for the shell's status region. It leaves the
+// flash for the next whole page.
 func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v View) error {
 	shown := func() {}
-	if v.Notice == "" && v.DelayedRedirect == nil { // nobody has time to read that page
+	if v.Notice == "" && v.DelayedRedirect == nil && !IsFragment(r) { // nobody has time to read a page that redirects
 		v.Notice, shown = flash(r.Context())
 	}
 	return p.render(w, r, name, v, shown)
@@ -194,7 +199,12 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	}
 	var b bytes.Buffer
 	page := Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out")}
-	if err := t.ExecuteTemplate(&b, "layout", page); err != nil {
+	if v.Fragment != "" && IsFragment(r) {
+		err = fragment(&b, t, page)
+	} else {
+		err = t.ExecuteTemplate(&b, "layout", page)
+	}
+	if err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
 	end, err := v.DelayedRedirect.split(b.Bytes())
@@ -231,6 +241,7 @@ func (p *Pages) guard(h http.Header, policy string) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
+	varyByFragment(h)
 	if strings.HasPrefix(p.PublicURL, "https://") {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"claviger/internal/fault"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
 )
@@ -61,7 +62,7 @@ func (s *Site) serve(access Access, h Handler) http.Handler {
 		}
 		switch {
 		case errors.Is(err, ErrSignIn):
-			sendToSignIn(w, r)
+			s.sendToSignIn(w, r)
 		case err != nil:
 			s.Pages.Fail(w, r, err)
 		}
@@ -84,16 +85,32 @@ func (s *Site) route(method, path string, serve http.Handler) wire.Route {
 }
 
 // sendToSignIn has a person sign in and then return. A form is not sent again: the
-// person returns to the page that it is on.
-func sendToSignIn(w http.ResponseWriter, r *http.Request) {
+// person returns to the page that it is on. htmx would follow a redirect by itself and
+// put the sign-in page into an element, so it gets an error that makes it leave the
+// page.
+func (s *Site) sendToSignIn(w http.ResponseWriter, r *http.Request) {
 	next := r.URL.RequestURI()
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		next = ""
-		if page, err := url.Parse(r.Referer()); err == nil && page.Host != "" {
-			next = page.RequestURI()
-		}
+	switch {
+	case ui.IsFragment(r):
+		next = pathOf(ui.CurrentURL(r))
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		next = pathOf(r.Referer())
 	}
-	ui.SeeOther(w, r, SignIn(next))
+	if !ui.IsHTMX(r) {
+		ui.SeeOther(w, r, SignIn(next))
+		return
+	}
+	ui.SetRedirect(w.Header(), SignIn(next))
+	s.Pages.Fail(w, r, fault.New(fault.Unknown, "sign_in_required", "You are not signed in any more. Sign in and try again."))
+}
+
+// pathOf returns the path and query of an absolute URL, "" if it is none.
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.RequestURI()
 }
 
 // SignIn returns the URL of the sign-in page that leads to next.

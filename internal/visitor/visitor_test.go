@@ -206,3 +206,31 @@ func TestFormsOfOtherSites(t *testing.T) {
 		}
 	}
 }
+
+// TestHTMXHasToSignIn: htmx would follow a redirect and show the sign-in page inside
+// an element. It gets an error that makes it leave the page, and the person returns to
+// the page, not to a fragment of it.
+func TestHTMXHasToSignIn(t *testing.T) {
+	h := newHarness(t)
+	const current = "http://example.com/list?status=failed"
+	for name, c := range map[string]struct {
+		method, kind, current, next string
+	}{
+		"fragment":                {http.MethodGet, "partial", current, "%2Flist%3Fstatus%3Dfailed"},
+		"fragment after a form":   {http.MethodPost, "partial", current, "%2Flist%3Fstatus%3Dfailed"},
+		"fragment from nowhere":   {http.MethodGet, "partial", "", ""},
+		"whole page":              {http.MethodGet, "full", current, "%2Fown%3Fa%3D1"},
+		"whole page after a form": {http.MethodPost, "full", current, ""},
+	} {
+		w := h.do(c.method, "/own?a=1", "HX-Request", "true", "HX-Request-Type", c.kind, "HX-Current-URL", c.current, "Sec-Fetch-Site", "same-origin")
+		if got, want := w.Header().Get("HX-Redirect"), "/sign-in?next="+c.next; w.Code != http.StatusUnauthorized || got != want || w.Header().Get("Location") != "" {
+			t.Errorf("%s: %d to %q, want %q", name, w.Code, got, want)
+		}
+		if body := w.Body.String(); !strings.Contains(body, "You are not signed in any more.") || strings.Contains(body, "<html") == (c.kind == "partial") {
+			t.Errorf("%s: it says\n%s", name, body)
+		}
+	}
+	if len(h.seen) > 0 {
+		t.Error("the handler ran")
+	}
+}
