@@ -124,7 +124,7 @@ func (e *Emulator) surround(cfg *app.Config, db *sqldb.DB) error {
 	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
 	// It listens on the developer's own machine, whose browser visits other pages too.
 	cfg.OwnHosts = true
-	cfg.Extra = slices.Concat(e.catcher.routes(), e.sample.routes())
+	cfg.Extra = slices.Concat(e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
 	return nil
 }
 

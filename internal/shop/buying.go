@@ -38,8 +38,8 @@ const shelf = 48
 
 // shelfView is the front page.
 type shelfView struct {
-	Offers     []partner.Offer
-	Prev, Next string // addresses of the neighbouring pages; "" for none
+	Offers []partner.Offer
+	Pager  ui.Pager
 }
 
 func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -53,10 +53,10 @@ func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) 
 	}
 	view := shelfView{Offers: offers}
 	if p.Number > 1 {
-		view.Prev = "/?page=" + strconv.FormatInt(p.Number-1, 10)
+		view.Pager.Prev = "/?page=" + strconv.FormatInt(p.Number-1, 10)
 	}
 	if more {
-		view.Next = "/?page=" + strconv.FormatInt(p.Number+1, 10)
+		view.Pager.Next = "/?page=" + strconv.FormatInt(p.Number+1, 10)
 	}
 	return s.Site.Render(w, r, v, "home", ui.View{Title: "Software licenses", Wide: true, Data: view})
 }

@@ -17,14 +17,20 @@ const MaxForm = 64 << 10
 type Field struct {
 	Name         string
 	Label        string
-	Type         string // of the input: text, email, password, …; "" is text
-	Value        string // never shown again for a password
+	Type         string   // of the input: text, email, password, …, or select, textarea, checkbox; "" is text
+	Value        string   // never shown again for a password; of a checkbox what it sends
+	Options      []Option // of a select
+	Rows         int      // of a textarea; 0 is 4
+	Checked      bool     // of a checkbox
 	Hint         string
 	Error        string
 	Autocomplete string // such as username, current-password, new-password
 	Required     bool
 	Autofocus    bool
 }
+
+// Option is one choice of a select.
+type Option struct{ Value, Label string }
 
 // Form is a form's fields and what is wrong with them, for the part "summary".
 type Form struct {

@@ -66,6 +66,7 @@ var helpers = template.FuncMap{
 	"day":   day,
 	"label": label,
 	"tone":  tone,
+	"inc":   inc,
 	"button": func(label string, busyKind ...string) Button {
 		b := Button{Label: label}
 		if len(busyKind) > 0 {

@@ -33,15 +33,15 @@ document.addEventListener('click', async (event) => {
   const button = event.target.closest('[data-copy]');
   if (!button) return;
   const label = button.firstChild;
+  const code = button.closest('.key, .code').querySelector('code');
   const status = button.parentElement.querySelector('[role=status]');
   const before = label.textContent;
   try {
-    await navigator.clipboard.writeText(button.dataset.copy);
+    await navigator.clipboard.writeText(button.dataset.copy || code.textContent);
     label.textContent = 'Copied';
   } catch {
     // Only https pages may write to the clipboard: select the text instead.
-    const text = button.parentElement.querySelector('code');
-    if (text) getSelection().selectAllChildren(text);
+    getSelection().selectAllChildren(code);
     label.textContent = 'Selected';
   }
   if (status) status.textContent = label.textContent;

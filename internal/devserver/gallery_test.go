@@ -1,0 +1,52 @@
+package devserver_test
+
+import (
+	"net/http"
+	"testing"
+
+	"claviger/internal/e2e/browser"
+)
+
+// TestGallery looks at every part of a page in Chromium: axe, light and dark, desktop
+// and phone.
+func TestGallery(t *testing.T) {
+	w := run(t)
+	tab := browser.Start(t).Tab(t)
+	tab.Open(w.BaseURL + "/dev/gallery")
+	tab.Look("gallery")
+	tab.Click("figure.chart summary")
+	tab.Look("gallery-open")
+	for name, script := range map[string]string{
+		"tables scroll inside their own box": `getComputedStyle(document.querySelector('.table-box')).overflowX`,
+		"code scrolls inside its own box":    `getComputedStyle(document.querySelector('.code pre')).overflowX`,
+	} {
+		if got := browser.Eval[string](tab, script); got != "auto" {
+			t.Errorf("%s: overflow-x is %q", name, got)
+		}
+	}
+	if got := browser.Eval[int](tab, `document.querySelectorAll('[style], style, script:not([src])').length`); got != 0 {
+		t.Errorf("%d elements have styles or scripts of their own", got)
+	}
+	tab.Click(".code .copy")
+	if got := browser.Eval[string](tab, `new Promise((done) => {
+		const status = document.querySelector('.code [role=status]');
+		const look = () => { if (status.textContent) done(status.textContent); };
+		new MutationObserver(look).observe(status, { subtree: true, childList: true, characterData: true });
+		look();
+	})`); got != "Copied" && got != "Selected" {
+		t.Errorf("pressing Copy says %q", got)
+	}
+}
+
+// TestGalleryAnswers: it is a page also where there is no Chromium.
+func TestGalleryAnswers(t *testing.T) {
+	w := run(t)
+	resp, err := w.browser.Get(w.BaseURL + "/dev/gallery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("it answers %d", resp.StatusCode)
+	}
+}

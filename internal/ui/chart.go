@@ -1,0 +1,222 @@
+package ui
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Chart is a picture of numbers, drawn by the server, with a table behind it, for the
+// part "chart".
+type Chart struct {
+	ID     string // unique on the page
+	Title  string
+	Lines  bool     // lines; otherwise bars, those of one label on top of one another
+	Unit   string   // of all numbers, such as "ms"; "" for counts
+	Labels []string // along the bottom, one for each value
+	Series []Series // at most four
+}
+
+// Series is one line, or the bars of one colour. A value that is not a number (NaN) is
+// unknown: a line has a gap there.
+type Series struct {
+	Name   string
+	Values []float64
+}
+
+// The drawing is this large and is stretched to the place that it gets. All text is
+// outside of it, so that none is stretched along.
+const (
+	chartWidth  = 1000.0
+	chartHeight = 240.0
+)
+
+// ChartShape is one bar or line.
+type ChartShape struct {
+	Series              int // counted from 1
+	X, Y, Width, Height string
+	Path                string
+	Title               string
+}
+
+// Empty reports whether there is nothing to draw.
+func (c Chart) Empty() bool { return len(c.Labels) == 0 || len(c.Series) == 0 }
+
+// value returns a value of a series, unknown where there is none.
+func (s Series) value(i int) float64 {
+	if i >= len(s.Values) || math.IsInf(s.Values[i], 0) {
+		return math.NaN()
+	}
+	return s.Values[i]
+}
+
+// top returns the number at the top of the chart: a round one, at least as large as
+// every line or stack of bars.
+func (c Chart) top() float64 {
+	highest, whole := 0.0, true
+	for i := range c.Labels {
+		sum := 0.0
+		for _, s := range c.Series {
+			v := s.value(i)
+			if math.IsNaN(v) {
+				continue
+			}
+			whole = whole && v == math.Trunc(v)
+			highest = max(highest, v)
+			sum += max(v, 0)
+		}
+		if !c.Lines {
+			highest = max(highest, sum)
+		}
+	}
+	if highest <= 2 && whole {
+		return 2 // so that the mark in the middle is a whole number
+	}
+	if highest == 0 {
+		return 1
+	}
+	base := math.Pow(10, math.Floor(math.Log10(highest)))
+	for _, step := range []float64{1, 2, 4, 6, 8} {
+		if step*base >= highest {
+			return step * base
+		}
+	}
+	return 10 * base
+}
+
+// Marks are the numbers beside the chart, from the top down.
+func (c Chart) Marks() []string {
+	top := c.top()
+	return []string{c.number(top), c.number(top / 2), c.number(0)}
+}
+
+// Ends are the labels below the chart that there is always room for.
+func (c Chart) Ends() []string {
+	n := len(c.Labels)
+	if n < 3 {
+		return c.Labels
+	}
+	return []string{c.Labels[0], c.Labels[n/2], c.Labels[n-1]}
+}
+
+// ViewBox is the size of the drawing.
+func (c Chart) ViewBox() string { return fmt.Sprintf("0 0 %g %g", chartWidth, chartHeight) }
+
+// Shapes are what is drawn.
+func (c Chart) Shapes() []ChartShape {
+	if c.Lines {
+		return c.paths()
+	}
+	return c.bars()
+}
+
+// height is how far above the bottom a number is drawn.
+func (c Chart) height(v float64) float64 { return max(v, 0) / c.top() * chartHeight }
+
+func (c Chart) bars() []ChartShape {
+	var list []ChartShape
+	slot := chartWidth / float64(len(c.Labels))
+	for i, label := range c.Labels {
+		below := 0.0
+		for k, s := range c.Series {
+			v := s.value(i)
+			if math.IsNaN(v) || v <= 0 {
+				continue
+			}
+			h := c.height(v)
+			list = append(list, ChartShape{
+				Series: k + 1, X: coordinate((float64(i) + .14) * slot), Width: coordinate(.72 * slot),
+				Y: coordinate(chartHeight - below - h), Height: coordinate(h), Title: label + ": " + c.number(v) + " " + s.Name,
+			})
+			below += h
+		}
+	}
+	return list
+}
+
+func (c Chart) paths() []ChartShape {
+	var list []ChartShape
+	slot := chartWidth / float64(len(c.Labels))
+	for k, s := range c.Series {
+		var path strings.Builder
+		command, single := "M", true
+		for i := range c.Labels {
+			v := s.value(i)
+			if math.IsNaN(v) {
+				command, single = "M", true
+				continue
+			}
+			x, y := (float64(i)+.5)*slot, chartHeight-c.height(v)
+			if command == "M" && (i+1 == len(c.Labels) || math.IsNaN(s.value(i+1))) && single {
+				// A value between gaps would be a line without length.
+				fmt.Fprintf(&path, "M%s %sH%s", coordinate(x-.3*slot), coordinate(y), coordinate(x+.3*slot))
+				continue
+			}
+			path.WriteString(command + coordinate(x) + " " + coordinate(y))
+			command, single = "L", false
+		}
+		if path.Len() > 0 {
+			list = append(list, ChartShape{Series: k + 1, Path: path.String(), Title: s.Name})
+		}
+	}
+	slices.Reverse(list) // the first series is drawn last, on top
+	return list
+}
+
+// coordinate writes a number of the drawing.
+func coordinate(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
+
+// Summary says in words what the picture shows, for people who do not see it.
+func (c Chart) Summary() string {
+	var list []string
+	for _, s := range c.Series {
+		best := -1
+		for i := range c.Labels {
+			if v := s.value(i); !math.IsNaN(v) && (best < 0 || v > s.value(best)) {
+				best = i
+			}
+		}
+		if best < 0 {
+			list = append(list, s.Name+": no data.")
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s: at most %s (%s).", s.Name, c.number(s.value(best)), c.Labels[best]))
+	}
+	return strings.Join(list, " ")
+}
+
+// Row returns the numbers of one label, for the table.
+func (c Chart) Row(i int) []string {
+	list := make([]string, len(c.Series))
+	for k, s := range c.Series {
+		list[k] = c.number(s.value(i))
+	}
+	return list
+}
+
+// number writes a number with its unit, "–" when it is unknown.
+func (c Chart) number(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	text := strconv.FormatFloat(math.Round(math.Abs(v)*10)/10, 'f', -1, 64)
+	whole, rest, found := strings.Cut(text, ".")
+	if n, err := strconv.ParseUint(whole, 10, 64); err == nil {
+		whole = thousands(n)
+	}
+	if found {
+		whole += "." + rest
+	}
+	if v < 0 {
+		whole = "−" + whole
+	}
+	if c.Unit != "" {
+		whole += "\u00a0" + c.Unit
+	}
+	return whole
+}
+
+// inc counts from one in templates.
+func inc(i int) int { return i + 1 }

@@ -1,0 +1,97 @@
+package ui_test
+
+import (
+	"strings"
+	"testing"
+
+	"claviger/internal/ui"
+)
+
+// wants checks that a part has all these texts, white space made single.
+func wants(t *testing.T, got string, texts ...string) {
+	t.Helper()
+	got = strings.Join(strings.Fields(got), " ")
+	for _, want := range texts {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	got := part(t, `{{template "table" .Data}}`, ui.Table{
+		ID: "deliveries", Caption: "Deliveries <now>", Columns: []ui.Column{{Label: "Event"}, {Label: "State"}, {Label: "License"}, {Label: "Attempts", Number: true}, {Label: "Time"}},
+		Rows: []ui.Row{
+			{ID: "d1", Cells: []ui.Cell{{Text: "purchase", URL: "/deliveries/1"}, {Status: "failed", Note: "timed <out>"}, {Text: "…ab", Code: true, URL: "/l/1"}, {Text: "3"}, {At: sold}}},
+			{Cells: []ui.Cell{{Text: "refund"}, {Text: "", Note: "by hand"}, {}, {}, {}}},
+		},
+	})
+	wants(t, got,
+		`<div class="table-box" id="deliveries" role="region" aria-labelledby="deliveries-caption" tabindex="0">`, // can be scrolled by keyboard
+		`<caption id="deliveries-caption">Deliveries &lt;now&gt;</caption>`, `<th scope="col" class="number">Attempts</th>`,
+		`<tr id="d1"> <th scope="row"><a href="/deliveries/1" id="d1-link">purchase</a></th>`,
+		`<td><span class="badge bad">Failed</span><span class="note">timed &lt;out&gt;</span></td>`, `<a href="/l/1"><code>…ab</code></a>`,
+		`<td class="number">3</td>`, `15 Nov 2026, 06:05 UTC`, `<tr> <th scope="row">refund</th>`,
+	)
+}
+
+func TestPager(t *testing.T) {
+	got := part(t, `{{template "pager" .Data}}`, ui.Pager{Label: "Pages of deliveries", Showing: "51 to 100 of 120", Prev: "/d?page=1&x=1", Next: "/d?page=3"})
+	wants(t, got, `<nav class="pager" aria-label="Pages of deliveries">`, `rel="prev" href="/d?page=1&amp;x=1"`, "51 to 100 of 120", `rel="next" href="/d?page=3"`)
+	if got := part(t, `{{template "pager" .Data}}`, ui.Pager{}); strings.Contains(got, "<a") || !strings.Contains(got, `aria-label="Pages"`) {
+		t.Errorf("a single page has links:\n%s", got)
+	}
+}
+
+func TestTabs(t *testing.T) {
+	got := part(t, `{{template "tabs" .Data}}`, ui.Tabs{Label: "Delivery", Items: []ui.Tab{{Label: "Request", URL: "/a", Current: true}, {Label: "Response", URL: "/b", Count: "2"}}})
+	wants(t, got, `<nav class="tabs" aria-label="Delivery">`, `<a href="/a" aria-current="page">Request</a>`, `<a href="/b">Response <span class="count">2</span></a>`)
+}
+
+func TestTimeline(t *testing.T) {
+	got := part(t, `{{template "timeline" .Data}}`, ui.Timeline{Label: "History", Entries: []ui.TimelineEntry{
+		{At: sold, Title: "Sent", URL: "/e/1", Status: "failed", Text: "401 <no>"}, {At: sold, Title: "Rotated"},
+	}})
+	wants(t, got, `<ol class="timeline" aria-label="History">`, `<li class="bad">`, `<a href="/e/1">Sent</a> <span class="badge bad">Failed</span>`, "<p>401 &lt;no&gt;</p>",
+		`<li class="neutral">`, `<p class="what">Rotated</p> </li>`, `<time datetime="2026-11-15T06:05:00Z">`)
+}
+
+func TestStats(t *testing.T) {
+	got := part(t, `{{template "stats" .Data}}`, []ui.Stat{{Label: "Failed", Value: "8", Note: "all 401", URL: "/failed", Tone: "bad"}, {Label: "Sold", Value: "12"}})
+	wants(t, got, `<dl class="stats">`, `<div class="stat bad"> <dt>Failed</dt> <dd><a href="/failed">8</a></dd> <dd class="note">all 401</dd> </div>`,
+		`<div class="stat"> <dt>Sold</dt> <dd>12</dd> </div>`)
+}
+
+// TestCode: the text is there to be selected, once, and exactly.
+func TestCode(t *testing.T) {
+	got := part(t, `{{template "code" .Data}}`, ui.Code{Label: "curl", Text: "curl 'x' \\\n  --data '<a>'"})
+	if !strings.Contains(got, "<code>curl &#39;x&#39; \\\n  --data &#39;&lt;a&gt;&#39;</code>") || strings.Count(got, "--data") != 1 {
+		t.Errorf("got\n%s", got)
+	}
+	wants(t, got, `<pre tabindex="0" role="region" aria-label="curl">`, `data-copy`, `<span class="sr"> curl</span>`)
+}
+
+func TestChoiceFields(t *testing.T) {
+	for name, c := range map[string]struct {
+		field ui.Field
+		want  []string
+	}{
+		"select": {
+			ui.Field{Name: "state", Label: "State", Type: "select", Value: "b", Required: true, Options: []ui.Option{{Value: "a", Label: "A"}, {Value: "b", Label: "<B>"}}},
+			[]string{`<label for="state">State</label>`, `<select id="state" name="state" required>`, `<option value="a">A</option>`, `<option value="b" selected>&lt;B&gt;</option>`},
+		},
+		"textarea": {
+			ui.Field{Name: "body", Label: "Body", Type: "textarea", Value: "</textarea>", Rows: 9, Error: "No JSON."},
+			[]string{`<textarea id="body" name="body" rows="9" aria-invalid="true" aria-describedby="body-error">&lt;/textarea&gt;</textarea>`, `id="body-error"`},
+		},
+		"textarea as usual": {ui.Field{Name: "body", Label: "Body", Type: "textarea"}, []string{`rows="4"></textarea>`}},
+		"checkbox": {
+			ui.Field{Name: "strict", Label: "Strict", Type: "checkbox", Checked: true, Hint: "Sure?", Error: "Tick it.", Required: true},
+			[]string{`<input id="strict" name="strict" type="checkbox" value="yes" checked required aria-invalid="true" aria-describedby="strict-hint strict-error">`,
+				`<label for="strict">Strict</label>`, `<p class="hint" id="strict-hint">`, `<p class="error" id="strict-error">`},
+		},
+		"checkbox, empty": {ui.Field{Name: "strict", Label: "Strict", Type: "checkbox", Value: "on"}, []string{`value="on">`}},
+	} {
+		t.Run(name, func(t *testing.T) { wants(t, part(t, `{{template "field" .Data}}`, c.field), c.want...) })
+	}
+}

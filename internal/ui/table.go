@@ -1,0 +1,87 @@
+package ui
+
+import "time"
+
+// Table is a list of records, for the part "table". On a narrow screen it scrolls
+// inside its own box.
+type Table struct {
+	ID      string // of its box, unique on the page: a fragment may replace it
+	Caption string
+	Columns []Column
+	Rows    []Row
+}
+
+// Column is the head of a column.
+type Column struct {
+	Label  string
+	Number bool // its cells are numbers, aligned at their end
+}
+
+// Row is one record. Its first cell names it.
+type Row struct {
+	ID    string // unique on the page, "" for none; the link of its first cell is called ID-link
+	Cells []Cell
+}
+
+// Cell is one value: a text, a time or a status.
+type Cell struct {
+	Text   string
+	URL    string    // makes the text a link
+	Code   bool      // the text is a key, a path or the like
+	Status string    // shown as a badge
+	At     time.Time // shown to the minute
+	Note   string    // a second, quieter line
+}
+
+// Pager leads to the neighbouring pages of a list, for the part "pager".
+type Pager struct {
+	Label   string // what is paged, such as "Pages of deliveries"
+	Showing string // such as "51 to 100 of 1,204"; "" when nobody counts
+	Prev    string // URLs, "" for none
+	Next    string
+}
+
+// Tabs lead to the parts of one subject, each at a URL of its own, for the part
+// "tabs".
+type Tabs struct {
+	Label string // what they belong to, for people who do not see them
+	Items []Tab
+}
+
+// Tab is one of them.
+type Tab struct {
+	Label   string
+	URL     string
+	Count   string // how much there is, "" to say nothing
+	Current bool
+}
+
+// Timeline is what happened, for the part "timeline".
+type Timeline struct {
+	Label   string
+	Entries []TimelineEntry
+}
+
+// TimelineEntry is one thing that happened.
+type TimelineEntry struct {
+	At     time.Time
+	Title  string
+	URL    string // makes the title a link
+	Text   string
+	Status string // chooses the colour of its mark and is shown as a badge
+}
+
+// Stat is one number with its name, for the part "stats", which takes a list.
+type Stat struct {
+	Label string
+	Value string
+	Note  string // such as "3 more than yesterday"
+	URL   string // where the number is explained
+	Tone  string // good, warn or bad; "" is neutral
+}
+
+// Code is a text to copy, such as a command, for the part "code".
+type Code struct {
+	Label string // what it is, such as "curl"
+	Text  string
+}
