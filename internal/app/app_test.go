@@ -94,6 +94,7 @@ func TestHouseServes(t *testing.T) {
 		"metrics of the database": {admin + "/metrics", 200, "claviger_database_commits_total"},
 		"metrics of the process":  {admin + "/metrics", 200, "go_goroutines"},
 		"metrics are not public":  {base + "/metrics", 404, `"error":"`},
+		"the gallery is dev's":    {base + "/dev/gallery", 404, `"error":"`},
 	}
 	get(t, base+"/v2/licenses") // requests are told of once there was one
 	for name, tt := range tests {
