@@ -67,7 +67,7 @@ func TestHandOverOnlyToThosePresent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := pair(t)
-			exec(t, a.db, change, b.ID())
+			execute(t, a.db, change, b.ID())
 			for range 3 {
 				a.Pass(time.Second)
 				step(t, a.Tick)
@@ -90,7 +90,7 @@ func TestReleasedShardFindsAnotherOwner(t *testing.T) {
 	if n := a.owned(); n != cluster.Shards-1 {
 		t.Fatalf("%d shards are owned while one is released", n)
 	}
-	exec(t, a.db, `UPDATE nodes SET until = 1 WHERE node = $1`, b.ID())
+	execute(t, a.db, `UPDATE nodes SET until = 1 WHERE node = $1`, b.ID())
 	step(t, a.Tick)
 	if a.owned() != cluster.Shards || a.count("gained") != cluster.Shards+1 {
 		t.Errorf("%d shards are owned, %d gained", a.owned(), a.count("gained"))
@@ -152,7 +152,7 @@ func TestFence(t *testing.T) {
 	first := a.handOverOne(t)
 	step(t, b.Tick)
 	now := rows(t, a.db)[first]
-	exec(t, a.db, `UPDATE nodes SET until = 1 WHERE node = $1`, b.ID())
+	execute(t, a.db, `UPDATE nodes SET until = 1 WHERE node = $1`, b.ID())
 	fenced := func(n *cluster.Node, claims ...cluster.Claim) (held []bool) {
 		err := a.db.Write(t.Context(), func(tx *sqldb.Tx) error {
 			holds, err := n.Fence(tx, claims).Held(t.Context())
@@ -212,9 +212,9 @@ func TestShardTakenAway(t *testing.T) {
 	a, b := pair(t)
 	before := a.claims()
 	for _, shard := range []int{0, 1} {
-		exec(t, a.db, `UPDATE shards SET node = $1, epoch = epoch + 1 WHERE shard = $2`, b.ID(), shard)
+		execute(t, a.db, `UPDATE shards SET node = $1, epoch = epoch + 1 WHERE shard = $2`, b.ID(), shard)
 	}
-	exec(t, a.db, `UPDATE shards SET epoch = 7 WHERE shard = 2`)
+	execute(t, a.db, `UPDATE shards SET epoch = 7 WHERE shard = 2`)
 	step(t, a.Tick)
 	a.Settle()
 	if a.count("lost") != 3 || a.Valid(before[0]) || a.Valid(before[1]) || a.Valid(before[2]) {
@@ -238,7 +238,7 @@ func TestTakenAwayWhileReleasing(t *testing.T) {
 	}
 	a.Pass(time.Second)
 	step(t, a.Tick)
-	exec(t, a.db, `UPDATE shards SET node = $1, epoch = 9`, b.ID())
+	execute(t, a.db, `UPDATE shards SET node = $1, epoch = 9`, b.ID())
 	step(t, a.Tick)
 	<-cut
 	a.Settle()

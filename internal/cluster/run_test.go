@@ -202,7 +202,7 @@ func TestWithoutFunctions(t *testing.T) {
 	go func() { ended <- n.Run(ctx) }()
 	await(t, "it does its job", func() bool { return n.Does("mail") })
 	if sqldbtest.Postgres() {
-		exec(t, db, `DELETE FROM nodes`)
+		execute(t, db, `DELETE FROM nodes`)
 		await(t, "it joined again", func() bool { return n.Does("mail") && nodes(t, db) == 1 })
 	}
 	cancel()

@@ -35,7 +35,7 @@ func step(t *testing.T, steps ...func(context.Context) error) {
 	}
 }
 
-func exec(t *testing.T, db *sqldb.DB, sql string, args ...any) {
+func execute(t *testing.T, db *sqldb.DB, sql string, args ...any) {
 	t.Helper()
 	if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(t.Context(), sql, args...)
@@ -145,7 +145,7 @@ func TestReapAfterUnbrokenBeats(t *testing.T) {
 	a, b := newStepper(t, url), newStepper(t, url)
 	step(t, a.Beat, b.Beat, b.ClaimShards)
 	dead := b.ID()
-	exec(t, a.db, `UPDATE nodes SET until = 1 WHERE node = $1`, dead)
+	execute(t, a.db, `UPDATE nodes SET until = 1 WHERE node = $1`, dead)
 	gone := func() bool {
 		_, err := sqldb.One(t.Context(), a.db, sqldb.Value[string], `SELECT node FROM nodes WHERE node = $1`, dead)
 		return err != nil
@@ -199,7 +199,7 @@ func TestRemovedNodeJoinsAgain(t *testing.T) {
 	a := newStepper(t, sqldbtest.URL(t))
 	step(t, a.Tick)
 	before, claims := a.ID(), a.claims()
-	exec(t, a.db, `DELETE FROM nodes`)
+	execute(t, a.db, `DELETE FROM nodes`)
 	a.check = func(what string, c cluster.Claim) {
 		if what == "lost" && (a.Valid(c) || a.owned() > 0) {
 			t.Error("a claim is valid while it is being lost")

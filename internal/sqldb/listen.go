@@ -101,7 +101,7 @@ func (l *listener) once(ctx context.Context) error {
 // the ping is not heard by then. A listener whose first pings, on two connections in a
 // row, are not heard is told to look often.
 func (l *listener) untilPing(ctx context.Context, conn *Reserved, pings string, heard bool) error {
-	due := time.Now().Add(pingEvery)
+	due := time.Now().Add(l.engine.ping)
 	if err := l.ping(ctx, conn, pings); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (l *listener) untilPing(ctx context.Context, conn *Reserved, pings string, 
 }
 
 func (l *listener) ping(ctx context.Context, conn *Reserved, pings string) error {
-	ctx, cancel := context.WithTimeout(ctx, pingEvery)
+	ctx, cancel := context.WithTimeout(ctx, l.engine.ping)
 	defer cancel()
 	return conn.Notify(ctx, pings, "")
 }

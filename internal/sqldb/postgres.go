@@ -22,7 +22,8 @@ type postgres struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
 	roundTrips bool
-	tries      int // of a write
+	tries      int           // of a write
+	ping       time.Duration // between two pings of a listener to itself
 	committed  atomic.Int64
 }
 
@@ -76,7 +77,7 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	if o.NoRetry {
 		tries = 1
 	}
-	return &postgres{pool: pool, log: o.Log, roundTrips: o.RoundTrips, tries: tries}, nil
+	return &postgres{pool: pool, log: o.Log, ping: pingEvery, roundTrips: o.RoundTrips, tries: tries}, nil
 }
 
 func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }

@@ -1,0 +1,159 @@
+package cluster_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"claviger/internal/cluster"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// chaosTime is how long nodes are disturbed.
+const chaosTime = 10 * time.Second
+
+// TestChaos runs three processes at a fifth of the real times, stops them, cuts them off and kills
+// them at random: nothing is begun late or by two nodes at once, and in the end everything
+// is owned again.
+func TestChaos(t *testing.T) {
+	needsPostgres(t)
+	t.Parallel()
+	url, file := sqldbtest.URL(t), filepath.Join(t.TempDir(), "begun")
+	db := sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 2})
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any will do
+	t.Logf("seed %d", seed)
+	var all sync.WaitGroup
+	end := time.Now().Add(chaosTime)
+	children := make([]*child, 3)
+	for i := range children {
+		proxy := sqldbtest.NewProxy(t, url)
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		children[i] = startChild(t, proxy.URL, file)
+		all.Go(func() {
+			for time.Now().Before(end) {
+				children[i] = disturb(t, children[i], proxy, file, random)
+			}
+		})
+	}
+	all.Wait()
+	await(t, "everything is owned", func() bool { return ownedBy(t, db, 3) })
+	for _, c := range children {
+		c.send(t, syscall.SIGTERM)
+	}
+	for _, c := range children {
+		_ = c.Wait()
+		if t.Failed() {
+			t.Log(c.log.all)
+		}
+	}
+	begun := readBeginnings(t, file)
+	var nodes []string
+	for _, b := range begun {
+		if !slices.Contains(nodes, b.Node) {
+			nodes = append(nodes, b.Node)
+		}
+	}
+	t.Logf("%d begun by %d nodes", len(begun), len(nodes))
+	if len(nodes) < 4 {
+		t.Errorf("only %d nodes began something: the test is too weak", len(nodes))
+	}
+	checkBeginnings(t, begun)
+}
+
+// disturb leaves a process alone for a while and then does something to it.
+func disturb(t *testing.T, c *child, proxy *sqldbtest.Proxy, file string, random *rand.Rand) *child {
+	t.Helper()
+	moment := func(longest time.Duration) { <-time.After(time.Duration(random.Int64N(int64(longest)))) }
+	moment(2 * time.Second)
+	switch random.IntN(7) {
+	case 0, 1:
+		c.send(t, syscall.SIGSTOP)
+		moment(4 * time.Second)
+		c.send(t, syscall.SIGCONT)
+	case 2, 3:
+		proxy.Freeze()
+		moment(4 * time.Second)
+		proxy.Mend()
+	case 4:
+		proxy.Cut()
+		moment(2 * time.Second)
+		proxy.Mend()
+	case 5: // it is stopped and cut off, and goes on before it can ask anybody
+		c.send(t, syscall.SIGSTOP)
+		proxy.Freeze()
+		moment(4 * time.Second)
+		c.send(t, syscall.SIGCONT)
+		moment(time.Second)
+		proxy.Mend()
+	default:
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		return startChild(t, proxy.URL, file)
+	}
+	return c
+}
+
+// ownedBy is whether so many nodes own all shards.
+func ownedBy(t *testing.T, db *sqldb.DB, n int) bool {
+	t.Helper()
+	ids, err := sqldb.All(t.Context(), db, sqldb.Value[string], `SELECT node FROM nodes`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(ids) == n && countRows(t, db, func(c cluster.Claim) bool { return slices.Contains(ids, c.Node) }) == cluster.Shards
+}
+
+// checkBeginnings checks that after a shard's new owner began something, no earlier one did, and
+// that an epoch has one owner.
+func checkBeginnings(t *testing.T, begun []beginning) {
+	t.Helper()
+	slices.SortFunc(begun, func(a, b beginning) int { return cmp.Compare(a.at, b.at) })
+	var newest [cluster.Shards]beginning
+	late := 0
+	for _, b := range begun {
+		last := newest[b.Shard]
+		switch {
+		case b.Epoch > last.Epoch:
+			newest[b.Shard] = b
+		case b.Epoch < last.Epoch || b.Node != last.Node:
+			if late++; late < 10 {
+				t.Errorf("%v began %v after %v did", b.Claim, time.Duration(b.at-last.at), last.Claim)
+			}
+		}
+	}
+	if late > 0 {
+		t.Errorf("%d of %d were begun late", late, len(begun))
+	}
+}
+
+// TestKilledHolder: on SQLite, when the process that owns everything is killed, the next one does.
+func TestKilledHolder(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("nodes on PostgreSQL share the work")
+	}
+	t.Parallel()
+	path := sqldbtest.URL(t)
+	file := filepath.Join(t.TempDir(), "begun")
+	c := startChild(t, path, file)
+	defer c.Wait() //nolint:errcheck // it was killed
+	first := sqldbtest.OpenWith(t, path, sqldb.Options{})
+	await(t, "the child has begun something", func() bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > 0
+	})
+	n := startOn(t, first, nil)
+	n.log.await("another process serves this database")
+	c.send(t, syscall.SIGSTOP)
+	if n.owned() != 0 {
+		t.Error("a stopped process lost its lock")
+	}
+	c.send(t, syscall.SIGKILL)
+	await(t, "the next one owns all", func() bool { return n.owned() == cluster.Shards })
+}

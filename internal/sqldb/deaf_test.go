@@ -1,0 +1,114 @@
+package sqldb_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// TestDeafListener: where messages do not arrive, as behind a pooler in transaction mode, the
+// listener is told to look all the time, says so once, and notices when they arrive again.
+func TestDeafListener(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("SQLite has no messages")
+	}
+	proxy := sqldbtest.NewProxy(t, sqldbtest.URL(t))
+	proxy.Deafen(true)
+	var log text
+	db := sqldbtest.OpenWith(t, proxy.URL, sqldb.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	db.SetPing(300 * time.Millisecond)
+	heard := listening(t, db, "channel")
+	for range 20 { // two say that it listens, the others come although nothing was sent
+		hear(t, heard, "")
+	}
+	if n := strings.Count(log.String(), "do not arrive"); n != 1 {
+		t.Errorf("it is logged %d times", n)
+	}
+	proxy.Deafen(false)
+	for !strings.Contains(log.String(), "arrive again") {
+		hear(t, heard, "")
+	}
+	if err := db.Notify(t.Context(), "channel", "x"); err != nil {
+		t.Fatal(err)
+	}
+	hear(t, heard, "x")
+}
+
+// TestFrozenListener: a connection through which nothing comes is given up for a new one.
+func TestFrozenListener(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("SQLite has no connections")
+	}
+	proxy := sqldbtest.NewProxy(t, sqldbtest.URL(t))
+	db := sqldbtest.OpenWith(t, proxy.URL, sqldb.Options{})
+	db.SetPing(300 * time.Millisecond)
+	heard := listening(t, db, "channel")
+	hear(t, heard, "")
+	proxy.Deafen(true) // for this connection
+	hear(t, heard, "") // of the next
+	proxy.Deafen(false)
+	for range 3 {
+		if err := db.Notify(t.Context(), "channel", "x"); err != nil {
+			t.Fatal(err)
+		}
+		hear(t, heard, "x")
+	}
+}
+
+// TestStoppedListener: one that does not read what it hears holds nobody up.
+func TestStoppedListener(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("SQLite has no messages")
+	}
+	url := sqldbtest.URL(t)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.PgConn().Conn().Close() })
+	if _, err := conn.Exec(t.Context(), `LISTEN channel`); err != nil {
+		t.Fatal(err)
+	}
+	db := sqldbtest.OpenWith(t, url, sqldb.Options{})
+	heard := listening(t, db, "channel")
+	hear(t, heard, "")
+	long := strings.Repeat("x", 7900)
+	for range 20 { // 15 MB, more than the connection can hold
+		messages := make([]string, 100)
+		for i := range messages {
+			messages[i] = long[i:]
+		}
+		if err := db.Notify(t.Context(), "channel", messages...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range messages {
+			hear(t, heard, long[i:])
+		}
+	}
+}
+
+// text is a log.
+type text struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *text) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *text) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
