@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ func main() {
 	var (
 		root   = flag.String("root", ".", "folder of the module")
 		file   = flag.String("file", "", "change only this file of the package")
+		at     = flag.String("at", "", "change only these lines, as file.go:12, separated by commas")
 		sample = flag.Int("n", 0, "try so many, chosen at random; 0: all")
 		seed   = flag.Uint64("seed", 1, "of that choice")
 		run    = flag.String("run", "", "run only these tests")
@@ -38,7 +40,7 @@ func main() {
 		os.Exit(2)
 	}
 	survived, err := mutate(&runner{root: *root, run: *run, packages: append(strings.Fields(*also), flag.Arg(0))},
-		flag.Arg(0), *file, *sample, *seed, *jobs, *list)
+		choice{flag.Arg(0), *file, *at, *sample, *seed}, *jobs, *list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -48,14 +50,35 @@ func main() {
 	}
 }
 
-func mutate(r *runner, pkg, file string, sample int, seed uint64, jobs int, list bool) (survived int, err error) {
-	all, err := find(filepath.Join(r.root, pkg), file)
+// choice is which changes are tried.
+type choice struct {
+	pkg, file, at string
+	sample        int
+	seed          uint64
+}
+
+func (c choice) of(root string) ([]mutation, error) {
+	all, err := find(filepath.Join(root, c.pkg), c.file)
+	if err != nil {
+		return nil, err
+	}
+	if c.at != "" {
+		lines := strings.Split(c.at, ",")
+		all = slices.DeleteFunc(all, func(m mutation) bool {
+			return !slices.Contains(lines, fmt.Sprintf("%s:%d", filepath.Base(m.path), m.line))
+		})
+	}
+	if c.sample > 0 && c.sample < len(all) {
+		rand.New(rand.NewPCG(c.seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		all = all[:c.sample]
+	}
+	return all, nil
+}
+
+func mutate(r *runner, c choice, jobs int, list bool) (survived int, err error) {
+	all, err := c.of(r.root)
 	if err != nil {
 		return 0, err
-	}
-	if sample > 0 && sample < len(all) {
-		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		all = all[:sample]
 	}
 	if list {
 		for _, m := range all {
@@ -90,7 +113,7 @@ func mutate(r *runner, pkg, file string, sample int, seed uint64, jobs int, list
 	close(next)
 	wg.Wait()
 	fmt.Printf("%s: %d changes, %d killed, %d SURVIVED (%d more do not compile)\n",
-		pkg, count[killed]+count[alive], count[killed], count[alive], count[uncompiled])
+		c.pkg, count[killed]+count[alive], count[killed], count[alive], count[uncompiled])
 	return count[alive], nil
 }
 
