@@ -78,6 +78,7 @@ type Node struct {
 	shards [Shards]atomic.Pointer[held]
 	until  deadline
 	alone  atomic.Bool // everything is this process's, by a lock on a file
+	jobs   jobs
 
 	mu      sync.Mutex
 	failure error // why this node takes no part; nil: it does, or another process does

@@ -9,7 +9,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// channel is where nodes tell one another that they gave up a shard.
+// channel is where nodes tell one another that they gave up a shard (""), or that a job
+// has something to do (its name).
 const channel = "claviger_cluster"
 
 // member is this node's part in a cluster on PostgreSQL. One goroutine runs it; Release
@@ -35,7 +36,8 @@ type member struct {
 
 	running sync.WaitGroup // calls of Release and Lost
 	ended   chan int       // shards of which such a call has ended
-	wake    chan struct{}
+	wake    chan struct{}  // one has
+	asks    chan struct{}  // another node is asked for something
 }
 
 // peer is another node, or this one.
@@ -66,6 +68,9 @@ type part struct {
 // run takes part until ctx ends, and leaves.
 func (m *member) run(ctx context.Context) error {
 	m.ended, m.wake = make(chan int, Shards), make(chan struct{}, 1)
+	m.asks = make(chan struct{}, 1)
+	m.node.jobs.listen(m.asks)
+	defer m.node.jobs.listen(nil)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	watch.Go(func() { m.node.watch(watching) })
@@ -101,7 +106,7 @@ func (m *member) tick(ctx context.Context) error {
 	if err != nil {
 		m.since = 0
 	}
-	for _, act := range []func(context.Context) error{m.reap, m.claim, m.give} {
+	for _, act := range []func(context.Context) error{m.reap, m.claim, m.give, m.passOn} {
 		if err == nil && m.id != "" {
 			err = act(ctx)
 		}
@@ -229,7 +234,8 @@ func (m *member) compare() (gained []Claim) {
 	return gained
 }
 
-// pause waits for the next beat, or for a reason to have it early.
+// pause waits for the next beat, or for a reason to have it early. Meanwhile it passes
+// on what other nodes are asked for.
 func (m *member) pause(ctx context.Context) {
 	wait := m.node.Times.Beat
 	if m.hurry {
@@ -238,24 +244,69 @@ func (m *member) pause(ctx context.Context) {
 	now, _ := m.node.until.now()
 	ctx, cancel := context.WithTimeout(ctx, wait-time.Duration(now-m.last))
 	defer cancel()
-	var wakes sync.WaitGroup
-	defer wakes.Wait()
-	defer cancel()
-	wakes.Go(func() {
-		select {
-		case <-m.wake:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	if m.conn != nil {
-		if _, _, err := m.conn.Wait(ctx); err == nil {
-			return
-		} else if m.conn.Closed() {
+	for m.rest(ctx) && ctx.Err() == nil {
+		if err := m.passOn(context.WithoutCancel(ctx)); err != nil {
 			m.disconnect(ctx)
 		}
 	}
-	<-ctx.Done()
+}
+
+// rest waits until ctx ends or there is something to do, and reports whether that is
+// only to pass something on.
+func (m *member) rest(ctx context.Context) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	asks, asked := m.asks, false
+	if m.conn == nil {
+		asks = nil // they wait for the next beat
+	}
+	var signals sync.WaitGroup
+	signals.Go(func() {
+		defer cancel()
+		select {
+		case <-m.wake:
+		case <-asks:
+			asked = true
+		case <-ctx.Done():
+		}
+	})
+	heard := m.conn != nil && m.hear(ctx)
+	if !heard {
+		<-ctx.Done()
+	}
+	cancel()
+	signals.Wait()
+	return asked && !heard
+}
+
+// hear wakes the jobs that other nodes ask for, and reports whether another node gave
+// up a shard. It ends with ctx, or without the connection.
+func (m *member) hear(ctx context.Context) bool {
+	for {
+		_, job, err := m.conn.Wait(ctx)
+		switch {
+		case err == nil && job == "":
+			return true
+		case err == nil && m.node.Does(job):
+			m.node.jobs.wake(job)
+		case err != nil:
+			if m.conn.Closed() {
+				m.disconnect(ctx)
+			}
+			return false
+		}
+	}
+}
+
+// passOn tells the other nodes which jobs have something to do.
+func (m *member) passOn(ctx context.Context) error {
+	asked := m.node.jobs.takeAsked()
+	if len(asked) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.node.Times.Hold/2)
+	defer cancel()
+	return m.conn.Notify(ctx, channel, asked...)
 }
 
 // watch cuts what is under way when the claims' time has run out. The steady clock may

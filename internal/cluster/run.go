@@ -54,6 +54,8 @@ func (n *Node) runAlone(ctx context.Context) error {
 	for shard := range Shards {
 		n.gain(Claim{Shard: shard})
 	}
+	// Other processes cannot ask for jobs; what they commit is heard.
+	_ = n.DB.Listen(ctx, channel, func(string) { n.jobs.wake("") })
 	<-ctx.Done()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.Times.Drain)
 	defer cancel()
