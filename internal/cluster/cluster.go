@@ -11,6 +11,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"log/slog"
@@ -83,6 +84,8 @@ type Node struct {
 	mu      sync.Mutex
 	failure error // why this node takes no part; nil: it does, or another process does
 }
+
+func (n *Node) times() Times { return cmp.Or(n.Times, DefaultTimes) }
 
 // held is what this node knows of a shard that it owns.
 type held struct {

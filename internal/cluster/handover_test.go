@@ -177,7 +177,7 @@ func TestFence(t *testing.T) {
 	if got := fenced(b.Node, now); !slices.Equal(got, []bool{true}) {
 		t.Errorf("the new owner's claim: %v", got)
 	}
-	for range 6 { // the second node is dead
+	for range 8 { // the second node is dead
 		a.Pass(time.Second)
 		step(t, a.Tick)
 	}

@@ -16,7 +16,7 @@ func (n *Node) Do(ctx context.Context, job string, wake func(), run func(context
 	if wake != nil {
 		n.jobs.add(job, wake)
 	}
-	ticker := time.NewTicker(n.jobs.interval(n.Times))
+	ticker := time.NewTicker(n.times().Beat)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		if n.Does(job) {
@@ -69,13 +69,6 @@ type jobs struct {
 	all   map[string]func()
 	asked []string      // to be woken on other nodes
 	bell  chan struct{} // somebody asked; nil while nobody listens
-}
-
-func (j *jobs) interval(t Times) time.Duration {
-	if t.Beat == 0 {
-		return DefaultTimes.Beat
-	}
-	return t.Beat
 }
 
 func (j *jobs) add(job string, wake func()) {

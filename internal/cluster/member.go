@@ -44,7 +44,9 @@ type member struct {
 type peer struct {
 	id      string
 	leaving bool // it gets no more shards
-	late    bool // its time has run out
+	late    bool // its time has run out, by the database's clock
+	until   int64
+	seen    int64 // since when until has been the same, by this node's steady clock
 }
 
 // stage is how far this node is with a shard.
@@ -91,7 +93,7 @@ func (m *member) report(ctx context.Context, err error) {
 		m.node.note(nil)
 	case ctx.Err() == nil:
 		m.failed++
-		if m.node.until.passed() || time.Duration(m.failed)*m.node.Times.Beat >= m.node.Times.Hold {
+		if m.node.until.passed() || time.Duration(m.failed)*m.node.times().Beat >= m.node.times().Hold {
 			m.node.note(err)
 		}
 	}
@@ -99,7 +101,7 @@ func (m *member) report(ctx context.Context, err error) {
 
 // tick beats, and does what the beat shows that there is to do.
 func (m *member) tick(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.node.Times.Hold/2)
+	ctx, cancel := context.WithTimeout(ctx, m.node.times().Hold/2)
 	defer cancel()
 	m.takeEnded()
 	err := m.beat(ctx)
@@ -124,7 +126,7 @@ func (m *member) tick(ctx context.Context) error {
 func (m *member) beat(ctx context.Context) error {
 	steady, wall := m.node.until.now()
 	gap := time.Duration(steady - m.last)
-	if m.last = steady; m.since == 0 || gap > m.node.Times.Hold/2 {
+	if m.last = steady; m.since == 0 || gap > m.node.times().Hold/2 {
 		m.since = steady
 	}
 	m.hurry = false
@@ -138,7 +140,7 @@ func (m *member) beat(ctx context.Context) error {
 		return err
 	}
 	gained := m.compare()
-	m.node.until.set(steady, wall, m.node.Times.Hold)
+	m.node.until.set(steady, wall, m.node.times().Hold)
 	for _, c := range gained {
 		m.gain(c)
 	}
@@ -172,7 +174,7 @@ func (m *member) disconnect(ctx context.Context) {
 func (m *member) renew(ctx context.Context) error {
 	if m.id != "" {
 		n, err := m.conn.Exec(ctx, `UPDATE nodes SET until = `+m.conn.Clock()+` + $2, leaving = $3 WHERE node = $1`,
-			m.id, int64(m.node.Times.Life), m.leaving)
+			m.id, int64(m.node.times().Life), m.leaving)
 		if err != nil || n > 0 {
 			return err
 		}
@@ -186,7 +188,7 @@ func (m *member) renew(ctx context.Context) error {
 	// An earlier try may have made a row although its answer was lost.
 	_, err := m.conn.Exec(ctx, `WITH earlier AS (DELETE FROM nodes WHERE sessions = $2)
 		INSERT INTO nodes (node, sessions, until, leaving) VALUES ($1, $2, `+m.conn.Clock()+` + $3, FALSE)`,
-		id, m.node.DB.SessionName(), int64(m.node.Times.Life))
+		id, m.node.DB.SessionName(), int64(m.node.times().Life))
 	if err == nil {
 		m.id = id
 	}
@@ -196,8 +198,9 @@ func (m *member) renew(ctx context.Context) error {
 // read reads nodes and shards.
 func (m *member) read(ctx context.Context) error {
 	peers, err := sqldb.All(ctx, m.conn, func(r *sqldb.Row, p *peer) error {
-		return r.Scan(&p.id, &p.leaving, &p.late)
-	}, `SELECT node, leaving, until < `+m.conn.Clock()+` FROM nodes`)
+		p.seen = m.last
+		return r.Scan(&p.id, &p.leaving, &p.late, &p.until)
+	}, `SELECT node, leaving, until < `+m.conn.Clock()+`, until FROM nodes`)
 	if err != nil {
 		return err
 	}
@@ -205,8 +208,12 @@ func (m *member) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	before := m.peers
 	m.peers = make(map[string]peer, len(peers))
 	for _, p := range peers {
+		if b := before[p.id]; b.until == p.until {
+			p.seen = b.seen
+		}
 		m.peers[p.id] = p
 	}
 	for _, c := range rows {
@@ -237,7 +244,7 @@ func (m *member) compare() (gained []Claim) {
 // pause waits for the next beat, or for a reason to have it early. Meanwhile it passes
 // on what other nodes are asked for.
 func (m *member) pause(ctx context.Context) {
-	wait := m.node.Times.Beat
+	wait := m.node.times().Beat
 	if m.hurry {
 		wait /= 10
 	}
@@ -304,7 +311,7 @@ func (m *member) passOn(ctx context.Context) error {
 	if len(asked) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, m.node.Times.Hold/2)
+	ctx, cancel := context.WithTimeout(ctx, m.node.times().Hold/2)
 	defer cancel()
 	return m.conn.Notify(ctx, channel, asked...)
 }
@@ -313,7 +320,7 @@ func (m *member) passOn(ctx context.Context) error {
 // stand still while the machine sleeps, so it looks at least once a beat.
 func (n *Node) watch(ctx context.Context) {
 	for cut := true; ; { // before the first beat there is nothing to cut
-		wait := n.Times.Beat
+		wait := n.times().Beat
 		if left := n.until.left(); left > 0 {
 			wait = min(wait, left)
 		}

@@ -25,9 +25,6 @@ func startWait(tries int) time.Duration {
 // What fails is tried again until it works; meanwhile Ready says what it is. The error
 // is why leaving failed: then others wait until this node's time has run out.
 func (n *Node) Run(ctx context.Context) error {
-	if n.Times == (Times{}) {
-		n.Times = DefaultTimes
-	}
 	for tries := 1; ; tries++ {
 		alone, err := n.DB.AcquireExclusive(ctx, func() {
 			n.note(nil)
@@ -57,7 +54,7 @@ func (n *Node) runAlone(ctx context.Context) error {
 	// Other processes cannot ask for jobs; what they commit is heard.
 	_ = n.DB.Listen(ctx, channel, func(string) { n.jobs.wake("") })
 	<-ctx.Done()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.Times.Drain)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.times().Drain)
 	defer cancel()
 	var all sync.WaitGroup
 	for shard := range Shards {

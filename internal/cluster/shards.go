@@ -41,15 +41,25 @@ func stays(p peer) bool { return !p.leaving }
 
 func present(p peer) bool { return !p.leaving && !p.late }
 
-// reap removes the nodes whose time has run out, and ends their connections: what a
-// node holds that is stopped inside a transaction would block the others. A node that
-// was itself cut off or stopped first lets the others renew their rows.
-func (m *member) reap(ctx context.Context) error {
-	late := false
-	for _, p := range m.peers {
-		late = late || p.late && p.id != m.id
+// silent returns the nodes that others may take for dead: their time has run out by
+// the database's clock, and they have given no sign for longer than their claims hold
+// by this node's own clock, since the database's may have been set.
+func (m *member) silent() (ids []string) {
+	longest := int64(m.node.times().Hold + m.node.times().Beat)
+	for id, p := range m.peers {
+		if p.late && id != m.id && m.last-p.seen >= longest {
+			ids = append(ids, id)
+		}
 	}
-	if !late || m.leaving || m.last-m.since < int64(m.node.Times.Steady) {
+	return ids
+}
+
+// reap removes silent nodes and ends their connections: what a node holds that is
+// stopped inside a transaction would block the others. A node that was itself cut off
+// or stopped first lets the others renew their rows.
+func (m *member) reap(ctx context.Context) error {
+	silent := m.silent()
+	if len(silent) == 0 || m.leaving || m.last-m.since < int64(m.node.times().Steady) {
 		return nil
 	}
 	type reaped struct {
@@ -58,9 +68,9 @@ func (m *member) reap(ctx context.Context) error {
 	}
 	dead, err := sqldb.All(ctx, m.conn, func(r *sqldb.Row, d *reaped) error { return r.Scan(&d.id, &d.sessions) },
 		`WITH dead AS (DELETE FROM nodes WHERE node IN (
-				SELECT node FROM nodes WHERE until < `+m.conn.Clock()+` AND node <> $1`+m.conn.ForNoKeyUpdateSkipLocked()+`)
+				SELECT node FROM nodes WHERE node = ANY($1) AND until < `+m.conn.Clock()+m.conn.ForNoKeyUpdateSkipLocked()+`)
 			RETURNING node, sessions)
-		SELECT node, `+m.conn.EndSessions("dead.sessions")+` FROM dead`, m.id)
+		SELECT node, `+m.conn.EndSessions("dead.sessions")+` FROM dead`, silent)
 	for _, d := range dead {
 		m.node.Log.Warn("a node was silent for too long; the others take over its work", "node", d.id, "connections", d.sessions)
 		delete(m.peers, d.id)
@@ -120,7 +130,7 @@ func (m *member) gain(c Claim) {
 // handOver begins to release one shard that another node should own; when the last one
 // began too short a time ago, none.
 func (m *member) handOver(ctx context.Context) {
-	if m.leaving || m.last-m.handedOver < int64(m.node.Times.HandOver) {
+	if m.leaving || m.last-m.handedOver < int64(m.node.times().HandOver) {
 		return
 	}
 	for shard, p := range m.parts {
@@ -138,7 +148,7 @@ func (m *member) handOver(ctx context.Context) {
 // release calls Release for a shard, in a goroutine of its own.
 func (m *member) release(ctx context.Context, shard int) {
 	p := &m.parts[shard]
-	ctx, p.cut = context.WithTimeout(context.WithoutCancel(ctx), m.node.Times.Drain)
+	ctx, p.cut = context.WithTimeout(context.WithoutCancel(ctx), m.node.times().Drain)
 	p.stage = releasing
 	m.node.stopBeginning(p.claim)
 	claim, end := p.claim, p.cut
@@ -255,7 +265,7 @@ func (m *member) leave(ctx context.Context) error {
 			break
 		}
 		if m.all(foreign, released) {
-			if quiet = cmp.Or(quiet, m.last); m.last-quiet >= int64(m.node.Times.Hold/2) {
+			if quiet = cmp.Or(quiet, m.last); m.last-quiet >= int64(m.node.times().Hold/2) {
 				return err
 			}
 		}
@@ -280,7 +290,7 @@ func (m *member) all(stages ...stage) bool {
 
 // remove deletes this node's row, and tells the others.
 func (m *member) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.node.Times.Hold/2)
+	ctx, cancel := context.WithTimeout(ctx, m.node.times().Hold/2)
 	defer cancel()
 	if _, err := m.conn.Exec(ctx, `DELETE FROM nodes WHERE node = $1`, m.id); err != nil {
 		return err

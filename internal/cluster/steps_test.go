@@ -151,7 +151,7 @@ func TestReapAfterUnbrokenBeats(t *testing.T) {
 		return err != nil
 	}
 	const second = time.Second
-	for _, wait := range []time.Duration{second, 3 * second, 3*second + 1, second, second, 2 * second} {
+	for _, wait := range []time.Duration{second, 3 * second, 3*second + 1, second, second, 2*second + second/2} {
 		a.Pass(wait) // the third is too long after the one before it
 		if step(t, a.Tick); gone() {
 			t.Fatalf("the other was removed too early, %v after the last beat", wait)
@@ -188,6 +188,35 @@ func TestReapAfterUnbrokenBeats(t *testing.T) {
 	}
 	if a.log.count("silent for too long") != 1 {
 		t.Error("the removal is not logged once")
+	}
+}
+
+// TestDatabaseClockIsSet: when the database's clock jumps ahead, nodes that beat are not removed,
+// though all seem late.
+func TestDatabaseClockIsSet(t *testing.T) {
+	needsPostgres(t)
+	t.Parallel()
+	url := sqldbtest.URL(t)
+	a, b := newStepper(t, url), newStepper(t, url)
+	late := func() { execute(t, a.db, `UPDATE nodes SET until = until - $1`, int64(time.Hour)) }
+	for range 10 {
+		a.Pass(time.Second)
+		b.Pass(time.Second)
+		step(t, b.Beat)
+		late()
+		if step(t, a.Tick); nodes(t, a.db) != 2 {
+			t.Fatal("a node was removed that had just beaten")
+		}
+	}
+	for i := range 7 {
+		if nodes(t, a.db) != 2 {
+			t.Fatalf("a node was removed that was silent for %d seconds", i)
+		}
+		a.Pass(time.Second)
+		step(t, a.Tick)
+	}
+	if nodes(t, a.db) != 1 {
+		t.Error("a silent node was not removed")
 	}
 }
 
