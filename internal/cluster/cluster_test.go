@@ -65,3 +65,30 @@ func TestNilOwnsNothing(t *testing.T) {
 		t.Error("a node that does not run owns something")
 	}
 }
+
+// TestShardOf: shards and the winners of shards are part of the protocol; nodes of different
+// versions have to agree on them.
+func TestShardOf(t *testing.T) {
+	t.Parallel()
+	for partner, want := range map[int64]int{0: 0, 1: 1, 63: 63, 64: 0, 130: 2, -1: 63} {
+		if got := cluster.ShardOf(partner); got != want {
+			t.Errorf("partner %d is in shard %d, want %d", partner, got, want)
+		}
+	}
+	var got string
+	for shard := range 64 {
+		got += cluster.WinnerOf(shard, "a", "b", "c")
+	}
+	if want := "ccbbbbaacaccbabacabbabcbcbcbbaaacaaaaacbbcaabaccccbaaacbacabbbac"; got != want {
+		t.Errorf("the winners are %s, want %s", got, want)
+	}
+	if got := cluster.WinnerOf(0); got != "" {
+		t.Errorf("without nodes %q wins", got)
+	}
+	want := cluster.Times{
+		Beat: 1e9, Hold: 6e9, Life: 9e9, Steady: 5e9, Drain: 5e9, HandOver: 1e9,
+	}
+	if cluster.DefaultTimes != want {
+		t.Errorf("the times are %+v", cluster.DefaultTimes)
+	}
+}

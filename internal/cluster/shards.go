@@ -3,7 +3,8 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -19,22 +20,17 @@ func winner(shard int, peers map[string]peer, may func(peer) bool) string {
 		if !may(p) {
 			continue
 		}
-		if n := rank(shard, id); best == "" || cmp.Or(cmp.Compare(n, top), cmp.Compare(id, best)) > 0 {
+		if n := rank(shard, id); best == "" || n > top { // mutate: equivalent because no two nodes have the same number
 			best, top = id, n
 		}
 	}
 	return best
 }
 
-// rank is the number of a node for a shard.
+// rank is the number of a node for a shard, the same on every node.
 func rank(shard int, node string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(node + "/" + strconv.Itoa(shard))) // it cannot fail
-	// The last bytes hardly move the highest bits of the sum; this does.
-	n := h.Sum64()
-	n = (n ^ n>>33) * 0xff51afd7ed558ccd
-	n = (n ^ n>>33) * 0xc4ceb9fe1a85ec53
-	return n ^ n>>33
+	sum := sha256.Sum256([]byte(node + "/" + strconv.Itoa(shard)))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 func stays(p peer) bool { return !p.leaving }
