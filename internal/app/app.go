@@ -184,12 +184,12 @@ func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) 
 func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
-	r := &Services{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: a.sender.Wake}}
+	r := &Services{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }}}
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand}
 	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
-	r.Accounts.Asked = a.linkMailer.Wake
+	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Dispatcher: a.dispatcher(r)}

@@ -67,15 +67,19 @@ func (a *App) work() []func(context.Context) {
 		DB: a.services.DB, Now: a.cfg.Now, Partners: a.services.Partners, Profiles: a.services.Profiles, Service: a.service(),
 		Count: a.services.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
 	}
+	keys := func(ctx context.Context) {
+		a.prepareKeys(ctx)
+		<-ctx.Done() // once is enough
+	}
 	return []func(context.Context){
 		a.send,
-		(&webhook.Replayer{Outbox: a.services.Webhooks, Log: a.log}).Run,
-		watch.Run,
-		a.sender.Run,
-		a.linkMailer.Run,
-		a.prepareKeys,
-		(&Housekeeping{Prune: a.pruners(), Log: a.log}).Run,
-		(&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log}).Run,
+		a.job("redeliveries", nil, (&webhook.Replayer{Outbox: a.services.Webhooks, Log: a.log}).Run),
+		a.job("outages", nil, watch.Run),
+		a.job(mailJob, a.sender.Wake, a.sender.Run),
+		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
+		a.job("keys", nil, keys),
+		a.job("pruning", nil, (&Housekeeping{Prune: a.pruners(), Log: a.log}).Run),
+		a.job("pruning of answers", nil, (&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log}).Run),
 	}
 }
 

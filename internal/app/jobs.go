@@ -13,8 +13,19 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Housekeeping is the job that prunes expired rows. It can run on
-// every node at once.
+// The jobs that are woken when there is something to do.
+const (
+	mailJob  = "mail"
+	linksJob = "links"
+)
+
+// job runs a job on one node at a time. wake, if it is not nil, makes it look for work.
+func (a *App) job(name string, wake func(), run func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) { a.node.Do(ctx, name, wake, run) }
+}
+
+// Housekeeping is the job that prunes expired rows. It does no harm when two nodes do it
+// at once.
 type Housekeeping struct {
 	Prune map[string]func(context.Context) (int64, error) // by what is pruned
 	Every time.Duration                                   // 0 is an hour

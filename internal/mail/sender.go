@@ -14,9 +14,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Sender is the job that sends the mails of the outbox. It runs on every node:
-// a mail is leased to one of them while it is being sent, and a failed node's
-// leases end. Only a node that dies between a server's answer and its own record
+// Sender is the job that sends the mails of the outbox. It is meant to run on one node
+// at a time, and may run on several: a mail is leased to one of them while it is being
+// sent, and a failed node's leases end. Only a node that dies between a server's answer and its own record
 // of it leaves a mail that is sent a second time, under the same message id.
 type Sender struct {
 	DB        *sqldb.DB
