@@ -71,9 +71,9 @@ func (b *Book) request(ctx context.Context, email string, p Purpose, next string
 	return nil
 }
 
-// LinkMailer is the job of mailing the links that visitors asked for. It runs on
-// every node; each request is answered by one of them. One that fails is tried
-// again with the next round. A request that is older than a link's life is dropped:
+// LinkMailer is the job of mailing the links that visitors asked for. It is
+// meant to run on one node at a time, and may run on several: each request is answered
+// by one of them. One that fails is tried again with the next round. A request that is older than a link's life is dropped:
 // whoever sent it was told to ask again.
 type LinkMailer struct {
 	Book  *Book

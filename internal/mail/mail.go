@@ -1,6 +1,6 @@
 // Package mail sends messages to people, each once: a package puts a message into the
-// outbox in the transaction of its cause, and the Sender, which runs on every node,
-// sends it from there, through an SMTP server or into a folder. It owns the table
+// outbox in the transaction of its cause, and the Sender, which runs on one node at a
+// time, sends it from there, through an SMTP server or into a folder. It owns the table
 // mails; its callers decide to whom and what they write.
 //
 // What a mail says may let its reader sign in, so it is stored sealed while the
