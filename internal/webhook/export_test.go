@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"claviger/internal/audit"
@@ -132,3 +133,21 @@ func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
 
 // IdleAfter sets after how long a lane without deliveries ends.
 func (d *Dispatcher) IdleAfter(t time.Duration) { d.limits.idle = t }
+
+// Hear takes hints of other nodes.
+func (d *Dispatcher) Hear(message string) { d.hear(message) }
+
+// Hint has the owner look at a license.
+func (d *Dispatcher) Hint(partnerID, licenseID int64) { d.hint(partnerID, licenseID) }
+
+// RecordThen records the answers that wait, and calls then when that is committed, before
+// the lanes are told.
+func (d *Dispatcher) RecordThen(t testing.TB, then func()) {
+	t.Helper()
+	rec, err := d.recorder.record(t.Context(), d.recorder.next(t.Context()), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	then()
+	d.recorder.finish(rec)
+}

@@ -71,11 +71,28 @@ func steppedHarness(t testing.TB) *harness {
 // partner makes a partner whose endpoint h plays; nil: it has none.
 func (r *harness) partner(id int64, h http.HandlerFunc) {
 	r.Helper()
-	r.point(id, h)
+	url := ""
+	if h != nil {
+		url = r.serve(h)
+	}
+	r.partnerAt(id, url)
+}
+
+// partnerAt makes a partner with a URL.
+func (r *harness) partnerAt(id int64, url string) {
+	r.Helper()
+	r.aim(id, func(e *webhook.Endpoint) { e.URL = url })
 	r.write(func(tx *sqldb.Tx) {
 		tx.Queue(`INSERT INTO partners (id, name, brand, client_id, strict, single_key, created_at, updated_at)
 			VALUES ($1, '', '', $2, $3, $3, 0, 0)`, id, fmt.Sprint(id), false)
 	})
+}
+
+// serve runs a server until the test ends.
+func (r *harness) serve(h http.HandlerFunc) string {
+	server := httptest.NewServer(h)
+	r.Cleanup(server.Close)
+	return server.URL
 }
 
 // point makes h play the partner's endpoint.
@@ -83,9 +100,7 @@ func (r *harness) point(id int64, h http.HandlerFunc) {
 	r.Helper()
 	url := ""
 	if h != nil {
-		server := httptest.NewServer(h)
-		r.Cleanup(server.Close)
-		url = server.URL
+		url = r.serve(h)
 	}
 	r.aim(id, func(e *webhook.Endpoint) { e.URL = url })
 }
