@@ -65,7 +65,7 @@ func runWithKey(t *testing.T) (*world, *mail.Outbox) {
 // sent. What it says can be read although the database has it no more.
 func TestMailsAreCaught(t *testing.T) {
 	w, outbox := runWithKey(t)
-	w.submit(t, "/sign-in/send", map[string][]string{"email": {w.Buyer.Email}}).has(t, 200, "Check your mail")
+	w.submit(t, "/sign-in/send", map[string][]string{"email": {w.Buyer.Email}}).has(t, 200, "Check your email")
 	db := sqldbtest.OpenWith(t, w.db, sqldb.Options{})
 	for look := time.NewTicker(10 * time.Millisecond); ; <-look.C {
 		mails, err := outbox.Recent(t.Context(), db, 10)

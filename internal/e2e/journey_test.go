@@ -105,7 +105,7 @@ func TestJourney(t *testing.T) {
 	b := newBuyer(t, nil)
 
 	b.visit("/")
-	b.on("Software you keep")
+	b.on("Software licenses")
 	b.Look("01-home")
 	b.Press("main a[href^='/products/']")
 	b.on("Sample App")
@@ -144,12 +144,12 @@ func (b *buyer) signUp(email, password string) {
 	b.Type("#email", email)
 	b.Type("#password", password)
 	b.Press("main form button")
-	b.on("Check your mail")
+	b.on("Check your email")
 	b.Look("04-check-mail")
 	b.Back()
 	b.on("Create an account")
 	b.Forward()
-	b.on("Check your mail") // and no question whether to send the form again
+	b.on("Check your email") // and no question whether to send the form again
 	b.Open(b.linkInMail("05"))
 	b.Look("05-link")
 	b.Press("main form button")
@@ -213,7 +213,7 @@ func (b *buyer) leaves(email string) {
 	b.Look("18-delete")
 	b.Type("#confirm", email)
 	b.Press("main form button")
-	b.on("Goodbye")
+	b.on("Your account is deleted")
 	b.Look("19-goodbye")
 	b.visit("/licenses")
 	b.on("Sign in")

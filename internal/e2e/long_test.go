@@ -22,7 +22,7 @@ func TestJourneyOfLongNames(t *testing.T) {
 	b.Type("#email", email)
 	b.Type("#password", "correct horse battery")
 	b.Press("main form button")
-	b.on("Check your mail")
+	b.on("Check your email")
 	b.Look("50-long-check-mail")
 	b.Open(b.linkInMail("50-long"))
 	b.Look("50-long-link")

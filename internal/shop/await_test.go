@@ -110,7 +110,7 @@ func connects(s *pagetest.Page, h *pagetest.Service) {
 		s.Fatalf("the browser is sent on to %q, want %q with a code and the issuer", goesOn(s), h.RedirectURL)
 	}
 	h.AddSecret(code)
-	if !strings.Contains(s.Text(), "We are telling Tide Planner about your license. This takes a second at most.") {
+	if !strings.Contains(s.Text(), "We are sending your license to Tide Planner. This takes at most a second.") {
 		s.Errorf("the page says %s", s.Text())
 	}
 	for _, link := range s.All(atom.A) {

@@ -156,7 +156,7 @@ func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, er
 }
 
 func errNoPlan() error {
-	return fault.New(fault.Missing, "unknown_plan", "This plan is not for sale any more. Go back and choose another.")
+	return fault.New(fault.Missing, "unknown_plan", "This plan is no longer for sale. Go back and choose another.")
 }
 
 // buy sells a license for play money and goes on to redeeming it.

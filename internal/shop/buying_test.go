@@ -20,8 +20,8 @@ func TestProducts(t *testing.T) {
 	if page.Header.Get("Set-Cookie") != "" {
 		t.Error("somebody who only looks got a cookie")
 	}
-	b.Get("/products/2").Want(http.StatusNotFound, "We could not find that")
-	b.Get("/products/x").Want(http.StatusNotFound, "We could not find that")
+	b.Get("/products/2").Want(http.StatusNotFound, "Not found")
+	b.Get("/products/x").Want(http.StatusNotFound, "Not found")
 }
 
 // TestBuyWithTestMoney: one order makes one license, however often it is sent.
@@ -111,7 +111,7 @@ func TestMyLicenses(t *testing.T) {
 	b.Follow(b.Press(released, "Activate")).Want(http.StatusOK, "Connect Tide Planner?")
 	// The button in another tab leads to where the license stands.
 	twice := b.Follow(b.Press(changed, "Disconnect this license")).Want(http.StatusOK, "Tide Planner is not connected")
-	if !strings.Contains(twice.Text(), "Nothing was done: the license was not connected any more.") {
+	if !strings.Contains(twice.Text(), "Nothing was changed: the license was already disconnected.") {
 		t.Errorf("releasing twice says %s", twice.Text())
 	}
 }

@@ -138,7 +138,7 @@ func TestHintToNobody(t *testing.T) {
 	b := h.NewBrowser()
 	page := b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("id_token_hint", ofAnn))))
 	for range 2 {
-		if text := page.Text(); !strings.Contains(text, "Sign in with the account that Tide Planner is connected with.") {
+		if text := page.Text(); !strings.Contains(text, "Sign in with the account that is connected to Tide Planner.") {
 			t.Errorf("the page does not say whom it asks for: %s", text)
 		}
 		page = b.Press(page, "Sign in", "email", pagetest.Ann, "password", "wrong password")

@@ -69,7 +69,7 @@ func TestHintOfSomebodyElse(t *testing.T) {
 	ask := func() *pagetest.Page {
 		h.Advance(time.Second)
 		page := b.Follow(b.Get(hint())).Want(http.StatusOK, "Sign in")
-		if !strings.Contains(page.Text(), "Sign in with the account that Tide Planner is connected with.") {
+		if !strings.Contains(page.Text(), "Sign in with the account that is connected to Tide Planner.") {
 			t.Errorf("the page does not say whom it asks for: %s", page.Text())
 		}
 		return page

@@ -93,7 +93,7 @@ func (s *Shop) mine(r *http.Request, v *visitor.Visitor) (ownedView, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
 	if err == nil && (l.OwnerID != v.User.ID || l.Erased) || fault.Is(err, "unknown_license") {
 		return ownedView{}, fault.New(fault.Missing, "unknown_license",
-			"This is none of your licenses. If you bought it with another account, sign in with that one.")
+			"You have no such license. If you bought it with another account, sign in with that account.")
 	}
 	if err != nil {
 		return ownedView{}, err
@@ -156,11 +156,11 @@ func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	if err != nil {
 		return err
 	}
-	done := "The license is disconnected. Activate it again with the right account whenever you like."
+	done := "The license is disconnected. You can activate it again with the right account."
 	_, err = s.Licenses.Disconnect(r.Context(), v.Actor(), o.License.RedemptionID, v.User.ID)
 	switch {
 	case fault.Is(err, "license_not_active"):
-		done = "Nothing was done: the license was not connected any more."
+		done = "Nothing was changed: the license was already disconnected."
 	case err != nil:
 		return err
 	}

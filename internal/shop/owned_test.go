@@ -55,11 +55,11 @@ func TestStepsFitTheState(t *testing.T) {
 			_, err := h.Shop.Licenses.Release(t.Context(), pagetest.Tester, l.Key)
 			return err
 		}},
-		{"refunded", "What now? Tide Planner", false, func(l license.License) error {
+		{"refunded", "See why : Tide Planner", false, func(l license.License) error {
 			_, err := h.Shop.Licenses.Refund(t.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil })
 			return err
 		}},
-		{"held", "What now? Tide Planner", true, func(l license.License) error {
+		{"held", "See why : Tide Planner", true, func(l license.License) error {
 			_, err := h.Shop.Licenses.Hold(t.Context(), pagetest.Tester, l.Key, license.HoldChargeback)
 			return err
 		}},

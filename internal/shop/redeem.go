@@ -54,7 +54,7 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 	switch {
 	case fault.Is(err, "unknown_license"):
 		return redeemView{}, oauth.Request{}, fault.New(fault.Missing, "unknown_license",
-			"This redeem link leads to no license. Check that it was copied whole, or open the license from My licenses.")
+			"There is no license for this redeem link. Check that the link is complete, or open the license from My licenses.")
 	case err != nil:
 		return redeemView{}, oauth.Request{}, err
 	case l.Erased || l.OwnerID != 0 && l.OwnerID != v.User.ID:
@@ -211,7 +211,7 @@ func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		return err
 	}
 	if r.PostFormValue("decision") != "allow" {
-		s.Site.Sessions.Flash(r.Context(), "Nothing was connected. The license waits for you here.")
+		s.Site.Sessions.Flash(r.Context(), "Nothing was connected. You can activate the license here at any time.")
 		ui.SeeOther(w, r, "/licenses")
 		return nil
 	}

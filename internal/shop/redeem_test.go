@@ -159,8 +159,8 @@ func TestSomebodyElsesLicense(t *testing.T) {
 			t.Errorf("got %d: %s", s.Status, s.Text())
 		}
 	}
-	e.Get("/licensing/00000000-0000-4000-8000-000000000000/redeem").Want(http.StatusNotFound, "We could not find that")
-	e.Get("/licensing/nonsense/redeem").Want(http.StatusNotFound, "We could not find that")
+	e.Get("/licensing/00000000-0000-4000-8000-000000000000/redeem").Want(http.StatusNotFound, "Not found")
+	e.Get("/licensing/nonsense/redeem").Want(http.StatusNotFound, "Not found")
 	if now := stored(h, l); now != l {
 		t.Errorf("the license is now %+v", now)
 	}
@@ -192,7 +192,7 @@ func TestNotConnected(t *testing.T) {
 	if _, _, _, err := h.Shop.OAuth.Profiles.Amend(t.Context(), pagetest.Tester, h.Partner.ID, nothing, profile.URLChange{Redirect: &none}, false); err != nil {
 		t.Fatal(err)
 	}
-	b.Get(pagetest.RedeemPath(l)).Want(http.StatusOK, "Tide Planner is not quite ready")
+	b.Get(pagetest.RedeemPath(l)).Want(http.StatusOK, "Tide Planner is not ready yet")
 	b.Post(pagetest.RedeemPath(l)).WantRedirect(pagetest.RedeemPath(l))
 }
 

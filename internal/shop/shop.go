@@ -83,7 +83,7 @@ func withPause(h visitor.Handler) visitor.Handler {
 // errPaused is what a buyer reads of a partner that is paused.
 func errPaused() error {
 	return fault.New(fault.Conflict, "partner_paused",
-		"This application is not available at the moment, and nothing was changed. Licenses that you have stay yours; try again later.")
+		"This application is not available right now, and nothing was changed. You keep the licenses that you have. Try again later.")
 }
 
 // secretPath marks routes whose path has the redemption id of a license: whoever

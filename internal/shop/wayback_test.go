@@ -23,12 +23,12 @@ func TestSignInLosesNothing(t *testing.T) {
 		},
 		"mailed link": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
 			h.AddUser(pagetest.Ann, "")
-			b.Follow(b.Press(page, "Send me a sign-in link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+			b.Follow(b.Press(page, "Send me a sign-in link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 			return b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")
 		},
 		"sign-up": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
 			form := b.Get(link(page, "/sign-up")).Want(http.StatusOK, "Create an account")
-			b.Follow(b.Press(form, "Create account", "email", pagetest.Ann, "name", "Ann", "password", pagetest.Password)).Want(http.StatusOK, "Check your mail")
+			b.Follow(b.Press(form, "Create account", "email", pagetest.Ann, "name", "Ann", "password", pagetest.Password)).Want(http.StatusOK, "Check your email")
 			return b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")
 		},
 		"sign-up in another browser": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
@@ -40,7 +40,7 @@ func TestSignInLosesNothing(t *testing.T) {
 		"reset": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
 			h.AddUser(pagetest.Ann, pagetest.Password)
 			form := b.Get(link(page, "/reset")).Want(http.StatusOK, "Reset your password")
-			b.Follow(b.Press(form, "Send me a link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+			b.Follow(b.Press(form, "Send me a link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 			return b.Press(b.Follow(b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")), "Save the password", "password", "brand new words")
 		},
 	} {

@@ -104,7 +104,7 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 		u, err = h.Accounts.ResetPassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("password"))
 	} else {
 		if wait := h.Throttle.OwnPassword(r, v.User.ID); wait > 0 {
-			view.Problem = "There were too many tries. Wait " + ui.RetryAfter(w.Header(), wait) + "."
+			view.Problem = "Too many attempts. Wait " + ui.RetryAfter(w.Header(), wait) + "."
 			return h.showPassword(w, r, v, http.StatusTooManyRequests, view)
 		}
 		u, err = h.Accounts.ChangePassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("current_password"), r.PostFormValue("password"))
@@ -144,7 +144,7 @@ func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *v
 	if err != nil {
 		return err
 	}
-	return h.stay(w, r, u, v.Signed.At, "You are signed out everywhere but here.", accountPath)
+	return h.stay(w, r, u, v.Signed.At, "You are signed out everywhere else.", accountPath)
 }
 
 // deleteView is the page that erases the visitor.
@@ -192,7 +192,7 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
 	}
 	if validate.EmailKey(ui.FormText(r, "confirm")) != validate.EmailKey(view.Confirm) {
-		view.Form = view.WithError("confirm", "This is not what it says above. Nothing was deleted.")
+		view.Form = view.WithError("confirm", "The text does not match. Nothing was deleted.")
 		return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
 	}
 	if _, err := h.Licenses.EraseUser(r.Context(), v.Actor(), v.User.ID); err != nil {
@@ -212,5 +212,5 @@ func (h *Handler) goodbye(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 		ui.SeeOther(w, r, "/")
 		return nil
 	}
-	return h.Site.Render(w, r, v, "goodbye", ui.View{Title: "Goodbye", NoIndex: true})
+	return h.Site.Render(w, r, v, "goodbye", ui.View{Title: "Your account is deleted", NoIndex: true})
 }

@@ -114,7 +114,7 @@ func TestDeleteAccount(t *testing.T) {
 	kept := h.Sell("bob@example.com", 1)
 	b, other := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password), h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 	page := b.Get("/account/delete").Want(http.StatusOK, "Delete your account")
-	if !strings.Contains(page.Text(), "Your license stops working for good") {
+	if !strings.Contains(page.Text(), "Your license stops working permanently") {
 		t.Errorf("the page does not say what becomes of the license: %s", page.Text())
 	}
 	for _, typed := range []string{"", "yes", "bob@example.com"} {
@@ -122,7 +122,7 @@ func TestDeleteAccount(t *testing.T) {
 	}
 	b.WantSignedIn(pagetest.Ann)
 
-	b.Follow(b.Press(page, "Delete my account", "confirm", " ANN@example.com")).Want(http.StatusOK, "Goodbye")
+	b.Follow(b.Press(page, "Delete my account", "confirm", " ANN@example.com")).Want(http.StatusOK, "Your account is deleted")
 	b.WantSignedIn("")
 	other.WantSignedIn("")
 	for _, tt := range []struct {
@@ -148,7 +148,7 @@ func TestOperatorsDoNotDeleteThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
-	if page := b.Get("/account/delete").Want(http.StatusOK, "Delete your account"); page.Input("confirm") != nil || !strings.Contains(page.Text(), "another operator") {
+	if page := b.Get("/account/delete").Want(http.StatusOK, "Delete your account"); page.Input("confirm") != nil || !strings.Contains(page.Text(), "Another operator has to delete") {
 		t.Errorf("the page says: %s", page.Text())
 	}
 	b.Post("/account/delete", "confirm", pagetest.Ann).Want(http.StatusForbidden, "Delete your account")

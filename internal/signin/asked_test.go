@@ -28,7 +28,7 @@ func TestAskingLooksAtNobody(t *testing.T) {
 		for _, form := range []string{"/sign-in/send", "/reset"} {
 			b := h.NewBrowser()
 			before, _ := h.DB.Counts()
-			b.Follow(b.Post(form, "email", email)).Want(http.StatusOK, "Check your mail")
+			b.Follow(b.Post(form, "email", email)).Want(http.StatusOK, "Check your email")
 			if after, _ := h.DB.Counts(); after != before+1 {
 				t.Errorf("%s for %s took %d transactions, want 1", form, email, after-before)
 			}

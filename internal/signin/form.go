@@ -24,7 +24,7 @@ func emailField(typed string) ui.Field {
 func newPasswordField(label string) ui.Field {
 	return ui.Field{
 		Name: "password", Label: label, Type: "password", Autocomplete: "new-password", Required: true,
-		Hint: "At least 8 characters. A few words in a row are easy to remember.",
+		Hint: "At least 8 characters. Several words are easy to remember.",
 	}
 }
 

@@ -65,7 +65,7 @@ func TestFullQueue(t *testing.T) {
 	}
 	for range refused {
 		page := (<-strangers).Want(http.StatusServiceUnavailable, "Sign in")
-		if page.Header.Get("Retry-After") != "2" || !strings.Contains(page.Text(), "Try again in 2 seconds, or have a sign-in link sent to you.") || page.Input("email") == nil {
+		if page.Header.Get("Retry-After") != "2" || !strings.Contains(page.Text(), "Try again in 2 seconds, or request a sign-in link.") || page.Input("email") == nil {
 			t.Errorf("Retry-After is %q, the page says %s", page.Header.Get("Retry-After"), page.Text())
 		}
 	}
@@ -103,12 +103,12 @@ func TestTooManyTries(t *testing.T) {
 		page := b.Post("/sign-in", "email", email, "password", pagetest.Password).Want(http.StatusTooManyRequests, "Sign in")
 		texts = append(texts, page.Text()+page.Header.Get("Retry-After"))
 		if email == pagetest.Ann {
-			b.Follow(b.Press(page, "Send me a sign-in link")).Want(http.StatusOK, "Check your mail")
+			b.Follow(b.Press(page, "Send me a sign-in link")).Want(http.StatusOK, "Check your email")
 			b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as").WantRedirect("/licenses")
 			b.WantSignedIn(pagetest.Ann)
 		}
 	}
-	if texts[0] != texts[1] || !strings.Contains(texts[0], "Have a sign-in link sent to you: it works at once.") {
+	if texts[0] != texts[1] || !strings.Contains(texts[0], "Request a sign-in link: it works immediately.") {
 		t.Errorf("the pages say\n%s\n%s", texts[0], texts[1])
 	}
 }

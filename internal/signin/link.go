@@ -94,8 +94,8 @@ func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 func (h *Handler) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, wait time.Duration) error {
 	view := expiredLinkView{
 		In: v.SignedIn(), Form: ui.Form{Fields: []ui.Field{emailField("")}}, Title: "This link is not valid",
-		Text: "Too many links that are not valid were tried from here: wait " + ui.RetryAfter(w.Header(), wait) +
-			" before the next try. A valid link works at once.",
+		Text: "Too many invalid links were opened from your network: wait " + ui.RetryAfter(w.Header(), wait) +
+			" before you try again. A valid link works immediately.",
 	}
 	return h.Site.Render(w, r, v, "expired-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
 }
@@ -116,9 +116,9 @@ func (h *Handler) expiredLink(w http.ResponseWriter, r *http.Request, v *visitor
 	case fault.Is(err, "link_used"):
 		view.Title, view.Text = "This link was used already", "A sign-in link works only once."
 	case fault.Is(err, "link_expired"):
-		view.Title, view.Text = "This link no longer works", "Its time is over, or another link was used instead of it."
+		view.Title, view.Text = "This link no longer works", "It has expired, or you used a newer link."
 	case fault.Is(err, "invalid_link"):
-		view.Title, view.Text = "This link is not valid", "Perhaps it was not copied whole: check it against the one in the mail."
+		view.Title, view.Text = "This link is not valid", "It may be incomplete: compare it with the link in the email."
 		status = http.StatusNotFound
 	default:
 		return err

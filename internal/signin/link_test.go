@@ -18,7 +18,7 @@ func TestSignInByLink(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, "")
 	b := h.NewBrowser()
-	page := b.Follow(b.Press(b.Get("/sign-in?next=%2Faccount"), "Send me a sign-in link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+	page := b.Follow(b.Press(b.Get("/sign-in?next=%2Faccount"), "Send me a sign-in link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 	if !strings.Contains(page.Text(), pagetest.Ann) {
 		t.Errorf("the page does not name the address: %s", page.Text())
 	}
@@ -49,7 +49,7 @@ func TestDeadLinks(t *testing.T) {
 	h.AddUser(pagetest.Ann, "")
 	b := h.NewBrowser()
 	send := func() string {
-		b.Follow(b.Post("/sign-in/send", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+		b.Follow(b.Post("/sign-in/send", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 		return h.MailedLink(pagetest.Ann)
 	}
 	used := send()
@@ -76,7 +76,7 @@ func TestDeadLinks(t *testing.T) {
 				b.Post("/sign-in/link", "token", token).Want(tt.status, tt.title)
 			}
 			b.WantSignedIn("")
-			b.Follow(b.Press(page, "Send me a new link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+			b.Follow(b.Press(page, "Send me a new link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 			b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as").WantRedirect("/licenses")
 			b.WantSignedIn(pagetest.Ann)
 			b.Post("/sign-out")
@@ -96,7 +96,7 @@ func TestDeadLinkKnowsTheWay(t *testing.T) {
 	b.Press(b.Get(link), "Continue as").WantRedirect(next)
 
 	page := b.Get(link).Want(http.StatusGone, "This link was used already")
-	if got := page.Links(next)[next]; got != "Go on" || !strings.Contains(page.Text(), "you are signed in as "+pagetest.Ann) {
+	if got := page.Links(next)[next]; got != "Continue" || !strings.Contains(page.Text(), "already signed in as "+pagetest.Ann) {
 		t.Errorf("who is signed in reads: %s", page.Text())
 	}
 	b.Get("/sign-in/link?token=x").Want(http.StatusNotFound, "This link is not valid")
@@ -107,7 +107,7 @@ func TestDeadLinkKnowsTheWay(t *testing.T) {
 	pages := []*pagetest.Page{late.Get(link), late.Post("/sign-in/link", "token", strings.TrimPrefix(link, "/sign-in/link?token="))}
 	for _, page := range pages {
 		page.Want(http.StatusGone, "This link was used already")
-		if got := page.Links("/sign-in?next=%2faccount%3fx%3d1"); len(got) != 1 || strings.Contains(page.Text(), "Go on") {
+		if got := page.Links("/sign-in?next=%2faccount%3fx%3d1"); len(got) != 1 || strings.Contains(page.Text(), "Continue") {
 			t.Errorf("who is not signed in reads: %s", page.Text())
 		}
 		late.Press(page, "Send me a new link", "email", pagetest.Ann).WantRedirect("/check-mail?next=%2Faccount%3Fx%3D1")
@@ -130,7 +130,7 @@ func TestOperatorsLinkForSomebodyWithoutAddress(t *testing.T) {
 	b.Get("/account").Want(http.StatusOK, "Your account")
 	page := b.Get("/account/delete").Want(http.StatusOK, "Delete your account")
 	b.Press(page, "Delete my account", "confirm", "").Want(http.StatusUnprocessableEntity, "Delete your account")
-	b.Follow(b.Press(page, "Delete my account", "confirm", "delete")).Want(http.StatusOK, "Goodbye")
+	b.Follow(b.Press(page, "Delete my account", "confirm", "delete")).Want(http.StatusOK, "Your account is deleted")
 }
 
 // TestOperatorsLinkToAPage: the buyer lands where the operator wants them, and not
@@ -156,8 +156,8 @@ func TestSignUp(t *testing.T) {
 	h := pagetest.New(t)
 	b := h.NewBrowser()
 	page := b.Follow(b.Press(b.Get("/sign-up?next=%2Faccount"), "Create account", "email", pagetest.Ann, "name", "Ann", "password", pagetest.Password))
-	page.Want(http.StatusOK, "Check your mail")
-	if !strings.Contains(page.Text(), "We sent a mail to "+pagetest.Ann) {
+	page.Want(http.StatusOK, "Check your email")
+	if !strings.Contains(page.Text(), "We sent an email to "+pagetest.Ann) {
 		t.Errorf("the page says: %s", page.Text())
 	}
 	b.WantSignedIn("")
@@ -173,7 +173,7 @@ func TestSignUp(t *testing.T) {
 func TestSignUpForSomebodyElse(t *testing.T) {
 	h := pagetest.New(t)
 	mallory, b := h.NewBrowser(), h.NewBrowser()
-	mallory.Follow(mallory.Post("/sign-up", "email", pagetest.Ann, "name", "Mallory", "password", "mallory knows")).Want(http.StatusOK, "Check your mail")
+	mallory.Follow(mallory.Post("/sign-up", "email", pagetest.Ann, "name", "Mallory", "password", "mallory knows")).Want(http.StatusOK, "Check your email")
 	s := b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")
 	s.WantRedirect("/account/password?next=")
 	page := b.Follow(s).Want(http.StatusOK, "Choose a password")
@@ -190,7 +190,7 @@ func TestSignUpForSomebodyElse(t *testing.T) {
 func TestChoosingAPasswordCanWait(t *testing.T) {
 	h := pagetest.New(t)
 	mine, other := h.NewBrowser(), h.NewBrowser()
-	mine.Follow(mine.Post("/sign-up", "email", pagetest.Ann, "password", pagetest.Password, "next", "/licenses?x=1")).Want(http.StatusOK, "Check your mail")
+	mine.Follow(mine.Post("/sign-up", "email", pagetest.Ann, "password", pagetest.Password, "next", "/licenses?x=1")).Want(http.StatusOK, "Check your email")
 	s := other.Press(other.Get(h.MailedLink(pagetest.Ann)), "Continue as")
 	s.WantRedirect("/account/password?next=%2Flicenses%3Fx%3D1")
 	if page := other.Follow(s); !strings.Contains(page.Body, `<a href="/licenses?x=1">Not now</a>`) {
@@ -204,7 +204,7 @@ func TestSignUpWithAnAccount(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	b := h.NewBrowser()
-	b.Follow(b.Post("/sign-up", "email", pagetest.Ann, "password", "another password")).Want(http.StatusOK, "Check your mail")
+	b.Follow(b.Post("/sign-up", "email", pagetest.Ann, "password", "another password")).Want(http.StatusOK, "Check your email")
 	b.Press(b.Get(h.MailedLink(pagetest.Ann)).Want(http.StatusOK, "Welcome back"), "Continue as").WantRedirect("/licenses")
 	h.NewBrowser().Post("/sign-in", "email", pagetest.Ann, "password", "another password").Want(http.StatusUnauthorized, "Sign in")
 	h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
@@ -218,7 +218,7 @@ func TestReset(t *testing.T) {
 	if !strings.Contains(page.Body, `href="/reset?next=%2flicenses%3fx%3d1"`) {
 		t.Error("the way to the reset forgets where to go on to")
 	}
-	b.Follow(b.Press(b.Get("/reset?next=%2Flicenses%3Fx%3D1"), "Send me a link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+	b.Follow(b.Press(b.Get("/reset?next=%2Flicenses%3Fx%3D1"), "Send me a link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 	s := b.Press(b.Get(h.MailedLink(pagetest.Ann)).Want(http.StatusOK, "Choose a new password"), "Continue as")
 	s.WantRedirect("/account/password?next=%2Flicenses%3Fx%3D1")
 	page = b.Follow(s).Want(http.StatusOK, "Choose a password")

@@ -16,7 +16,7 @@ func TestFormsThatMailLeadToAPage(t *testing.T) {
 	tests := []struct{ form, says, startAgain string }{
 		{"/sign-in/send", "If " + pagetest.Ann + " has an account here", "/sign-in"},
 		{"/reset", "If " + pagetest.Ann + " has an account here", "/sign-in"},
-		{"/sign-up", "We sent a mail to " + pagetest.Ann, "/sign-up"},
+		{"/sign-up", "We sent an email to " + pagetest.Ann, "/sign-up"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.form, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestFormsThatMailLeadToAPage(t *testing.T) {
 			b := h.NewBrowser()
 			b.Post(tt.form, "email", pagetest.Ann, "password", pagetest.Password, "next", "/licenses?x=1").WantRedirect("/check-mail?next=%2Flicenses%3Fx%3D1")
 			for range 2 {
-				page := b.Get("/check-mail?next=%2Flicenses%3Fx%3D1").Want(http.StatusOK, "Check your mail")
+				page := b.Get("/check-mail?next=%2Flicenses%3Fx%3D1").Want(http.StatusOK, "Check your email")
 				if !strings.Contains(page.Text(), tt.says) || !strings.Contains(page.Body, `href="`+tt.startAgain+`?next=%2flicenses%3fx%3d1">start again`) {
 					t.Errorf("the page says: %s", page.Text())
 				}
@@ -64,7 +64,7 @@ func TestGoodbyeIsAPage(t *testing.T) {
 	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 	b.Press(b.Get("/account/delete"), "Delete my account", "confirm", pagetest.Ann).WantRedirect("/goodbye")
 	for range 2 {
-		b.Get("/goodbye").Want(http.StatusOK, "Goodbye")
+		b.Get("/goodbye").Want(http.StatusOK, "Your account is deleted")
 	}
 	b.SignIn(pagetest.Eve, pagetest.Password).Get("/goodbye").WantRedirect("/")
 }

@@ -36,7 +36,7 @@ func (h *Handler) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.
 	}
 	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: f}
 	if !h.OAuth.Expects(req, v.User.ID) {
-		view.Notice = "Sign in with the account that " + req.Partner.Name + " is connected with."
+		view.Notice = "Sign in with the account that is connected to " + req.Partner.Name + "."
 	}
 	return h.Site.Render(w, r, v, "sign-in", view)
 }
@@ -54,12 +54,12 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return h.showSignIn(w, r, v, http.StatusUnprocessableEntity, f.WithError("email", "Enter your email address."))
 	case password == "":
 		return h.showSignIn(w, r, v, http.StatusUnprocessableEntity,
-			f.WithError("password", "Enter your password, or have a sign-in link sent to you."))
+			f.WithError("password", "Enter your password, or request a sign-in link."))
 	}
 	browser := h.known(r, email)
 	if wait := h.Throttle.Password(r, email, browser); wait > 0 {
-		return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("There were too many tries to sign in. Wait "+
-			ui.RetryAfter(w.Header(), wait)+", or have a sign-in link sent to you."))
+		return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("Too many attempts to sign in. Wait "+
+			ui.RetryAfter(w.Header(), wait)+", or request a sign-in link."))
 	}
 	u, err := h.Accounts.SignIn(r.Context(), email, password, account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)})
 	if text := refusedSignIn(w, err); text != "" {
@@ -83,12 +83,12 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 	case f == nil:
 		return ""
 	case f.Code == "invalid_credentials":
-		return "The email address or the password is not right. Try again, or have a sign-in link sent to you."
+		return "The email address or the password is wrong. Try again, or request a sign-in link."
 	case f.Code == "too_many_tries":
 		ui.RetryAfter(w.Header(), f.After)
-		return "There were too many tries with a wrong password for this address. Have a sign-in link sent to you: it works at once."
+		return "A wrong password was entered too often for this address. Request a sign-in link: it works immediately."
 	case f.Code == "sign_in_busy":
-		return "Too many people are signing in just now. Try again in " + ui.RetryAfter(w.Header(), f.After) + ", or have a sign-in link sent to you."
+		return "Too many people are signing in right now. Try again in " + ui.RetryAfter(w.Header(), f.After) + ", or request a sign-in link."
 	}
 	return ""
 }
@@ -120,8 +120,8 @@ func (h *Handler) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 
 // tooManyMails is what somebody reads who asked for too many mails.
 func tooManyMails(w http.ResponseWriter, wait time.Duration) string {
-	return "Several mails were asked for just now. Use the newest that came; if none did, wait " +
-		ui.RetryAfter(w.Header(), wait) + " and ask again."
+	return "You requested several emails just now. Use the newest one; if none arrived, wait " +
+		ui.RetryAfter(w.Header(), wait) + " and try again."
 }
 
 // signOut ends the session of this browser. A form with a page to go on to is

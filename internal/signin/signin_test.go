@@ -53,8 +53,8 @@ func TestMistakesShowTheFormAgain(t *testing.T) {
 		field, says               string // the field at fault, "" for none in particular
 	}{
 		{"no address", "/sign-in", "Sign in", "Sign in", []string{"password", "some password"}, 422, "email", "Enter your email address."},
-		{"no password", "/sign-in", "Sign in", "Sign in", []string{"email", pagetest.Ann}, 422, "password", "Enter your password, or have a sign-in link sent to you."},
-		{"wrong", "/sign-in", "Sign in", "Sign in", []string{"email", pagetest.Ann, "password", "nope nope"}, 401, "", "The email address or the password is not right."},
+		{"no password", "/sign-in", "Sign in", "Sign in", []string{"email", pagetest.Ann}, 422, "password", "Enter your password, or request a sign-in link."},
+		{"wrong", "/sign-in", "Sign in", "Sign in", []string{"email", pagetest.Ann, "password", "nope nope"}, 401, "", "The email address or the password is wrong."},
 		{"link to no address", "/sign-in", "Send me a sign-in link", "Sign in", []string{"email", "ann"}, 422, "email", "This is not an email address."},
 		{"sign up without address", "/sign-up", "Create account", "Create an account", []string{"password", pagetest.Password}, 422, "email", "Enter your email address."},
 		{"sign up, bad address", "/sign-up", "Create account", "Create an account", []string{"email", "a@b@c", "password", pagetest.Password}, 422, "email", "This is not an email address."},
@@ -170,7 +170,7 @@ func TestThrottledAccountOpensByMail(t *testing.T) {
 	if got := page.Header.Get("Retry-After"); got != "6" || !strings.Contains(page.Text(), "Wait 6 seconds") {
 		t.Errorf("Retry-After is %q, the page says %s", got, page.Text())
 	}
-	b.Follow(b.Press(page, "Send me a sign-in link")).Want(http.StatusOK, "Check your mail")
+	b.Follow(b.Press(page, "Send me a sign-in link")).Want(http.StatusOK, "Check your email")
 	b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as a•••@example.com").WantRedirect("/account")
 	b.WantSignedIn(pagetest.Ann)
 
@@ -189,13 +189,13 @@ func TestThrottledClient(t *testing.T) {
 	h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 
 	for i := range 20 {
-		b.Follow(b.Post("/sign-in/send", "email", fmt.Sprintf("u%d@example.com", i))).Want(http.StatusOK, "Check your mail")
+		b.Follow(b.Post("/sign-in/send", "email", fmt.Sprintf("u%d@example.com", i))).Want(http.StatusOK, "Check your email")
 	}
 	b.Post("/sign-in/send", "email", pagetest.Ann).Want(http.StatusTooManyRequests, "Sign in")
 	b.Post("/sign-up", "email", pagetest.Ann, "password", pagetest.Password).Want(http.StatusTooManyRequests, "Create an account")
 	b.Post("/reset", "email", pagetest.Ann).Want(http.StatusTooManyRequests, "Reset your password")
 	other := h.NewBrowser()
-	other.Follow(other.Post("/reset", "email", pagetest.Ann)).Want(http.StatusOK, "Check your mail")
+	other.Follow(other.Post("/reset", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 	if n := len(h.Emails(pagetest.Ann)); n != 1 {
 		t.Errorf("%d mails were sent, want one", n)
 	}

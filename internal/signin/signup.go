@@ -63,7 +63,7 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	}
 	if busy := fault.Of(err); busy != nil && busy.Code == "sign_in_busy" {
 		wire.RequestLogOf(r.Context()).Err = err
-		return h.showSignUp(w, r, v, wire.Status(busy.Kind), f.WithProblem("Too many people are signing in or up just now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+"."))
+		return h.showSignUp(w, r, v, wire.Status(busy.Kind), f.WithProblem("Too many people are signing in or up right now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+"."))
 	}
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (h *Handler) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.V
 		ui.SeeOther(w, r, visitor.SignIn(m.Next))
 		return nil
 	}
-	return h.Site.Render(w, r, v, "check-mail", ui.View{Title: "Check your mail", NoIndex: true, Data: m})
+	return h.Site.Render(w, r, v, "check-mail", ui.View{Title: "Check your email", NoIndex: true, Data: m})
 }
 
 func (h *Handler) resetPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {

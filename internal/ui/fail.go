@@ -65,9 +65,9 @@ func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
 // titles are the headings of faults; a kind that has none "did not work".
 var titles = map[fault.Kind]string{
 	fault.Unknown:     "Please sign in",
-	fault.Forbidden:   "This is not open to you",
-	fault.Missing:     "We could not find that",
-	fault.TooLarge:    "That was too much at once",
+	fault.Forbidden:   "You don't have access to this page",
+	fault.Missing:     "Not found",
+	fault.TooLarge:    "That was too large",
 	fault.Unsupported: "We could not read that",
 	fault.Throttled:   "Please wait a moment",
 	fault.Busy:        "Please wait a moment",
@@ -95,15 +95,15 @@ func failureOf(h http.Header, err error) failure {
 		h.Set("Retry-After", "2")
 		return failure{
 			Status: http.StatusServiceUnavailable,
-			Title:  "We are not reachable right now",
-			Text:   "We could not answer in time. Nothing is lost: please try again in a moment.",
+			Title:  "We are temporarily unavailable",
+			Text:   "We could not answer in time. Please try again in a moment.",
 			Again:  true,
 		}
 	}
 	return failure{
 		Status: http.StatusInternalServerError,
-		Title:  "Something went wrong on our side",
-		Text:   "Please try again. If it happens again, tell us the number below and we can find out why.",
+		Title:  "Something went wrong",
+		Text:   "Please try again. If it happens again, contact us with the request number below.",
 		Again:  true,
 	}
 }
@@ -114,7 +114,7 @@ const notFound = "not_found"
 // NotFound is the page of an address where nothing is.
 func (p *Pages) NotFound() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.Fail(w, r, fault.New(fault.Missing, notFound, "There is nothing at this address. It may have moved, or the link may be incomplete."))
+		p.Fail(w, r, fault.New(fault.Missing, notFound, "There is no page at this address. It may have moved, or the link may be incomplete."))
 	})
 }
 
@@ -123,11 +123,11 @@ func (p *Pages) NotFound() http.Handler {
 func (p *Pages) WrongMethod(w http.ResponseWriter, r *http.Request) {
 	f := failure{
 		Status: http.StatusMethodNotAllowed,
-		Title:  "That does not work here",
-		Text:   "This page does not take what was sent to it, so nothing was done. Open it in your browser, or begin at the start page.",
+		Title:  "This is not possible here",
+		Text:   "This page does not accept this kind of request, so nothing was changed. Open it in your browser, or go to the start page.",
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		f.Text = "This is where a form is sent to, and no page to open. Go back to the page that the form is on, or begin at the start page."
+		f.Text = "This address only receives a form. Go back to the page that the form is on, or go to the start page."
 	}
 	p.showFailure(w, r, f)
 }
@@ -149,7 +149,7 @@ func (p *Pages) SameOrigin(next http.Handler, exempt ...string) http.Handler {
 	}
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.Fail(w, r, fault.New(fault.Forbidden, "cross_origin",
-			"This form was sent from another website, so nothing was done. To do it here, open the page on %s and send its form again.", or(p.Brand, "our site")))
+			"This form was sent from another website, so nothing was changed. Open the page on %s and send its form again.", or(p.Brand, "our site")))
 	}))
 	return guard.Handler(next)
 }

@@ -32,13 +32,13 @@ func TestFail(t *testing.T) {
 		retry  string
 	}{
 		{"fault", "GET", fault.New(fault.Conflict, "held", "This license is <held>."), 409, []string{"That did not work", "This license is &lt;held&gt;.", `href="/"`}, []string{"req_7", "Try again"}, ""},
-		{"not for you", "GET", fault.New(fault.Forbidden, "x", "It is somebody else's."), 403, []string{"This is not open to you"}, []string{"req_7"}, ""},
-		{"missing", "GET", fault.New(fault.Missing, "unknown_license", "No such license."), 404, []string{"We could not find that"}, []string{"req_7"}, ""},
+		{"not for you", "GET", fault.New(fault.Forbidden, "x", "It is somebody else's."), 403, []string{"You don&#39;t have access to this page"}, []string{"req_7"}, ""},
+		{"missing", "GET", fault.New(fault.Missing, "unknown_license", "No such license."), 404, []string{"Not found"}, []string{"req_7"}, ""},
 		{"throttled", "GET", slow, 429, []string{"Please wait", "Too many tries.", "Try again"}, []string{"req_7"}, "2"},
 		{"internal", "GET", errors.New("password is hunter2"), 500, []string{"Something went wrong", "req_7", "Try again"}, []string{"hunter2"}, ""},
 		{"internal after a form", "POST", errors.New("password is hunter2"), 500, []string{"req_7"}, []string{"hunter2", "Try again</a>"}, ""},
-		{"away", "GET", away{}, 503, []string{"not reachable", "req_7", "Try again"}, []string{"10.0.0.5"}, "2"},
-		{"too late", "GET", context.DeadlineExceeded, 503, []string{"not reachable"}, nil, "2"},
+		{"away", "GET", away{}, 503, []string{"temporarily unavailable", "req_7", "Try again"}, []string{"10.0.0.5"}, "2"},
+		{"too late", "GET", context.DeadlineExceeded, 503, []string{"temporarily unavailable"}, nil, "2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, note := wire.Begin(t.Context(), "req_7", "")
@@ -98,10 +98,10 @@ func TestNotFound(t *testing.T) {
 
 // TestWrongMethod: a person who opens the address of a form is told so.
 func TestWrongMethod(t *testing.T) {
-	for method, says := range map[string]string{"GET": "where a form is sent to", "HEAD": "", "PUT": "nothing was done"} {
+	for method, says := range map[string]string{"GET": "only receives a form", "HEAD": "", "PUT": "nothing was changed"} {
 		got := ask(t, http.HandlerFunc(sample(t).WrongMethod), method, "/sign-out")
 		body := read(t, got)
-		if got.StatusCode != http.StatusMethodNotAllowed || !strings.Contains(body, says) || method != "HEAD" && !strings.Contains(body, "<h1>That does not work here</h1>") {
+		if got.StatusCode != http.StatusMethodNotAllowed || !strings.Contains(body, says) || method != "HEAD" && !strings.Contains(body, "<h1>This is not possible here</h1>") {
 			t.Errorf("%s: %d\n%s", method, got.StatusCode, body)
 		}
 		if got.Header.Get("Content-Security-Policy") == "" || got.Header.Get("Cache-Control") != "no-store" {
@@ -140,7 +140,7 @@ func TestSameOrigin(t *testing.T) {
 			if got.StatusCode != c.status {
 				t.Errorf("status %d, want %d", got.StatusCode, c.status)
 			}
-			if body := read(t, got); c.status == http.StatusForbidden && !strings.Contains(body, "open the page on Keys &amp; Co") {
+			if body := read(t, got); c.status == http.StatusForbidden && !strings.Contains(body, "Open the page on Keys &amp; Co") {
 				t.Errorf("the page does not say what to do:\n%s", body)
 			}
 		})

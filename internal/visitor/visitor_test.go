@@ -226,7 +226,7 @@ func TestHTMXHasToSignIn(t *testing.T) {
 		if got, want := w.Header().Get("HX-Redirect"), "/sign-in?next="+c.next; w.Code != http.StatusUnauthorized || got != want || w.Header().Get("Location") != "" {
 			t.Errorf("%s: %d to %q, want %q", name, w.Code, got, want)
 		}
-		if body := w.Body.String(); !strings.Contains(body, "You are not signed in any more.") || strings.Contains(body, "<html") == (c.kind == "partial") {
+		if body := w.Body.String(); !strings.Contains(body, "You are no longer signed in.") || strings.Contains(body, "<html") == (c.kind == "partial") {
 			t.Errorf("%s: it says\n%s", name, body)
 		}
 	}
