@@ -64,6 +64,7 @@ type Book struct {
 	Marketplace string // what mails call the marketplace; "" is Claviger
 	Mail        *mail.Outbox
 	Asked       func() // called when a visitor asked for a link: LinkMailer.Wake; may be nil
+	HashCost    HashCost
 }
 
 const columns = `id, email, name, external_id, operator, session_epoch, proven_at, pending_since, created_at, updated_at, erased_at`

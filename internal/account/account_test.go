@@ -39,7 +39,7 @@ func open(t *testing.T) *desk {
 	d := &desk{now: noon}
 	d.Book = &account.Book{
 		DB: sqldbtest.Open(t), Now: func() time.Time { return d.now }, PublicURL: "https://market.example",
-		Marketplace: "Bazaar", Mail: &mail.Outbox{Sealer: box, Wake: func() { d.woken.Add(1) }},
+		Marketplace: "Bazaar", HashCost: account.HashCost{KiB: 8, Passes: 1}, Mail: &mail.Outbox{Sealer: box, Wake: func() { d.woken.Add(1) }},
 	}
 	return d
 }
@@ -231,7 +231,7 @@ func TestErase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	password, err := account.NewPassword(t.Context(), "correct horse")
+	password, err := d.NewPassword(t.Context(), "correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func (b *Book) proves(ctx context.Context, email, typed string) (login, error) {
 	}
 	known := err == nil && l.password != ""
 	if !known {
-		l.password = nobody()
+		l.password = b.nobody()
 	}
 	right, err := l.password.matches(typed)
 	if err != nil {

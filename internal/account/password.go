@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -21,8 +22,15 @@ const (
 	maxPassword = 1024
 )
 
-// cost is what one look at a password takes: about 35 ms and 19 MiB.
-var cost = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+// HashCost is what it takes to hash one password. The zero value is what passwords
+// need: 19 MiB and 2 passes, about 35 ms. Tests that are not about it take less.
+type HashCost struct{ KiB, Passes uint32 }
+
+func (c HashCost) params() *argon2id.Params {
+	return &argon2id.Params{
+		Memory: cmp.Or(c.KiB, 19*1024), Iterations: cmp.Or(c.Passes, 2), Parallelism: 1, SaltLength: 16, KeyLength: 32,
+	}
+}
 
 // Password is a password as it is stored: an argon2id string. A type of its own,
 // so that what somebody typed cannot be stored by mistake.
@@ -30,17 +38,17 @@ type Password string
 
 // NewPassword checks and hashes what somebody typed. It takes its time, so it is
 // called before a transaction and not in one.
-func NewPassword(ctx context.Context, typed string) (Password, error) {
-	return newPassword(ctx, Client{Known: true}, typed)
+func (b *Book) NewPassword(ctx context.Context, typed string) (Password, error) {
+	return b.newPassword(ctx, Client{Known: true}, typed)
 }
 
 // newPassword is NewPassword for a client, who may be a stranger.
-func newPassword(ctx context.Context, c Client, typed string) (Password, error) {
+func (b *Book) newPassword(ctx context.Context, c Client, typed string) (Password, error) {
 	if !utf8.ValidString(typed) || utf8.RuneCountInString(typed) < minPassword || len(typed) > maxPassword {
 		return "", fault.Field("password", "must have at least %d characters and at most %d bytes.", minPassword, maxPassword)
 	}
 	return hashed(ctx, hashing, c, func() (Password, error) {
-		hash, err := argon2id.CreateHash(typed, cost)
+		hash, err := argon2id.CreateHash(typed, b.HashCost.params())
 		if err != nil {
 			return "", fmt.Errorf("hash a password: %w", err)
 		}
@@ -62,13 +70,19 @@ func (p Password) matches(typed string) (bool, error) {
 }
 
 // nobody is a password that nothing typed can match, at the cost of a real one.
-var nobody = sync.OnceValue(func() Password {
-	hash, err := argon2id.CreateHash("", cost)
+func (b *Book) nobody() Password {
+	if made, ok := nobodies.Load(b.HashCost); ok {
+		return made.(Password)
+	}
+	hash, err := argon2id.CreateHash("", b.HashCost.params())
 	if err != nil {
 		panic(err) // The system has no randomness to give.
 	}
+	nobodies.Store(b.HashCost, Password(hash))
 	return Password(hash)
-})
+}
+
+var nobodies sync.Map // by HashCost
 
 // SetPassword gives a user a password in the caller's transaction. Who may do so
 // vouches for the address: it counts as proven.
@@ -85,7 +99,7 @@ func SetPassword(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, p 
 // ChangePassword gives a user a new password, for the current one if there is
 // one. It ends all sessions but those begun with the user that it returns.
 func (b *Book) ChangePassword(ctx context.Context, by audit.Actor, userID int64, current, typed string) (User, error) {
-	hash, err := NewPassword(ctx, typed)
+	hash, err := b.NewPassword(ctx, typed)
 	if err != nil {
 		return User{}, err
 	}
@@ -123,7 +137,7 @@ func (b *Book) ChangePassword(ctx context.Context, by audit.Actor, userID int64,
 // is none, or within an hour after a reset link was used, once. It ends all
 // sessions but those begun with the user that it returns.
 func (b *Book) ResetPassword(ctx context.Context, by audit.Actor, userID int64, typed string) (User, error) {
-	hash, err := NewPassword(ctx, typed)
+	hash, err := b.NewPassword(ctx, typed)
 	if err != nil {
 		return User{}, err
 	}

@@ -118,7 +118,7 @@ func TestForgetNobodyElse(t *testing.T) {
 			}
 		},
 		"given a password": func(t *testing.T, d *desk, u account.User) {
-			hash, err := account.NewPassword(t.Context(), "correct horse battery")
+			hash, err := d.NewPassword(t.Context(), "correct horse battery")
 			if err != nil {
 				t.Fatal(err)
 			}

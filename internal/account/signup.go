@@ -37,7 +37,7 @@ func (b *Book) SignUp(ctx context.Context, p Person, typed, next string, c Clien
 		return "", err
 	}
 	// Before anybody looks whether the address is known, and in either case.
-	hash, err := newPassword(ctx, c, typed)
+	hash, err := b.newPassword(ctx, c, typed)
 	if err != nil {
 		return "", err
 	}

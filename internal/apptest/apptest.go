@@ -8,6 +8,7 @@ import (
 	"context"
 	"testing"
 
+	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/audit"
 	"claviger/internal/sqldb"
@@ -76,6 +77,8 @@ func build(t testing.TB, cfg app.Config, log *Log) *Harness {
 		}
 	})
 	h := &Harness{TB: t, Services: a.Services(), App: a, Database: cfg.DB, Logged: log, config: cfg}
+	// Passwords of tests need no protection.
+	h.Accounts.HashCost = account.HashCost{KiB: 8, Passes: 1}
 	// What nobody runs is not given events: they wait in the outbox, as on a node
 	// that leaves the sending to others.
 	h.dispatcher, h.Webhooks.Dispatcher = h.Webhooks.Dispatcher, nil

@@ -45,7 +45,7 @@ func (h *Harness) User(email string) account.User {
 // SetPassword gives a user a password.
 func (h *Harness) SetPassword(userID int64, password string) {
 	h.Helper()
-	hash, err := account.NewPassword(h.Context(), password)
+	hash, err := h.Accounts.NewPassword(h.Context(), password)
 	h.Must(err)
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
 		return account.SetPassword(h.Context(), tx, Tester, userID, hash, h.Accounts.Now())

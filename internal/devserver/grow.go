@@ -113,7 +113,7 @@ func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner
 		if err != nil {
 			return err
 		}
-		password, err := account.NewPassword(ctx, s.password(email))
+		password, err := rooms.Accounts.NewPassword(ctx, s.password(email))
 		if err != nil {
 			return err
 		}

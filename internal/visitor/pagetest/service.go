@@ -141,7 +141,7 @@ func newService(t testing.TB, secure bool) *Service {
 	outbox := &webhook.Outbox{DB: h.DB, Now: h.Now}
 	profiles.Moved = outbox.Unpark
 	licenses := &license.Registry{DB: h.DB, Now: h.Now, Events: &event.Log{DB: h.DB}}
-	accounts := &account.Book{DB: h.DB, Now: h.Now, Mail: &mail.Outbox{Sealer: box}}
+	accounts := &account.Book{DB: h.DB, Now: h.Now, HashCost: account.HashCost{KiB: 8, Passes: 1}, Mail: &mail.Outbox{Sealer: box}}
 	authorization := &oauth.Server{
 		DB: h.DB, Sealer: box, Now: h.Now, Partners: partners, Profiles: profiles, Licenses: licenses,
 		Keys: &oauth.Keys{DB: h.DB, Sealer: box, Now: h.Now, Grace: 2 * time.Hour},
@@ -201,7 +201,7 @@ func (h *Service) AddUser(email, password string) account.User {
 		return u
 	}
 	h.AddSecret(password)
-	hash, err := account.NewPassword(h.Context(), password)
+	hash, err := h.SignIn.Accounts.NewPassword(h.Context(), password)
 	if err != nil {
 		h.Fatal(err)
 	}
