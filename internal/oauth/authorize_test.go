@@ -19,7 +19,7 @@ const (
 )
 
 func TestBegin(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	how, err := w.Profiles.Read(t.Context(), w.DB, p.ID)
 	if err != nil {
@@ -71,7 +71,7 @@ func query(t testing.TB, s string) url.Values {
 // TestBeginShows: with a wrong client or redirect URI nobody is redirected, and
 // the message says which of the causes it is.
 func TestBeginShows(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	saved := "https://acme.example/Cb?a=1&b=2"
 	p, silent := w.enrol(saved), w.enrol("")
 	me := "client_id=" + p.ClientID
@@ -126,7 +126,7 @@ func TestBeginShows(t *testing.T) {
 // URL, with the state, though it be the state that is wrong; only one that is too
 // long, or is there twice, does not come back.
 func TestBeginDenies(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	const pkce = "code_challenge_method=S256&code_challenge="
 	for name, tt := range map[string]struct{ query, code string }{
@@ -184,7 +184,7 @@ func TestBeginDenies(t *testing.T) {
 
 // TestBeginNamesTheCause of a text that cannot come back, and no other.
 func TestBeginNamesTheCause(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	for value, says := range map[string]string{
 		strings.Repeat("x", 4097): "has 4097 bytes",
@@ -203,7 +203,7 @@ func TestBeginNamesTheCause(t *testing.T) {
 }
 
 func TestMarket(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, silent := w.enrol(home), w.enrol("")
 	r, err := w.MarketplaceRequest(t.Context(), p.ID)
 	if err != nil || r.RedirectURL != home || r.Scope != "read_license" || r.MaxAge != -1 || r.ByPartner || r.Partner != p {
@@ -246,7 +246,7 @@ func TestOrigin(t *testing.T) {
 }
 
 func TestInitiation(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	r, err := w.MarketplaceRequest(t.Context(), p.ID)
 	if err != nil || w.Initiation(r) != "" {

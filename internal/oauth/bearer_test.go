@@ -12,7 +12,7 @@ import (
 )
 
 // serve sends a form to /openid/revoke as if from an address and returns the
-// status.
+// Status.
 func serve(t testing.TB, handler http.Handler, address string, v url.Values) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/openid/revoke", strings.NewReader(v.Encode()))
@@ -24,7 +24,7 @@ func serve(t testing.TB, handler http.Handler, address string, v url.Values) int
 }
 
 func TestLicenseKey(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	l, held := h.connect()
 	want := `{"license_key":"` + l.Key + `","status":"active","scopes":["read_license"],"tier":2}`
 	for name, a := range map[string]answer{
@@ -34,22 +34,22 @@ func TestLicenseKey(t *testing.T) {
 		"in small letters":   h.ask("GET", "/openid/license_key/", "", "Authorization: bearer "+held.Access),
 		"empty in the query": h.ask("GET", "/openid/license_key/?access_token=", "", "Authorization: Bearer "+held.Access),
 	} {
-		if a.status != 200 || a.body != want || a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: answered %d %s, want %s", name, a.status, a.body, want)
+		if a.Status != 200 || a.Body != want || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: answered %d %s, want %s", name, a.Status, a.Body, want)
 		}
 	}
-	h.must(events["held"].happen(h, l))
-	if a := h.ask("GET", "/openid/license_key/?access_token="+held.Access, ""); a.status != 200 || !strings.Contains(a.body, `"status":"deactivated"`) {
-		t.Errorf("a held license answered %d %s", a.status, a.body)
+	h.Must(events["held"].happen(h, l))
+	if a := h.ask("GET", "/openid/license_key/?access_token="+held.Access, ""); a.Status != 200 || !strings.Contains(a.Body, `"status":"deactivated"`) {
+		t.Errorf("a held license answered %d %s", a.Status, a.Body)
 	}
 }
 
 // TestAccessTokenRefused: license_key and userinfo refuse alike.
 func TestAccessTokenRefused(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	_, held := h.connect()
 	_, dead := h.connect()
-	h.clock.pass(time.Hour)
+	h.clock.Advance(time.Hour)
 	_, live := h.connect()
 	h.ask("POST", "/openid/revoke", form("token", dead.Refresh, "client_id", h.keys.ClientID, "client_secret", h.keys.ClientSecret).Encode())
 	const plain, invalid = "Bearer", `Bearer error="invalid_token"`
@@ -82,25 +82,25 @@ func TestAccessTokenRefused(t *testing.T) {
 		"userinfo, by refresh":     {"/openid/userinfo", "Authorization: Bearer " + live.Refresh, 401, "invalid_token", "not known", invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			var header []string
 			if tt.header != "" {
 				header = []string{tt.header}
 			}
 			a := h.ask("GET", tt.target, "", header...)
 			h.refused(a, tt.status, tt.code, tt.words)
-			if got := a.header.Get("WWW-Authenticate"); got != tt.challenge {
+			if got := a.Header.Get("WWW-Authenticate"); got != tt.challenge {
 				t.Errorf("WWW-Authenticate is %q, want %q", got, tt.challenge)
 			}
-			if a.header.Get("Cache-Control") != "no-store" {
-				t.Errorf("Cache-Control is %q", a.header.Get("Cache-Control"))
+			if a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("Cache-Control is %q", a.Header.Get("Cache-Control"))
 			}
 		})
 	}
 }
 
 func TestUserinfo(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	l, held := h.connect()
 	sub, _ := claimsOf(t, held.ID)["sub"].(string)
 	want := `{"sub":"` + sub + `","license_key":"` + l.Key + `","tier":2,"license_status":"active"}`
@@ -112,7 +112,7 @@ func TestUserinfo(t *testing.T) {
 		"POST, form":   h.ask("POST", "/openid/userinfo", "access_token="+held.Access),
 		"POST, JSON":   h.ask("POST", "/openid/userinfo", `{"access_token":"`+held.Access+`"}`, "Content-Type: application/json"),
 	} {
-		got[name] = a.body
+		got[name] = a.Body
 	}
 	if d := cmp.Diff(map[string]string{"GET": want, "POST, header": want, "POST, form": want, "POST, JSON": want}, got); d != "" {
 		t.Errorf("answers (-want +got):\n%s", d)
@@ -122,19 +122,19 @@ func TestUserinfo(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	ask := func(path, token, id, word string) answer {
 		return h.ask("POST", path, form("token", token, "client_id", id, "client_secret", word).Encode())
 	}
 	revoke := func(token string) {
 		t.Helper()
-		if a := ask("/openid/revoke", token, h.keys.ClientID, h.keys.ClientSecret); a.status != 200 || a.body != "{}" {
-			t.Errorf("answered %d %s", a.status, a.body)
+		if a := ask("/openid/revoke", token, h.keys.ClientID, h.keys.ClientSecret); a.Status != 200 || a.Body != "{}" {
+			t.Errorf("answered %d %s", a.Status, a.Body)
 		}
 	}
 	_, held := h.connect()
-	if a := ask("/openid/revoke/", held.Refresh, h.otherKeys.ClientID, h.otherKeys.ClientSecret); a.status != 200 {
-		t.Errorf("another's token was answered %d %s", a.status, a.body)
+	if a := ask("/openid/revoke/", held.Refresh, h.otherKeys.ClientID, h.otherKeys.ClientSecret); a.Status != 200 {
+		t.Errorf("another's token was answered %d %s", a.Status, a.Body)
 	}
 	if !h.opens(held.Access) {
 		t.Error("another client revoked a token")
@@ -155,11 +155,11 @@ func TestRevoke(t *testing.T) {
 }
 
 func TestIntrospect(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	l, held := h.connect()
 	ask := func(token, id, word string) string {
 		t.Helper()
-		return h.ask("POST", "/openid/introspect/", form("token", token, "client_id", id, "client_secret", word).Encode()).body
+		return h.ask("POST", "/openid/introspect/", form("token", token, "client_id", id, "client_secret", word).Encode()).Body
 	}
 	own := func(token string) string { return ask(token, h.keys.ClientID, h.keys.ClientSecret) }
 	const inactive = `{"active":false}`
@@ -186,11 +186,11 @@ func TestIntrospect(t *testing.T) {
 	if got := own(held.Refresh); got != inactive {
 		t.Errorf("a used refresh token: answered %s", got)
 	}
-	h.clock.pass(time.Hour)
+	h.clock.Advance(time.Hour)
 	if got := own(next.Access); got != inactive {
 		t.Errorf("an expired one: answered %s", got)
 	}
-	h.must(events["released"].happen(h, l))
+	h.Must(events["released"].happen(h, l))
 	if got := own(next.Refresh); got != inactive {
 		t.Errorf("one of a released license: answered %s", got)
 	}

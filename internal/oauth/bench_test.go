@@ -25,7 +25,7 @@ const inFlight = 32
 // and signs, both over HTTP and with ES256. bench/ has the figures that count; this
 // one is for whoever changes the endpoint.
 func BenchmarkRefresh(b *testing.B) {
-	h := build(b)
+	h := newEndpoints(b)
 	h.Now = func() time.Time { return time.Now().UTC() } // tokens are stored by their time
 	l, first := h.connect()
 	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,10 +40,10 @@ func BenchmarkRefresh(b *testing.B) {
 	server := httptest.NewServer(wire.NewMux(h.Routes()...))
 	defer server.Close()
 	b.Run("bare", func(b *testing.B) {
-		h.on(b).hammer(bare.URL, func() string { return first.Refresh })
+		h.in(b).hammer(bare.URL, func() string { return first.Refresh })
 	})
 	b.Run("server", func(b *testing.B) {
-		h.on(b).hammer(server.URL+"/openid/oauth2/token", func() string {
+		h.in(b).hammer(server.URL+"/openid/oauth2/token", func() string {
 			_, t := h.connect()
 			return t.Refresh
 		})
@@ -51,7 +51,7 @@ func BenchmarkRefresh(b *testing.B) {
 }
 
 // hammer refreshes in chains: each goroutine has one of its own.
-func (h *house) hammer(target string, begin func() string) {
+func (h *endpoints) hammer(target string, begin func() string) {
 	b := h.TB.(*testing.B)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: inFlight}}
 	chains := make([]string, inFlight)

@@ -19,7 +19,7 @@ func basic(id, word string) string {
 // TestClientAuthentication: in the body or by Basic, and a refusal of Basic says so
 // by its header.
 func TestClientAuthentication(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	_, held := h.connect()
 	id, word := h.keys.ClientID, h.keys.ClientSecret
 	escaped := strings.ReplaceAll(url.QueryEscape(word), "_", "%5F")
@@ -49,7 +49,7 @@ func TestClientAuthentication(t *testing.T) {
 		"Basic and a secret in the body": {[]string{"client_secret", word}, basic(id, word), 400, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			v := changed(form("token", held.Access), tt.body...)
 			var header []string
 			if tt.header != "" {
@@ -58,16 +58,16 @@ func TestClientAuthentication(t *testing.T) {
 			a := h.ask("POST", "/openid/introspect", v.Encode(), header...)
 			switch tt.status {
 			case 200:
-				if a.status != 200 || !strings.Contains(a.body, `"active":true`) {
-					t.Errorf("answered %d %s", a.status, a.body)
+				if a.Status != 200 || !strings.Contains(a.Body, `"active":true`) {
+					t.Errorf("answered %d %s", a.Status, a.Body)
 				}
 			case 401:
 				h.refused(a, 401, "invalid_client")
 			default:
 				h.refused(a, tt.status, "invalid_request")
 			}
-			if got := strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic realm="); got != tt.challenge {
-				t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+			if got := strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Basic realm="); got != tt.challenge {
+				t.Errorf("WWW-Authenticate is %q", a.Header.Get("WWW-Authenticate"))
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestClientAuthentication(t *testing.T) {
 // TestWrongCredentialsAreNamed: a developer reads which of the two is wrong or not
 // there.
 func TestWrongCredentialsAreNamed(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	id, word := h.keys.ClientID, h.keys.ClientSecret
 	for name, tt := range map[string]struct {
 		body   []string
@@ -99,11 +99,11 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 		"secret that is no text": {nil, []string{basic(id, "%FF")}, "The client_secret is not one of this client_id."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			a := h.ask("POST", "/openid/token", changed(form("grant_type", "authorization_code"), tt.body...).Encode(), tt.header...)
 			h.refused(a, 401, "invalid_client")
-			if !strings.Contains(a.body, `"error_description":"`+tt.says) {
-				t.Errorf("answered %s, want %q", a.body, tt.says)
+			if !strings.Contains(a.Body, `"error_description":"`+tt.says) {
+				t.Errorf("answered %s, want %q", a.Body, tt.says)
 			}
 		})
 	}
@@ -111,16 +111,16 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 
 // TestBothSecretsServeDuringRotation: the replaced one until its overlap ends.
 func TestBothSecretsServeDuringRotation(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	_, held := h.connect()
 	done, err := h.Partners.Rotate(t.Context(), theOperator, h.ours.ID, partner.ClientSecret, time.Hour)
-	h.must(err)
+	h.Must(err)
 	renew := func(word string) answer {
 		return h.post(changed(h.refreshOf(held.Refresh), "client_secret", word))
 	}
 	held = h.tokens(renew(h.keys.ClientSecret))
 	held = h.tokens(renew(done.Value))
-	h.clock.pass(time.Hour)
+	h.clock.Advance(time.Hour)
 	h.refused(renew(h.keys.ClientSecret), 401, "invalid_client")
 	h.tokens(renew(done.Value))
 }
@@ -128,31 +128,31 @@ func TestBothSecretsServeDuringRotation(t *testing.T) {
 // TestWrongCredentialsAreHeldUp: per client id and per address, and never those
 // who send the right ones.
 func TestWrongCredentialsAreHeldUp(t *testing.T) {
-	shared := build(t)
-	for name, wrong := range map[string]func(h *house, i int) url.Values{
-		"one client id": func(h *house, i int) url.Values {
+	shared := newEndpoints(t)
+	for name, wrong := range map[string]func(h *endpoints, i int) url.Values{
+		"one client id": func(h *endpoints, i int) url.Values {
 			return form("client_id", h.keys.ClientID, "client_secret", strconv.Itoa(i), "token", "x")
 		},
-		"many client ids from one address": func(_ *house, i int) url.Values {
+		"many client ids from one address": func(_ *endpoints, i int) url.Values {
 			return form("client_id", strconv.Itoa(i), "client_secret", "x", "token", "x")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := shared.on(t)
+			h := shared.in(t)
 			h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 3, Now: h.clock.Now}}
 			for i := range 3 {
 				h.refused(h.ask("POST", "/openid/revoke", wrong(h, i).Encode()), 401, "invalid_client")
 			}
 			a := h.ask("POST", "/openid/revoke", wrong(h, 3).Encode())
 			h.refused(a, 429, "temporarily_unavailable", "Retry-After")
-			if a.header.Get("Retry-After") != "20" {
-				t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
+			if a.Header.Get("Retry-After") != "20" {
+				t.Errorf("Retry-After is %q", a.Header.Get("Retry-After"))
 			}
 			if _, held := h.connect(); !h.opens(held.Access) {
 				t.Error("right credentials are held up by wrong ones")
 			}
 			h.refused(h.ask("POST", "/openid/revoke", "token=x"), 401, "invalid_client")
-			h.clock.pass(20 * time.Second)
+			h.clock.Advance(20 * time.Second)
 			h.refused(h.ask("POST", "/openid/revoke", wrong(h, 4).Encode()), 401, "invalid_client")
 		})
 	}
@@ -160,7 +160,7 @@ func TestWrongCredentialsAreHeldUp(t *testing.T) {
 
 // TestGuardCountsPerClient: guesses at one client from everywhere count together.
 func TestGuardCountsPerClient(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: h.clock.Now}}
 	mux := wire.NewMux(h.Routes()...)
 	guess := func(address string) int {

@@ -21,7 +21,7 @@ import (
 )
 
 // market is the request of a flow that the buyer started.
-func (w *world) market(p partner.Partner) oauth.Request {
+func (w *harness) market(p partner.Partner) oauth.Request {
 	w.Helper()
 	r, err := w.MarketplaceRequest(w.Context(), p.ID)
 	if err != nil {
@@ -31,7 +31,7 @@ func (w *world) market(p partner.Partner) oauth.Request {
 }
 
 // begin is a request that a partner sent, with these parameters behind the usual.
-func (w *world) begin(p partner.Partner, more string) oauth.Request {
+func (w *harness) begin(p partner.Partner, more string) oauth.Request {
 	w.Helper()
 	r, err := w.ParseAuthorize(w.Context(), query(w.TB, "response_type=code&client_id="+p.ClientID+more))
 	if err != nil {
@@ -46,7 +46,7 @@ func buyer(id int64) (audit.Actor, oauth.Authentication) {
 }
 
 // accepted says yes and returns where to, in parts: the saved URL and the answer.
-func (w *world) accepted(r oauth.Request, userID int64, l license.License) (url.Values, license.License) {
+func (w *harness) accepted(r oauth.Request, userID int64, l license.License) (url.Values, license.License) {
 	w.Helper()
 	by, who := buyer(userID)
 	to, l, err := w.Accept(w.Context(), by, r, who, l.RedemptionID)
@@ -67,7 +67,7 @@ type grant struct {
 	AuthTime, CreatedAt, ExpiresAt, UsedAt, RevokedAt         time.Time
 }
 
-func (w *world) grant(code string) grant {
+func (w *harness) grant(code string) grant {
 	w.Helper()
 	g, err := sqldb.One(w.Context(), w.DB, func(r *sqldb.Row, g *grant) error {
 		return r.Scan(&g.PartnerID, &g.LicenseID, &g.UserID, &g.LicenseEpoch, &g.RedirectEpoch, &g.RedirectURL, &g.Challenge, &g.Nonce,
@@ -81,7 +81,7 @@ func (w *world) grant(code string) grant {
 }
 
 func TestAccept(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, user := w.enrol("https://old.example/"), w.user("ann")
 	w.move(p, home) // so that the epochs are not all zero
 	bought := w.buy(p)
@@ -116,7 +116,7 @@ func TestAccept(t *testing.T) {
 }
 
 // checkNoSecret: the audit log tells of both acceptances and of no secret.
-func checkNoSecret(t *testing.T, w *world, secrets ...string) {
+func checkNoSecret(t *testing.T, w *harness, secrets ...string) {
 	t.Helper()
 	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{Action: "oauth.accept"}, paging.Page{Number: 1, Limit: 10})
 	if err != nil || len(entries) != 2 || entries[0].Actor.Kind != audit.ByUser {
@@ -132,12 +132,12 @@ func checkNoSecret(t *testing.T, w *world, secrets ...string) {
 }
 
 func TestAcceptRefuses(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, other := w.enrol(home), w.enrol("https://other.example/")
 	ann, bob := w.user("ann"), w.user("bob")
 	bobs, theirs := w.buy(p), w.buy(other)
 	w.accepted(w.market(p), bob.ID, bobs)
-	before := w.count(`SELECT count(*) FROM oauth_grants`)
+	before := w.Count(`SELECT count(*) FROM oauth_grants`)
 	by, who := buyer(ann.ID)
 	for name, tt := range map[string]struct{ id, code string }{
 		"somebody else's":       {bobs.RedemptionID, "license_not_yours"},
@@ -154,7 +154,7 @@ func TestAcceptRefuses(t *testing.T) {
 	if l, err := w.Licenses.ByKey(t.Context(), theirs.Key); err != nil || l.OwnerID != 0 {
 		t.Errorf("the other partner's license was claimed: %+v, %v", l, err)
 	}
-	if after := w.count(`SELECT count(*) FROM oauth_grants`); after != before {
+	if after := w.Count(`SELECT count(*) FROM oauth_grants`); after != before {
 		t.Errorf("%d grants, before it was %d", after, before)
 	}
 }
@@ -162,7 +162,7 @@ func TestAcceptRefuses(t *testing.T) {
 // TestAcceptAfterAMove: who agreed to be sent to one URL is not sent to another,
 // nor to the same one when the partner had changed it in between.
 func TestAcceptAfterAMove(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, user := w.enrol(home), w.user("ann")
 	l := w.buy(p)
 	by, who := buyer(user.ID)
@@ -184,7 +184,7 @@ func TestAcceptAfterAMove(t *testing.T) {
 // TestAcceptAtOnce: a form that was sent several times over gives several codes
 // and one event.
 func TestAcceptAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, user := w.enrol(home), w.user("ann")
 	bought := w.buy(p)
 	r := w.market(p)
@@ -206,15 +206,15 @@ func TestAcceptAtOnce(t *testing.T) {
 	for _, c := range codes {
 		different[c] = true
 	}
-	grants, consents := w.count(`SELECT count(*) FROM oauth_grants`), w.count(`SELECT count(*) FROM oauth_consents`)
-	events := w.count(`SELECT count(*) FROM events WHERE license_id = $1 AND kind = 2`, bought.ID)
+	grants, consents := w.Count(`SELECT count(*) FROM oauth_grants`), w.Count(`SELECT count(*) FROM oauth_consents`)
+	events := w.Count(`SELECT count(*) FROM events WHERE license_id = $1 AND kind = 2`, bought.ID)
 	if len(different) != n || grants != n || consents != 1 || events != 1 {
 		t.Errorf("%d codes, %d grants, %d consents, %d activate events; want %d, %d, 1, 1", len(different), grants, consents, events, n, n)
 	}
 }
 
 func TestConsent(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	ann, bob := w.user("ann"), w.user("bob")
 	bought := w.buy(p)
@@ -240,7 +240,7 @@ func TestConsent(t *testing.T) {
 	_, l := w.accepted(w.market(p), ann.ID, bought)
 	consented(ann.ID, l, true)
 	consented(bob.ID, l, false)
-	w.clock.pass(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.accepted(w.market(p), ann.ID, l)
 	since(ann.ID, oauth.Connection{License: l, Since: noon})
 	since(bob.ID)
@@ -259,7 +259,7 @@ func TestConsent(t *testing.T) {
 // TestConsentedOfSeveral asks for a list at once: those that were consented to
 // come back in its order, and none of another user or an older epoch.
 func TestConsentedOfSeveral(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	ann, bob := w.user("ann"), w.user("bob")
 	_, first := w.accepted(w.market(p), ann.ID, w.buy(p))

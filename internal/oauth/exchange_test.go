@@ -31,7 +31,7 @@ func asJSON(t testing.TB, v url.Values) string {
 }
 
 func TestExchange(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	const jsonType = "Content-Type: application/json"
 	for name, tt := range map[string]struct {
 		path   string
@@ -48,7 +48,7 @@ func TestExchange(t *testing.T) {
 		"the twin with a slash, JSON":    {"/openid/oauth2/token/", true, []string{jsonType}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			v := h.exchangeOf(h.code(h.buy(h.ours)))
 			body := v.Encode()
 			if tt.json {
@@ -59,13 +59,13 @@ func TestExchange(t *testing.T) {
 			opaque := regexp.MustCompile(`^[0-9a-f]{76}$`)
 			if !opaque.MatchString(got.Access) || !opaque.MatchString(got.Refresh) || got.Access == got.Refresh ||
 				got.Type != "bearer" || got.Expires != 3600 || strings.Count(got.ID, ".") != 2 {
-				t.Errorf("answered %s", a.body)
+				t.Errorf("answered %s", a.Body)
 			}
 			if (got.Error != nil) != tt.member || tt.member && *got.Error != "" {
-				t.Errorf("the member error in %s; want it: %v", a.body, tt.member)
+				t.Errorf("the member error in %s; want it: %v", a.Body, tt.member)
 			}
-			if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" || a.header.Get("Access-Control-Allow-Origin") != "" {
-				t.Errorf("headers %v", a.header)
+			if a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Pragma") != "no-cache" || a.Header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("headers %v", a.Header)
 			}
 			if !h.opens(got.Access) {
 				t.Error("the access token does not serve")
@@ -73,9 +73,9 @@ func TestExchange(t *testing.T) {
 		})
 	}
 	t.Run("a partner without the member", func(t *testing.T) {
-		h := h.on(t)
+		h := h.in(t)
 		_, _, err := h.Profiles.Connect(t.Context(), theOperator, h.ours.ID, profile.Connection{NoErrorMember: new(true)})
-		h.must(err)
+		h.Must(err)
 		if _, got := h.connect(); got.Error != nil {
 			t.Error("the answer has the member error")
 		}
@@ -85,7 +85,7 @@ func TestExchange(t *testing.T) {
 // TestExchangeRefused: what goes wrong is said, and only what the right client
 // gets wrong uses the code up.
 func TestExchangeRefused(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	for name, tt := range map[string]struct {
 		change []string // see changed
 		status int
@@ -114,7 +114,7 @@ func TestExchangeRefused(t *testing.T) {
 		"verifier without PKCE": {[]string{"code_verifier", strings.Repeat("v", 43)}, 400, "invalid_grant", "without a code_challenge", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			right := h.exchangeOf(h.code(h.buy(h.ours)))
 			h.refused(h.post(changed(right, tt.change...)), tt.status, tt.code, tt.words)
 			again := h.post(right)
@@ -131,7 +131,7 @@ func TestExchangeRefused(t *testing.T) {
 }
 
 func TestPKCE(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	verifier := strings.Repeat("verifier-", 6)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
@@ -147,7 +147,7 @@ func TestPKCE(t *testing.T) {
 		"empty":     {"", "code_verifier is missing", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			code := h.asked(h.buy(h.ours), url.Values{"code_challenge": {challenge}, "code_challenge_method": {"S256"}})
 			right := changed(h.exchangeOf(code), "code_verifier", verifier)
 			a := h.post(changed(right, "code_verifier", tt.verifier))
@@ -167,35 +167,35 @@ func TestPKCE(t *testing.T) {
 
 // events are what can happen to a license or its partner between two uses.
 var events = map[string]struct {
-	happen    func(h *house, l license.License) error
+	happen    func(h *endpoints, l license.License) error
 	code      string // what is said of an open code; "" when it serves
 	connected bool   // tokens serve on
 }{
-	"released": {func(h *house, l license.License) error {
+	"released": {func(h *endpoints, l license.License) error {
 		_, err := h.Licenses.Release(h.Context(), theOperator, l.Key)
 		return err
 	}, "released", false},
-	"transferred": {func(h *house, l license.License) error {
+	"transferred": {func(h *endpoints, l license.License) error {
 		_, err := h.Licenses.Transfer(h.Context(), theOperator, l.Key, account.Person{Email: "bob@example.com"})
 		return err
 	}, "transferred", false},
-	"its owner erased": {func(h *house, _ license.License) error {
+	"its owner erased": {func(h *endpoints, _ license.License) error {
 		_, err := h.Licenses.EraseUser(h.Context(), theOperator, h.ann.ID)
 		return err
 	}, "owner", false},
-	"held": {func(h *house, l license.License) error {
+	"held": {func(h *endpoints, l license.License) error {
 		_, err := h.Licenses.Hold(h.Context(), theOperator, l.Key, license.HoldChargeback)
 		return err
 	}, "", true},
-	"refunded": {func(h *house, l license.License) error {
+	"refunded": {func(h *endpoints, l license.License) error {
 		_, err := h.Licenses.Refund(h.Context(), theOperator, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil })
 		return err
 	}, "", true},
-	"redirect URL changed": {func(h *house, _ license.License) error {
+	"redirect URL changed": {func(h *endpoints, _ license.License) error {
 		h.move(h.ours, "https://partner.example.com/elsewhere")
 		return nil
 	}, "redirect URL", true},
-	"redirect URL changed and back": {func(h *house, _ license.License) error {
+	"redirect URL changed and back": {func(h *endpoints, _ license.License) error {
 		h.move(h.ours, "https://partner.example.com/elsewhere")
 		h.move(h.ours, redirectURL)
 		return nil
@@ -205,15 +205,15 @@ var events = map[string]struct {
 // TestWhatEndsAConnection: codes and tokens end with what ends the connection, and
 // with nothing else.
 func TestWhatEndsAConnection(t *testing.T) {
-	shared := build(t)
+	shared := newEndpoints(t)
 	for name, tt := range events {
 		t.Run(name, func(t *testing.T) {
-			h := shared.on(t)
+			h := shared.in(t)
 			h.ann = h.user(strings.ReplaceAll(name, " ", "-"))
 			h.move(h.ours, redirectURL)
 			l, held := h.connect()
 			code := h.code(l)
-			h.must(tt.happen(h, l))
+			h.Must(tt.happen(h, l))
 
 			if a := h.post(h.exchangeOf(code)); tt.code == "" {
 				h.tokens(a)
@@ -233,19 +233,19 @@ func TestWhatEndsAConnection(t *testing.T) {
 }
 
 func TestCodeExpires(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	l := h.buy(h.ours)
 	early, late := h.code(l), h.code(l)
-	h.clock.pass(10*time.Minute - time.Second)
+	h.clock.Advance(10*time.Minute - time.Second)
 	h.tokens(h.post(h.exchangeOf(early)))
-	h.clock.pass(time.Second)
+	h.clock.Advance(time.Second)
 	h.refused(h.post(h.exchangeOf(late)), 400, "invalid_grant", "expired")
 }
 
 // TestCodeUsedAgain: soon after its use a code is a page loaded twice, and later
 // a stolen one.
 func TestCodeUsedAgain(t *testing.T) {
-	shared := build(t)
+	shared := newEndpoints(t)
 	for name, tt := range map[string]struct {
 		after   time.Duration
 		revokes bool
@@ -256,11 +256,11 @@ func TestCodeUsedAgain(t *testing.T) {
 		"after its expiry": {time.Hour - time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := shared.on(t)
+			h := shared.in(t)
 			revoked := h.audited("oauth.revoke")
 			right := h.exchangeOf(h.code(h.buy(h.ours)))
 			held := h.tokens(h.post(right))
-			h.clock.pass(tt.after)
+			h.clock.Advance(tt.after)
 			h.refused(h.post(right), 400, "invalid_grant", "used already")
 			if h.opens(held.Access) == tt.revokes {
 				t.Errorf("revoked: %v, want %v", !tt.revokes, tt.revokes)
@@ -280,10 +280,10 @@ func TestCodeUsedAgain(t *testing.T) {
 // TestForeignReplayRevokesNothing: another client cannot end a connection with a
 // code that it got hold of.
 func TestForeignReplayRevokesNothing(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	right := h.exchangeOf(h.code(h.buy(h.ours)))
 	held := h.tokens(h.post(right))
-	h.clock.pass(time.Minute)
+	h.clock.Advance(time.Minute)
 	h.refused(h.post(changed(right, "client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret)), 400, "invalid_grant", "another")
 	if !h.opens(held.Access) {
 		t.Error("the tokens of the right client were revoked")
@@ -293,41 +293,41 @@ func TestForeignReplayRevokesNothing(t *testing.T) {
 // TestTokenRequestForm: what is no proper request is refused, and nothing of it
 // is used.
 func TestTokenRequestForm(t *testing.T) {
-	h := build(t)
-	right := func(h *house) url.Values { return h.exchangeOf(h.code(h.buy(h.ours))) }
+	h := newEndpoints(t)
+	right := func(h *endpoints) url.Values { return h.exchangeOf(h.code(h.buy(h.ours))) }
 	basic := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(h.keys.ClientID+":"+h.keys.ClientSecret))
 	for name, tt := range map[string]struct {
-		send   func(h *house, v url.Values) answer
+		send   func(h *endpoints, v url.Values) answer
 		status int
 	}{
-		"a repeated parameter": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token", v.Encode()+"&code=x") }, 400},
-		"a repeated JSON key": {func(h *house, v url.Values) answer {
+		"a repeated parameter": {func(h *endpoints, v url.Values) answer { return h.ask("POST", "/openid/token", v.Encode()+"&code=x") }, 400},
+		"a repeated JSON key": {func(h *endpoints, v url.Values) answer {
 			return h.ask("POST", "/openid/token", strings.Replace(asJSON(t, v), "{", `{"code":"x",`, 1), "Content-Type: application/json")
 		}, 400},
-		"a number": {func(h *house, v url.Values) answer {
+		"a number": {func(h *endpoints, v url.Values) answer {
 			return h.ask("POST", "/openid/token", strings.Replace(asJSON(t, changed(v, "code", "-")), "{", `{"code":5,`, 1), "Content-Type: application/json")
 		}, 400},
-		"no object": {func(h *house, _ url.Values) answer {
+		"no object": {func(h *endpoints, _ url.Values) answer {
 			return h.ask("POST", "/openid/token", `[]`, "Content-Type: application/json")
 		}, 400},
-		"everything in the query": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token?"+v.Encode(), "") }, 400},
-		"the secret in the query": {func(h *house, v url.Values) answer {
+		"everything in the query": {func(h *endpoints, v url.Values) answer { return h.ask("POST", "/openid/token?"+v.Encode(), "") }, 400},
+		"the secret in the query": {func(h *endpoints, v url.Values) answer {
 			return h.ask("POST", "/openid/token?client_secret="+h.keys.ClientSecret, changed(v, "client_secret", "-").Encode())
 		}, 400},
-		"a broken query": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token?a=%zz", v.Encode()) }, 400},
-		"body and Basic": {func(h *house, v url.Values) answer { return h.ask("POST", "/openid/token", v.Encode(), basic) }, 400},
-		"two client ids": {func(h *house, v url.Values) answer {
+		"a broken query": {func(h *endpoints, v url.Values) answer { return h.ask("POST", "/openid/token?a=%zz", v.Encode()) }, 400},
+		"body and Basic": {func(h *endpoints, v url.Values) answer { return h.ask("POST", "/openid/token", v.Encode(), basic) }, 400},
+		"two client ids": {func(h *endpoints, v url.Values) answer {
 			return h.ask("POST", "/openid/token", changed(v, "client_secret", "-", "client_id", "other").Encode(), basic)
 		}, 400},
-		"too large": {func(h *house, v url.Values) answer {
+		"too large": {func(h *endpoints, v url.Values) answer {
 			return h.ask("POST", "/openid/token", changed(v, "x", strings.Repeat("x", 16<<10)).Encode())
 		}, 413},
-		"another type": {func(h *house, v url.Values) answer {
+		"another type": {func(h *endpoints, v url.Values) answer {
 			return h.ask("POST", "/openid/token", v.Encode(), "Content-Type: text/plain")
 		}, 415},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			v := right(h)
 			h.refused(tt.send(h, v), tt.status, "invalid_request")
 			h.tokens(h.post(v))
@@ -335,8 +335,8 @@ func TestTokenRequestForm(t *testing.T) {
 	}
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		a := h.ask(method, "/openid/token/?"+right(h).Encode(), "")
-		if a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "POST" {
-			t.Errorf("%s answered %d, Allow %q", method, a.status, a.header.Get("Allow"))
+		if a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" {
+			t.Errorf("%s answered %d, Allow %q", method, a.Status, a.Header.Get("Allow"))
 		}
 		h.refused(a, 405, "invalid_request", "answers POST only")
 	}
@@ -346,7 +346,7 @@ func TestTokenRequestForm(t *testing.T) {
 // then; read_license, which is always granted, is listed only if it was asked for,
 // or is all that there is.
 func TestScopeIsNamed(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	for asked, want := range map[string]string{
 		"":                          "",
 		"openid":                    "",
@@ -366,14 +366,14 @@ func TestScopeIsNamed(t *testing.T) {
 }
 
 // scope checks what a token answer names as scope; "" means that it names none.
-func (h *house) scope(a answer, asked, want string) {
+func (h *endpoints) scope(a answer, asked, want string) {
 	h.Helper()
 	h.tokens(a)
 	var got struct {
 		Scope *string `json:"scope"`
 	}
-	h.must(json.Unmarshal([]byte(a.body), &got))
+	h.Must(json.Unmarshal([]byte(a.Body), &got))
 	if (got.Scope == nil) != (want == "") || got.Scope != nil && *got.Scope != want {
-		h.Errorf("%q: the answer is %s, want the scope %q", asked, a.body, want)
+		h.Errorf("%q: the answer is %s, want the scope %q", asked, a.Body, want)
 	}
 }

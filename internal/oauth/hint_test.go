@@ -17,7 +17,7 @@ import (
 )
 
 // hint is an identity token of a user for a partner.
-func (w *world) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
+func (w *harness) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
 	w.Helper()
 	token, err := w.IDToken(w.Context(), p, alg, oauth.Authentication{UserID: userID, At: w.clock.Now()}, w.buy(p), "n", w.clock.Now(), "x")
 	if err != nil {
@@ -27,18 +27,18 @@ func (w *world) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
 }
 
 // hinted begins a request with a hint.
-func (w *world) hinted(p partner.Partner, hint string) (oauth.Request, error) {
+func (w *harness) hinted(p partner.Partner, hint string) (oauth.Request, error) {
 	w.Helper()
 	return w.ParseAuthorize(w.Context(), url.Values{"response_type": {"code"}, "client_id": {p.ClientID}, "id_token_hint": {hint}})
 }
 
 // TestHint: whom an identity token names is expected, also long after it expired.
 func TestHint(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	for _, alg := range []oauth.Alg{oauth.RS256, oauth.ES256} {
 		token := w.hint(p, alg, 7)
-		w.clock.pass(48 * time.Hour)
+		w.clock.Advance(48 * time.Hour)
 		r, err := w.hinted(p, token)
 		if err != nil {
 			t.Fatalf("%s: %v", alg, err)
@@ -55,17 +55,17 @@ func TestHint(t *testing.T) {
 
 // TestHintOfReplacedKey: a key vouches for as long as it is published.
 func TestHintOfReplacedKey(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	token := w.hint(p, oauth.ES256, 7)
 	if _, err := w.Keys.Rotate(t.Context(), theOperator, oauth.ES256, true); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.pass(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	if r, err := w.hinted(p, token); err != nil || !w.Expects(r, 7) {
 		t.Errorf("by a key that is still published: %v", err)
 	}
-	w.clock.pass(6 * time.Minute)
+	w.clock.Advance(6 * time.Minute)
 	if _, err := w.hinted(p, token); err == nil {
 		t.Error("a key that is not published any more vouches")
 	}
@@ -74,7 +74,7 @@ func TestHintOfReplacedKey(t *testing.T) {
 // TestHintRefused: what is no identity token of ours for this application is
 // refused, and not repeated in the answer.
 func TestHintRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, other := w.enrol(home), w.enrol(home)
 	good := w.hint(p, oauth.ES256, 7)
 	own := func(claims map[string]any) string {

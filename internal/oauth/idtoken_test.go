@@ -16,7 +16,7 @@ import (
 )
 
 // get asks a path of the server and reads its JSON.
-func (w *world) get(path string, into any) http.Header {
+func (w *harness) get(path string, into any) http.Header {
 	w.Helper()
 	answer := httptest.NewRecorder()
 	wire.NewMux(w.Routes()...).ServeHTTP(answer, httptest.NewRequestWithContext(w.Context(), http.MethodGet, path, nil))
@@ -27,7 +27,7 @@ func (w *world) get(path string, into any) http.Header {
 }
 
 // verified is the body of a token, verified by what the server publishes.
-func (w *world) verified(token string, alg oauth.Alg) map[string]any {
+func (w *harness) verified(token string, alg oauth.Alg) map[string]any {
 	w.Helper()
 	var set jose.JSONWebKeySet
 	w.get("/openid/jwks", &set)
@@ -52,7 +52,7 @@ func (w *world) verified(token string, alg oauth.Alg) map[string]any {
 }
 
 func TestIDToken(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, user := w.enrol(home), w.user("ann")
 	_, l := w.accepted(w.market(p), user.ID, w.buy(p))
 	who := oauth.Authentication{UserID: user.ID, At: noon.Add(-time.Minute)}
@@ -90,7 +90,7 @@ func TestIDToken(t *testing.T) {
 
 // TestSubject: one user is the same to a partner always, and another to each.
 func TestSubject(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p, other := w.enrol(home), w.enrol(home)
 	seen := map[any]string{}
 	for _, c := range []struct {
@@ -121,7 +121,7 @@ func TestSubject(t *testing.T) {
 }
 
 func TestDiscovery(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	var first map[string]any
 	for _, path := range []string{
 		"/.well-known/openid-configuration", "/openid/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
@@ -173,7 +173,7 @@ func shared(t *testing.T, h http.Header) {
 
 // TestJWKS: what is published is public.
 func TestJWKS(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	var set struct{ Keys []map[string]any }
 	shared(t, w.get("/openid/jwks", &set))
 	var got []map[string]any

@@ -38,7 +38,7 @@ func threeKeys(t testing.TB, k *oauth.Keys) (previous, active, next string) {
 // TestRevokeActiveKey: it is gone at once, with the next one that lay beside it; a
 // key that nobody has seen signs, and the other node knows within a second.
 func TestRevokeActiveKey(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	other := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now}
 	previous, active, next := threeKeys(t, w.Keys)
 	others := published(t, w.Keys, oauth.RS256)
@@ -46,7 +46,7 @@ func TestRevokeActiveKey(t *testing.T) {
 	if _, err := w.Keys.Revoke(t.Context(), theOperator, active); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.pass(time.Second)
+	w.clock.Advance(time.Second)
 	for name, k := range map[string]*oauth.Keys{"this node": w.Keys, "the other node": other} {
 		got := published(t, k, oauth.ES256)
 		if len(got) != 3 || !slices.Contains(got, previous) || slices.Contains(got, active) || slices.Contains(got, next) {
@@ -65,7 +65,7 @@ func TestRevokeActiveKey(t *testing.T) {
 func TestRevokeKeyThatDoesNotSign(t *testing.T) {
 	for _, which := range []oauth.State{oauth.Previous, oauth.Next} {
 		t.Run(string(which), func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			previous, active, next := threeKeys(t, w.Keys)
 			revoked, stays := previous, next
 			if which == oauth.Next {
@@ -87,7 +87,7 @@ func TestRevokeKeyThatDoesNotSign(t *testing.T) {
 
 // TestRevokeKeyThatIsToSign takes a key that was rotated and waits for its day.
 func TestRevokeKeyThatIsToSign(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	active := signer(t, w.Keys, oauth.ES256)
 	if _, err := w.Keys.Rotate(t.Context(), theOperator, oauth.ES256, false); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestRevokeKeyThatIsToSign(t *testing.T) {
 	if _, err := w.Keys.Revoke(t.Context(), theOperator, before[1]); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.pass(48 * time.Hour)
+	w.clock.Advance(48 * time.Hour)
 	got := states(t, w.Keys, oauth.ES256)
 	if len(got) != 2 || got[0] != "active "+active || slices.Contains(before, strings.TrimPrefix(got[1], "next ")) {
 		t.Errorf("keys %q, before %q", got, before)
@@ -105,7 +105,7 @@ func TestRevokeKeyThatIsToSign(t *testing.T) {
 
 // TestHintOfRevokedKey: who took a key cannot say whom to expect with it.
 func TestHintOfRevokedKey(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	p := w.enrol(home)
 	token := w.hint(p, oauth.ES256, 7)
 	if _, err := w.hinted(p, token); err != nil {
@@ -120,7 +120,7 @@ func TestHintOfRevokedKey(t *testing.T) {
 }
 
 func TestRevokeUnknownKey(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	previous, _, _ := threeKeys(t, w.Keys)
 	before := states(t, w.Keys, oauth.ES256)
 	if _, err := w.Keys.Revoke(t.Context(), theOperator, previous+"x"); !fault.Is(err, "unknown_key") {
@@ -133,7 +133,7 @@ func TestRevokeUnknownKey(t *testing.T) {
 
 // TestRevokeIsAudited: each key that went, and each that came.
 func TestRevokeIsAudited(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	_, active, next := threeKeys(t, w.Keys)
 	if _, err := w.Keys.Revoke(t.Context(), theOperator, active); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
+	"claviger/internal/apptest"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/oauth"
@@ -84,16 +85,14 @@ func states(t testing.TB, k *oauth.Keys, alg oauth.Alg) []string {
 // TestRotationOverTime follows the keys of one algorithm by the hour: which is
 // published and which signs.
 func TestRotationOverTime(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	k := w.Keys
 	a := signer(t, k, oauth.ES256)
 	first := published(t, k, oauth.ES256)
 	b := first[1]
 	expect := func(after time.Duration, signs string, publishes ...string) {
 		t.Helper()
-		w.clock.mu.Lock()
-		w.clock.now = noon.Add(after)
-		w.clock.mu.Unlock()
+		w.clock.Advance(noon.Add(after).Sub(w.clock.Now()))
 		if got := signer(t, k, oauth.ES256); got != signs {
 			t.Errorf("after %v %s signs, want %s", after, got, signs)
 		}
@@ -141,7 +140,7 @@ func TestRotationOverTime(t *testing.T) {
 }
 
 // checkAudit counts the entries that tell of keys.
-func checkAudit(t *testing.T, w *world, want map[string]int) {
+func checkAudit(t *testing.T, w *harness, want map[string]int) {
 	t.Helper()
 	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100})
 	if err != nil {
@@ -160,7 +159,7 @@ func checkAudit(t *testing.T, w *world, want map[string]int) {
 }
 
 func TestRotateNow(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	k := w.Keys
 	if err := k.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -181,7 +180,7 @@ func TestRotateNow(t *testing.T) {
 	if _, err := k.Rotate(t.Context(), theOperator, oauth.ES256, false); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.pass(time.Hour)
+	w.clock.Advance(time.Hour)
 	before, err := k.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +204,7 @@ func TestRotateNow(t *testing.T) {
 }
 
 func TestRotateAll(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	list, err := w.Keys.Rotate(t.Context(), theOperator, "", true)
 	if err != nil {
 		t.Fatal(err)
@@ -229,10 +228,10 @@ func TestRotateAll(t *testing.T) {
 // TestFirstKeysAtOnce has two nodes make the first keys of a database together.
 func TestFirstKeysAtOnce(t *testing.T) {
 	url := sqldbtest.URL(t)
-	c := &clock{now: noon}
+	c := apptest.StoppedClock(noon)
 	var nodes [2]*oauth.Keys
 	for i := range nodes {
-		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Sealer: testBox(t), Now: c.Now}
+		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Sealer: testSealer(t), Now: c.Now}
 	}
 	var done sync.WaitGroup
 	for i := range 8 {
@@ -257,10 +256,10 @@ func TestFirstKeysAtOnce(t *testing.T) {
 // TestRotateAtOnce has two nodes rotate together: one does, the others are told.
 func TestRotateAtOnce(t *testing.T) {
 	url := sqldbtest.URL(t)
-	c := &clock{now: noon}
+	c := apptest.StoppedClock(noon)
 	var nodes [2]*oauth.Keys
 	for i := range nodes {
-		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Sealer: testBox(t), Now: c.Now}
+		nodes[i] = &oauth.Keys{DB: sqldbtest.OpenWith(t, url, sqldb.Options{}), Sealer: testSealer(t), Now: c.Now}
 		signer(t, nodes[i], oauth.ES256)
 	}
 	var done sync.WaitGroup
@@ -283,7 +282,7 @@ func TestRotateAtOnce(t *testing.T) {
 // TestOtherNodeNotices: what one node did is known to another within a second,
 // and until then that one does not ask the database at all.
 func TestOtherNodeNotices(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	other := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now}
 	a := signer(t, other, oauth.ES256)
 	if err := other.Prepare(t.Context()); err != nil {
@@ -292,11 +291,11 @@ func TestOtherNodeNotices(t *testing.T) {
 	if _, err := w.Keys.Rotate(t.Context(), theOperator, oauth.ES256, true); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.pass(time.Second - 1)
+	w.clock.Advance(time.Second - 1)
 	if got := signer(t, other, oauth.ES256); got != a {
 		t.Errorf("%s signs, want the key that was read before", got)
 	}
-	w.clock.pass(1)
+	w.clock.Advance(1)
 	if got, want := signer(t, other, oauth.ES256), signer(t, w.Keys, oauth.ES256); got != want || got == a {
 		t.Errorf("%s signs, on the other node %s", got, want)
 	}
@@ -304,7 +303,7 @@ func TestOtherNodeNotices(t *testing.T) {
 
 // TestKeysAreSealed: what the database holds is of no use without the secret key.
 func TestKeysAreSealed(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	signer(t, w.Keys, oauth.ES256)
 	sealed, err := sqldb.All(t.Context(), w.DB, sqldb.Value[string], `SELECT sealed FROM oauth_keys`)
 	if err != nil {
@@ -325,9 +324,18 @@ func TestKeysAreSealed(t *testing.T) {
 		t.Errorf("with another secret key: %v", err)
 	}
 	// A sealed key does not open in another's row.
-	w.exec(`UPDATE oauth_keys SET sealed = $1`, sealed[0])
+	w.Exec(`UPDATE oauth_keys SET sealed = $1`, sealed[0])
 	moved := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now}
 	if _, err := moved.Sign(t.Context(), oauth.ES256, "x"); err == nil {
 		t.Error("a key opened in the row of another")
 	}
+}
+
+func testSealer(t testing.TB) *secret.Sealer {
+	t.Helper()
+	s, err := secret.NewSealer(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

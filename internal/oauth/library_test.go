@@ -14,47 +14,47 @@ import (
 
 // TestOpenIDLibrary: go-oidc finds everything by discovery, and takes what it gets.
 func TestOpenIDLibrary(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	h.Issuer = h.url
 	for _, alg := range []string{profile.RS256, profile.ES256} {
 		t.Run(alg, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			_, _, err := h.Profiles.Connect(t.Context(), theOperator, h.ours.ID, profile.Connection{IDTokenAlg: &alg})
-			h.must(err)
+			h.Must(err)
 			ctx := oidc.ClientContext(t.Context(), h.client)
 			provider, err := oidc.NewProvider(ctx, h.Issuer)
-			h.must(err)
+			h.Must(err)
 			config := oauth2.Config{
 				ClientID: h.keys.ClientID, ClientSecret: h.keys.ClientSecret, Endpoint: provider.Endpoint(),
 				RedirectURL: redirectURL, Scopes: []string{oidc.ScopeOpenID},
 			}
 			verifier := oauth2.GenerateVerifier()
 			start, err := url.Parse(config.AuthCodeURL("state", oauth2.S256ChallengeOption(verifier), oidc.Nonce("n-1")))
-			h.must(err)
+			h.Must(err)
 			l := h.buy(h.ours)
 			held, err := config.Exchange(ctx, h.asked(l, start.Query()), oauth2.VerifierOption(verifier))
-			h.must(err)
+			h.Must(err)
 
 			raw, _ := held.Extra("id_token").(string)
 			id, err := provider.Verifier(&oidc.Config{ClientID: h.keys.ClientID, Now: h.clock.Now}).Verify(ctx, raw)
-			h.must(err)
+			h.Must(err)
 			if id.Nonce != "n-1" {
 				t.Errorf("the nonce is %q", id.Nonce)
 			}
-			h.must(id.VerifyAccessToken(held.AccessToken))
+			h.Must(id.VerifyAccessToken(held.AccessToken))
 			user, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(held))
-			h.must(err)
+			h.Must(err)
 			var said struct {
 				LicenseKey string `json:"license_key"`
 			}
-			h.must(user.Claims(&said))
+			h.Must(user.Claims(&said))
 			if user.Subject != id.Subject || said.LicenseKey != l.Key {
 				t.Errorf("userinfo tells %s and %s, want %s and %s", user.Subject, said.LicenseKey, id.Subject, l.Key)
 			}
 
 			held.Expiry = time.Unix(1, 0)
 			next, err := config.TokenSource(ctx, held).Token()
-			h.must(err)
+			h.Must(err)
 			if next.AccessToken == held.AccessToken || next.RefreshToken == held.RefreshToken || !h.opens(next.AccessToken) {
 				t.Error("the refresh gave nothing new that serves")
 			}
@@ -65,19 +65,19 @@ func TestOpenIDLibrary(t *testing.T) {
 // TestOAuthLibrary: x/oauth2 alone, at the endpoint of the specification, with its
 // error member, in each way to authenticate.
 func TestOAuthLibrary(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	for name, style := range map[string]oauth2.AuthStyle{
 		"in the body": oauth2.AuthStyleInParams, "by Basic": oauth2.AuthStyleInHeader, "by trying": oauth2.AuthStyleAutoDetect,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := h.on(t)
+			h := h.in(t)
 			ctx := oidc.ClientContext(t.Context(), h.client)
 			config := oauth2.Config{
 				ClientID: h.keys.ClientID, ClientSecret: h.keys.ClientSecret, RedirectURL: redirectURL,
 				Endpoint: oauth2.Endpoint{TokenURL: h.url + "/openid/token/", AuthStyle: style},
 			}
 			held, err := config.Exchange(ctx, h.code(h.buy(h.ours)))
-			h.must(err)
+			h.Must(err)
 			if !h.opens(held.AccessToken) {
 				t.Error("the access token does not serve")
 			}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"claviger/internal/httpd"
-	"claviger/internal/sqldb"
 	"claviger/internal/wire"
 )
 
@@ -30,14 +29,13 @@ func (s *sink) Write(p []byte) (int, error) {
 
 // listen serves the endpoints as the product does, with its log and its metrics. A
 // request with the header X-Broken meets a closed database, one with X-Panic a bug.
-func (h *house) listen(log *sink) (metrics string, stop func()) {
+func (h *endpoints) listen(log *sink) (metrics string, stop func()) {
 	h.Helper()
-	gone, err := sqldb.Open(h.Context(), h.at, sqldb.Options{})
-	h.must(err)
-	h.must(gone.Close())
+	closed := h.Node()
+	h.Must(closed.App.Close())
 	mistaken := *h.Server
 	mistaken.Now = func() time.Time { panic("a bug") }
-	whole, broken, panics := wire.NewMux(h.Routes()...), wire.NewMux(h.node(gone).Routes()...), wire.NewMux(mistaken.Routes()...)
+	whole, broken, panics := wire.NewMux(h.Routes()...), wire.NewMux(closed.OAuth.Routes()...), wire.NewMux(mistaken.Routes()...)
 	srv := &httpd.Server{
 		Address: "127.0.0.1:0", AdminAddress: "127.0.0.1:0",
 		Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -52,21 +50,21 @@ func (h *house) listen(log *sink) (metrics string, stop func()) {
 			}
 		}),
 	}
-	h.must(srv.Listen(h.Context()))
+	h.Must(srv.Listen(h.Context()))
 	ctx, cancel := context.WithCancel(h.Context())
 	ran := make(chan error)
 	go func() { ran <- srv.Run(ctx) }()
 	h.url = "http://" + srv.Addr()
 	return "http://" + srv.AdminAddr() + "/metrics", func() {
 		cancel()
-		h.must(<-ran)
+		h.Must(<-ran)
 	}
 }
 
 // TestNoSecretIsLogged: no code, token or client secret is in a log line, a metric
 // or the trace of a panic, whatever becomes of the request.
 func TestNoSecretIsLogged(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	log := &sink{}
 	metrics, stop := h.listen(log)
 	l := h.buy(h.ours)
@@ -92,10 +90,10 @@ func TestNoSecretIsLogged(t *testing.T) {
 		h.ask("POST", "/openid/revoke/", changed(h.refreshOf(""), "token", held.Access).Encode(), more...)
 	}
 	resp, err := http.Get(metrics) //nolint:noctx,gosec // a test
-	h.must(err)
+	h.Must(err)
 	measured, err := io.ReadAll(resp.Body)
-	h.must(err)
-	h.must(resp.Body.Close())
+	h.Must(err)
+	h.Must(resp.Body.Close())
 	stop()
 	text := log.text.String() + string(measured)
 	for _, want := range []string{`"status":500`, "a bug", `"fault":"invalid_grant"`, `"who":"partner:`} {

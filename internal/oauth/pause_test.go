@@ -13,21 +13,21 @@ import (
 // exchange of its code: codes that were issued, and tokens, go on serving, and
 // nothing new is accepted.
 func TestWhatGoesOnWhilePaused(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	_, live := h.connect()
 	l := h.buy(h.ours)
 	code := h.code(l)
 	request, err := h.MarketplaceRequest(t.Context(), h.ours.ID)
-	h.must(err)
+	h.Must(err)
 	_, _, err = h.Profiles.Pause(t.Context(), theOperator, h.ours.ID, "unpaid invoice")
-	h.must(err)
+	h.Must(err)
 
 	got := h.tokens(h.post(h.exchangeOf(code)))
 	if !h.opens(got.Access) || !h.opens(live.Access) {
 		t.Error("a token does not serve")
 	}
-	if a := h.post(h.refreshOf(live.Refresh)); a.status != http.StatusOK {
-		t.Errorf("a refresh answered %d: %s", a.status, a.body)
+	if a := h.post(h.refreshOf(live.Refresh)); a.Status != http.StatusOK {
+		t.Errorf("a refresh answered %d: %s", a.Status, a.Body)
 	}
 
 	// A consent that was asked for before the pause, and is given now.

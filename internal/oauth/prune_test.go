@@ -8,13 +8,13 @@ import (
 // TestForget: what serves nobody goes, and what is left still tells what became of
 // it.
 func TestForget(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	forget := func(want int64) {
 		t.Helper()
 		answers, err := h.PruneAnswers(t.Context())
-		h.must(err)
+		h.Must(err)
 		n, err := h.Prune(t.Context())
-		h.must(err)
+		h.Must(err)
 		if n += answers; n != want {
 			t.Errorf("forgot %d rows, want %d", n, want)
 		}
@@ -22,30 +22,30 @@ func TestForget(t *testing.T) {
 	l, held := h.connect()
 	unused := h.code(l)
 	next := h.tokens(h.post(h.refreshOf(held.Refresh)))
-	h.clock.pass(30 * time.Second)
+	h.clock.Advance(30 * time.Second)
 	forget(0)
-	h.clock.pass(time.Millisecond)
+	h.clock.Advance(time.Millisecond)
 	forget(1) // the kept answer
-	if n := h.count(`SELECT count(*) FROM oauth_answers`); n != 0 {
+	if n := h.Count(`SELECT count(*) FROM oauth_answers`); n != 0 {
 		t.Errorf("%d answers are kept", n)
 	}
-	h.clock.pass(time.Hour)
+	h.clock.Advance(time.Hour)
 	forget(2) // both access tokens
 	h.refused(h.post(h.exchangeOf(unused)), 400, "invalid_grant", "expired")
 	next = h.tokens(h.post(h.refreshOf(next.Refresh)))
-	h.clock.pass(29 * 24 * time.Hour)
+	h.clock.Advance(29 * 24 * time.Hour)
 	next = h.tokens(h.post(h.refreshOf(next.Refresh)))
-	h.clock.pass(2 * 24 * time.Hour)
+	h.clock.Advance(2 * 24 * time.Hour)
 	// Two answers, two access tokens, three used refresh tokens; and the code that
 	// nobody used, while the grant of the live token stays.
 	forget(8)
-	if n := h.count(`SELECT count(*) FROM oauth_grants`); n != 1 {
+	if n := h.Count(`SELECT count(*) FROM oauth_grants`); n != 1 {
 		t.Errorf("%d grants are left, want 1", n)
 	}
 	h.tokens(h.post(h.refreshOf(next.Refresh)))
-	h.clock.pass(31 * 24 * time.Hour)
+	h.clock.Advance(31 * 24 * time.Hour)
 	forget(5) // an answer, the last three tokens, and their grant
-	if n := h.count(`SELECT count(*) FROM oauth_grants`) + h.count(`SELECT count(*) FROM oauth_tokens`) + h.count(`SELECT count(*) FROM oauth_answers`); n != 0 {
+	if n := h.Count(`SELECT count(*) FROM oauth_grants`) + h.Count(`SELECT count(*) FROM oauth_tokens`) + h.Count(`SELECT count(*) FROM oauth_answers`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
 	forget(0)
@@ -53,15 +53,15 @@ func TestForget(t *testing.T) {
 
 // TestForgetManyGrants: more than one batch, between those that stay.
 func TestForgetManyGrants(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	h.connect()
-	h.exec(`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url, redirect_epoch,
+	h.Exec(`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url, redirect_epoch,
 			challenge, nonce, scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
 		SELECT 'c' || i, 1, 1, 1, 0, '', 0, '', '', '', 0, $1, 0, 0, '', 0 FROM n`, noon.Add(-32*24*time.Hour))
 	n, err := h.Prune(t.Context())
-	h.must(err)
-	if n != 2500 || h.count(`SELECT count(*) FROM oauth_grants`) != 1 {
+	h.Must(err)
+	if n != 2500 || h.Count(`SELECT count(*) FROM oauth_grants`) != 1 {
 		t.Errorf("forgot %d grants, want all but the live one", n)
 	}
 }

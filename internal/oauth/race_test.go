@@ -4,8 +4,6 @@ import (
 	"sync"
 	"testing"
 
-	"claviger/internal/sqldb"
-	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/wire"
 	"claviger/internal/wire/wiretest"
 )
@@ -14,15 +12,16 @@ import (
 const atOnce = 50
 
 // nodes are two servers over two handles of one database.
-func (h *house) nodes() []*house {
+func (h *endpoints) nodes() []*endpoints {
 	h.Helper()
 	second := *h
-	second.world = &world{TB: h.TB, clock: h.clock, Server: h.node(sqldbtest.OpenWith(h.TB, h.at, sqldb.Options{}))}
+	node := h.Node()
+	second.harness = &harness{Harness: node, Server: node.OAuth, clock: h.clock}
 	second.url = wiretest.Serve(h.TB, wire.NewMux(second.Routes()...))
-	return []*house{h, &second}
+	return []*endpoints{h, &second}
 }
 
-func race(nodes []*house, send func(h *house) answer) []answer {
+func race(nodes []*endpoints, send func(h *endpoints) answer) []answer {
 	answers := make([]answer, atOnce)
 	start := make(chan struct{})
 	var all sync.WaitGroup
@@ -40,13 +39,13 @@ func race(nodes []*house, send func(h *house) answer) []answer {
 // TestOneCodeServesOnce however many exchange it at once, and what it gives serves
 // on.
 func TestOneCodeServesOnce(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	nodes := h.nodes()
 	for range 4 {
 		request := h.exchangeOf(h.code(h.buy(h.ours)))
 		var won []answer
-		for _, a := range race(nodes, func(h *house) answer { return h.post(request) }) {
-			if a.status == 200 {
+		for _, a := range race(nodes, func(h *endpoints) answer { return h.post(request) }) {
+			if a.Status == 200 {
 				won = append(won, a)
 			} else {
 				h.refused(a, 400, "invalid_grant", "used already")
@@ -63,7 +62,7 @@ func TestOneCodeServesOnce(t *testing.T) {
 		}
 		h.tokens(nodes[1].post(h.refreshOf(held.Refresh)))
 	}
-	if n := h.count(`SELECT count(*) FROM oauth_tokens`); n != 4*4 {
+	if n := h.Count(`SELECT count(*) FROM oauth_tokens`); n != 4*4 {
 		t.Errorf("there are %d tokens, want 4 for each code", n)
 	}
 }
@@ -71,14 +70,14 @@ func TestOneCodeServesOnce(t *testing.T) {
 // TestOneRefreshForAll: who refresh at once with one token all get the same answer,
 // byte for byte.
 func TestOneRefreshForAll(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	nodes := h.nodes()
 	for range 4 {
 		_, held := h.connect()
-		answers := race(nodes, func(h *house) answer { return h.post(h.refreshOf(held.Refresh)) })
+		answers := race(nodes, func(h *endpoints) answer { return h.post(h.refreshOf(held.Refresh)) })
 		for _, a := range answers {
-			if a.status != 200 || a.body != answers[0].body {
-				t.Fatalf("answered %d %s, another %s", a.status, a.body, answers[0].body)
+			if a.Status != 200 || a.Body != answers[0].Body {
+				t.Fatalf("answered %d %s, another %s", a.Status, a.Body, answers[0].Body)
 			}
 		}
 		next := h.tokens(answers[0])

@@ -10,11 +10,11 @@ import (
 )
 
 func TestRefresh(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	l := h.buy(h.ours)
 	first := h.tokens(h.post(h.exchangeOf(h.asked(l, form("nonce", "n-1", "scope", "openid")))))
 	old := claimsOf(t, first.ID)
-	h.clock.pass(2 * time.Hour)
+	h.clock.Advance(2 * time.Hour)
 	if h.opens(first.Access) {
 		t.Fatal("the access token serves after two hours")
 	}
@@ -22,13 +22,13 @@ func TestRefresh(t *testing.T) {
 		a := h.ask("POST", path, h.refreshOf(first.Refresh).Encode())
 		second := h.tokens(a)
 		if second.Access == first.Access || second.Refresh == first.Refresh || second.Type != "bearer" || second.Expires != 3600 {
-			t.Errorf("%s answered %s", path, a.body)
+			t.Errorf("%s answered %s", path, a.Body)
 		}
 		if second.Error != nil {
 			t.Errorf("%s: a refresh has the member error", path)
 		}
-		if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" {
-			t.Errorf("%s: headers %v", path, a.header)
+		if a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Pragma") != "no-cache" {
+			t.Errorf("%s: headers %v", path, a.Header)
 		}
 		if !h.opens(second.Access) {
 			t.Errorf("%s: the new access token does not serve", path)
@@ -66,7 +66,7 @@ func claimsOf(t testing.TB, id string) map[string]any {
 // TestRefreshRepeated: a used refresh token repeats its answer while that may have
 // been lost, and later ends the family; another client can do neither.
 func TestRefreshRepeated(t *testing.T) {
-	shared := build(t)
+	shared := newEndpoints(t)
 	for name, tt := range map[string]struct {
 		after   time.Duration
 		repeats bool
@@ -77,11 +77,11 @@ func TestRefreshRepeated(t *testing.T) {
 		"in a week":     {7 * 24 * time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := shared.on(t)
+			h := shared.in(t)
 			_, held := h.connect()
 			first := h.post(h.refreshOf(held.Refresh))
 			got := h.tokens(first)
-			h.clock.pass(tt.after)
+			h.clock.Advance(tt.after)
 			h.refused(h.post(changed(h.refreshOf(held.Refresh), "client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret)),
 				400, "invalid_grant", "another client_id")
 			again := h.post(h.refreshOf(held.Refresh))
@@ -93,8 +93,8 @@ func TestRefreshRepeated(t *testing.T) {
 				}
 				return
 			}
-			if again.body != first.body {
-				t.Errorf("repeated as %s, was %s", again.body, first.body)
+			if again.Body != first.Body {
+				t.Errorf("repeated as %s, was %s", again.Body, first.Body)
 			}
 			if !h.opens(got.Access) {
 				t.Error("the access token does not serve")
@@ -106,7 +106,7 @@ func TestRefreshRepeated(t *testing.T) {
 
 // TestRefreshKeepsTheOldAccessToken: requests under way with it go on.
 func TestRefreshKeepsTheOldAccessToken(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	_, held := h.connect()
 	h.tokens(h.post(h.refreshOf(held.Refresh)))
 	if !h.opens(held.Access) {
@@ -115,7 +115,7 @@ func TestRefreshKeepsTheOldAccessToken(t *testing.T) {
 }
 
 func TestRefreshRefused(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	_, held := h.connect()
 	for name, tt := range map[string]struct {
 		change []string
@@ -132,31 +132,31 @@ func TestRefreshRefused(t *testing.T) {
 		"another client":  {[]string{"client_id", h.otherKeys.ClientID, "client_secret", h.otherKeys.ClientSecret}, 400, "invalid_grant", "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h.on(t).refused(h.on(t).post(changed(h.refreshOf(held.Refresh), tt.change...)), tt.status, tt.code, tt.words)
+			h.in(t).refused(h.in(t).post(changed(h.refreshOf(held.Refresh), tt.change...)), tt.status, tt.code, tt.words)
 		})
 	}
 	if n := h.audited("oauth.foreign"); n != 1 {
 		t.Errorf("there are %d audit entries of a token presented by another client, want 1", n)
 	}
 	held = h.tokens(h.post(h.refreshOf(held.Refresh)))
-	h.clock.pass(30 * 24 * time.Hour)
+	h.clock.Advance(30 * 24 * time.Hour)
 	h.refused(h.post(h.refreshOf(held.Refresh)), 400, "invalid_grant", "expired")
 }
 
 // TestNothingIsKeptInTheClear: the database holds neither codes nor tokens nor the
 // kept answer.
 func TestNothingIsKeptInTheClear(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	code := h.code(h.buy(h.ours))
 	held := h.tokens(h.post(h.exchangeOf(code)))
 	next := h.tokens(h.post(h.refreshOf(held.Refresh)))
-	if n := h.count(`SELECT count(*) FROM oauth_answers`); n != 1 {
+	if n := h.Count(`SELECT count(*) FROM oauth_answers`); n != 1 {
 		t.Fatalf("%d answers are kept, want 1", n)
 	}
 	for _, value := range []string{code, held.Access, held.Refresh, next.Access, next.Refresh, next.ID} {
-		if n := h.count(`SELECT count(*) FROM oauth_grants WHERE code_hash = $1`, value) +
-			h.count(`SELECT count(*) FROM oauth_tokens WHERE hash = $1`, value) +
-			h.count(`SELECT count(*) FROM oauth_answers WHERE hash = $1 OR answer LIKE $2`, value, "%"+value+"%"); n > 0 {
+		if n := h.Count(`SELECT count(*) FROM oauth_grants WHERE code_hash = $1`, value) +
+			h.Count(`SELECT count(*) FROM oauth_tokens WHERE hash = $1`, value) +
+			h.Count(`SELECT count(*) FROM oauth_answers WHERE hash = $1 OR answer LIKE $2`, value, "%"+value+"%"); n > 0 {
 			t.Errorf("%q is in the database", value)
 		}
 	}

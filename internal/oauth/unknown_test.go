@@ -9,7 +9,7 @@ import (
 // TestUnknownNamesAreIgnored sends names that OAuth does not have, which an
 // authorization server must ignore (RFC 6749 sections 3.1 and 3.2).
 func TestUnknownNamesAreIgnored(t *testing.T) {
-	h := build(t)
+	h := newEndpoints(t)
 	for name, asJSONBody := range map[string]bool{"a form": false, "JSON": true} {
 		v := changed(h.exchangeOf(h.code(h.buy(h.ours))), "audience", "x", "grantType", "y")
 		body, header := v.Encode(), []string{}
@@ -17,12 +17,12 @@ func TestUnknownNamesAreIgnored(t *testing.T) {
 			body, header = asJSON(t, v), []string{"Content-Type: application/json"}
 		}
 		a := h.ask("POST", "/openid/token/?utm_source=x", body, header...)
-		if a.status != http.StatusOK {
-			t.Fatalf("%s answered %d: %s", name, a.status, a.body)
+		if a.Status != http.StatusOK {
+			t.Fatalf("%s answered %d: %s", name, a.Status, a.Body)
 		}
 		q := url.Values{"access_token": {h.tokens(a).Access}, "fields": {"all"}}
-		if a := h.ask("GET", "/openid/license_key?"+q.Encode(), ""); a.status != http.StatusOK {
-			t.Errorf("the license answered %d: %s", a.status, a.body)
+		if a := h.ask("GET", "/openid/license_key?"+q.Encode(), ""); a.Status != http.StatusOK {
+			t.Errorf("the license answered %d: %s", a.Status, a.Body)
 		}
 	}
 }
