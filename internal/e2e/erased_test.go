@@ -34,7 +34,7 @@ func traces(t *testing.T, db *sqldb.DB, needles ...string) []string {
 }
 
 // keyed sends a request of the operator with an Idempotency-Key and returns the body.
-func (h *house) keyed(t *testing.T, path, key, body string) string {
+func (h *harness) keyed(t *testing.T, path, key, body string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+"/operator/v1"+path, strings.NewReader(body))
 	if err != nil {

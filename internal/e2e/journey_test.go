@@ -22,7 +22,7 @@ type buyer struct {
 	mail string // the path of the newest one that newestLink returned
 }
 
-// newBuyer starts a house and a browser; change may alter how the house is started.
+// newBuyer starts the service and a browser; change may alter how the service is started.
 // Pages look the same on either database.
 func newBuyer(t *testing.T, change func(*devserver.Config)) *buyer {
 	t.Helper()

@@ -46,7 +46,7 @@ func devNode(t testing.TB, change func(*devserver.Config)) devserver.Card {
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the house ended with %v", err)
+			t.Errorf("the service ended with %v", err)
 		}
 	})
 	return e.Card()

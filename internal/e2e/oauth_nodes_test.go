@@ -11,6 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"claviger/internal/app"
+	"claviger/internal/apptest"
 	"claviger/internal/devserver"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -26,7 +27,7 @@ func TestConnectionOnTwoNodes(t *testing.T) {
 	}
 	t.Parallel()
 	db := sqldbtest.URL(t)
-	first := newApplication(t, devNode(t, func(c *devserver.Config) { c.App.DB, c.App.SecretKey = db, key }))
+	first := newApplication(t, devNode(t, func(c *devserver.Config) { c.App.DB, c.App.SecretKey = db, apptest.SecretKey }))
 	node := func() *application {
 		h := start(t, func(c *app.Config) { c.DB, c.PublicURL, c.AllowPrivateTargets = db, first.card.BaseURL, true })
 		return first.at("http://" + h.Addr())
@@ -136,7 +137,7 @@ func rotateNow(t *testing.T, db string) string {
 		t.Fatal(err)
 	}
 	rotate := exec.CommandContext(t.Context(), path, "keys", "rotate", "--now", "--json", "--alg", "RS256", "--db", db)
-	rotate.Dir, rotate.Env = t.TempDir(), []string{"CLAVIGER_SECRET_KEY=" + key}
+	rotate.Dir, rotate.Env = t.TempDir(), []string{"CLAVIGER_SECRET_KEY=" + apptest.SecretKey}
 	out, err := rotate.Output()
 	if err != nil {
 		t.Fatalf("rotate the keys: %v", err)

@@ -136,9 +136,9 @@ func (b mailbox) Send(ctx context.Context, m mail.Outgoing) (bool, error) {
 // watches.
 type watched struct {
 	*application
-	house *house
-	log   journal
-	mails mailbox
+	harness *harness
+	log     journal
+	mails   mailbox
 	witness
 	person *visitor
 }
@@ -153,13 +153,13 @@ func newWatched(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{witness: witness{seen: map[sighting]bool{}}, mails: make(mailbox, 10)}
 	e := newEndpoint(t, friendly)
-	w.house = start(t, func(c *app.Config) {
+	w.harness = start(t, func(c *app.Config) {
 		c.AdminAddr, c.AllowPrivateTargets, c.Catcher, c.Extra = "127.0.0.1:0", true, w.mails, faulty
 		c.Log = slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	base := w.house.URL()
+	base := w.harness.URL()
 	w.application = &application{TB: t, client: &http.Client{Transport: &w.witness}, redirect: e.URL + "/back"}
-	w.card = devserver.Card{BaseURL: base, AuthURL: base, OperatorToken: w.house.operator.token}
+	w.card = devserver.Card{BaseURL: base, AuthURL: base, OperatorToken: w.harness.operator.token}
 	w.card.Buyer = devserver.PersonCard{Email: "new@example.com", Password: "correct horse battery"}
 	made := w.operates("POST", "/partners", object{"name": "Acme", "redirect_url": w.redirect, "webhook_url": e.URL, "external_id": "app-1"})
 	w.card.Partner = read[devserver.PartnerCard](t, made)
@@ -215,7 +215,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 	w.operates("POST", "/partners/1/rotate", object{"what": "client_secret", "overlap_s": 60})
 	w.operates("POST", "/partners/1/rotate", object{"what": "api_key", "overlap_s": 60})
 	w.meetsBugs()
-	metrics, err := caller{base: "http://" + w.house.AdminAddr()}.call(t.Context(), "GET", "/metrics", nil)
+	metrics, err := caller{base: "http://" + w.harness.AdminAddr()}.call(t.Context(), "GET", "/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func (w *watched) meetsBugs() {
 	}
 	everything("/fails")
 	everything("/panics")
-	if err := w.house.Services().DB.Close(); err != nil {
+	if err := w.harness.Services().DB.Close(); err != nil {
 		w.Fatal(err)
 	}
 	for _, path := range []string{"/openid/token/", "/openid/userinfo", "/openid/introspect", "/openid/license_key", "/sign-in", "/sign-in/link", "/openid/authorize", "/v2/licenses"} {

@@ -17,7 +17,7 @@ type seller struct {
 	APIKey string `json:"api_key"`
 }
 
-func (h *house) seller(t *testing.T, name string) seller {
+func (h *harness) seller(t *testing.T, name string) seller {
 	t.Helper()
 	s := read[seller](t, h.operator.must(t, 201, "POST", "/operator/v1/partners", object{"name": name, "external_id": name}))
 	h.operator.must(t, 201, "PUT", fmt.Sprintf("/operator/v1/partners/%d/plans/1", s.ID), object{"name": "One", "price_cents": 100, "currency": "EUR"})
@@ -26,7 +26,7 @@ func (h *house) seller(t *testing.T, name string) seller {
 
 // askWithoutReading asks for a page over a connection of its own and reads the
 // status of the answer, and nothing else of it until the test ends.
-func (h *house) askWithoutReading(t *testing.T, path, key string) (int, error) {
+func (h *harness) askWithoutReading(t *testing.T, path, key string) (int, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(t.Context(), "tcp", h.Addr())
 	if err != nil {

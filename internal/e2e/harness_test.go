@@ -1,0 +1,30 @@
+package e2e_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/apptest"
+)
+
+// harness is the whole service on a free port, in this process.
+type harness struct {
+	*app.App
+	operator caller
+}
+
+// start runs the service on a database of its own until the test ends; change may
+// alter the configuration.
+func start(t *testing.T, change func(*app.Config)) *harness {
+	t.Helper()
+	h := apptest.Start(t, func(cfg *app.Config) {
+		cfg.AllowPrivateTargets, cfg.Log = false, slog.New(slog.DiscardHandler)
+		if change != nil {
+			change(cfg)
+		}
+	})
+	url := h.App.URL()
+	return &harness{h.App, caller{base: url, token: h.Token("test", account.Admin), contract: contractOf(t, url)}}
+}
