@@ -136,7 +136,7 @@ var copies atomic.Int64
 func clone(t testing.TB, from string) string {
 	t.Helper()
 	name := fmt.Sprintf("t%d_%d", os.Getpid(), copies.Add(1))
-	if err := admin(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+from); err != nil {
+	if err := admin(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+from+" STRATEGY FILE_COPY"); err != nil {
 		t.Fatalf("copy the template database: %v", err)
 	}
 	t.Cleanup(func() {
@@ -157,18 +157,24 @@ func at(name string) string {
 	return u.String()
 }
 
-// admin runs one statement on the server. Copies of one template wait for one
-// another, because PostgreSQL copies only a database that nobody else uses.
+// admin runs one statement on the server, all by one connection of the test binary.
+// Copies of one template wait for one another, because PostgreSQL copies only a
+// database that nobody else uses.
 func admin(ctx context.Context, sql string) error {
 	adminLock.Lock()
 	defer adminLock.Unlock()
-	conn, err := pgx.Connect(ctx, os.Getenv(Variable))
-	if err != nil {
-		return fmt.Errorf("connect to %s: %w", Variable, err)
+	if adminConn == nil || adminConn.IsClosed() {
+		conn, err := pgx.Connect(ctx, os.Getenv(Variable))
+		if err != nil {
+			return fmt.Errorf("connect to %s: %w", Variable, err)
+		}
+		adminConn = conn
 	}
-	defer conn.Close(ctx) //nolint:errcheck // nothing depends on it
-	_, err = conn.Exec(ctx, sql)
+	_, err := adminConn.Exec(ctx, sql)
 	return err
 }
 
-var adminLock sync.Mutex
+var (
+	adminLock sync.Mutex
+	adminConn *pgx.Conn // guarded by adminLock
+)
