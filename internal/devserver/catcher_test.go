@@ -51,7 +51,7 @@ func TestMails(t *testing.T) {
 }
 
 // runWithKey starts an emulator and returns an outbox with its secret key.
-func runWithKey(t *testing.T) (*world, *mail.Outbox) {
+func runWithKey(t *testing.T) (*harness, *mail.Outbox) {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {

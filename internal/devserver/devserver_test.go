@@ -46,9 +46,9 @@ func once(t *testing.T, cfg devserver.Config) (devserver.Card, []string) {
 	return card, e.Notes()
 }
 
-// rooms opens the rooms of a dev database, as somebody would who changes it
+// services opens the services of a dev database, as somebody would who changes it
 // between two starts.
-func rooms(t *testing.T, db string) (*sqldb.DB, *partner.Registry, *account.Book) {
+func services(t *testing.T, db string) (*sqldb.DB, *partner.Registry, *account.Book) {
 	t.Helper()
 	opened := sqldbtest.OpenWith(t, db, sqldb.Options{})
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
@@ -65,7 +65,7 @@ func TestSeed(t *testing.T) {
 	if len(notes) > 0 {
 		t.Errorf("a fresh start has notes: %v", notes)
 	}
-	_, partners, accounts := rooms(t, db)
+	_, partners, accounts := services(t, db)
 	p, err := partners.ByKey(t.Context(), card.Partner.APIKey)
 	if err != nil || p.ID != card.Partner.ID || p.ClientID != card.Partner.ClientID {
 		t.Fatalf("the API key is that of %+v, %v", p, err)
@@ -119,7 +119,7 @@ func TestSeedsDiffer(t *testing.T) {
 func TestAgain(t *testing.T) {
 	db := sqldbtest.URL(t)
 	first, _ := once(t, config(db))
-	opened, partners, _ := rooms(t, db)
+	opened, partners, _ := services(t, db)
 	if err := partners.DeletePlan(t.Context(), audit.System("test"), first.Partner.ID, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func auditSize(t *testing.T, db *sqldb.DB) int {
 func TestCutOff(t *testing.T) {
 	db := sqldbtest.URL(t)
 	first, _ := once(t, config(db))
-	opened, partners, accounts := rooms(t, db)
+	opened, partners, accounts := services(t, db)
 	err := opened.Write(t.Context(), func(tx *sqldb.Tx) error {
 		tx.Queue(`DELETE FROM dev_seeds WHERE id = 2`) // as if it had not come to the end
 		return nil
@@ -180,7 +180,7 @@ func TestCutOff(t *testing.T) {
 func TestRotated(t *testing.T) {
 	db := sqldbtest.URL(t)
 	card, _ := once(t, config(db))
-	_, partners, accounts := rooms(t, db)
+	_, partners, accounts := services(t, db)
 	for _, what := range []partner.Secret{partner.APIKey, partner.ClientSecret} {
 		if _, err := partners.Rotate(t.Context(), audit.System("test"), card.Partner.ID, what, 0); err != nil {
 			t.Fatal(err)
@@ -207,7 +207,7 @@ func TestRotated(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	foreign := sqldbtest.URL(t)
-	opened, partners, _ := rooms(t, foreign)
+	opened, partners, _ := services(t, foreign)
 	book := &profile.Book{DB: opened, Partners: partners, Now: app.Now}
 	if _, _, _, err := book.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Real"}, profile.URLs{}, false, partner.Credentials{}); err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ type license struct {
 }
 
 // sell gives the buyer a license and signs them in.
-func (w *world) sell(t *testing.T) license {
+func (w *harness) sell(t *testing.T) license {
 	t.Helper()
 	var sold struct{ Licenses struct{ Items []license } }
 	w.ask(t, w.OperatorToken, "POST", "/operator/v1/purchases",

@@ -20,7 +20,7 @@ func TestSingleKey(t *testing.T) {
 			if single := card.Partner.APIKey == card.Partner.WebhookSecret; single != want || len(notes) > 0 {
 				t.Errorf("start %d: single %v, want %v; notes %q", i+1, single, want, notes)
 			}
-			_, partners, _ := rooms(t, db)
+			_, partners, _ := services(t, db)
 			p, err := partners.ByKey(t.Context(), card.Partner.APIKey)
 			if err != nil || p.SingleKey != want {
 				t.Errorf("start %d: %+v, %v", i+1, p, err)

@@ -11,7 +11,7 @@ import (
 
 // BenchmarkList reads the first page of many licenses.
 func BenchmarkList(b *testing.B) {
-	h := build(b)
+	h := newHarness(b)
 	p := h.partner()
 	for range 100 {
 		h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 100})
@@ -27,7 +27,7 @@ func BenchmarkList(b *testing.B) {
 
 // BenchmarkPurchase buys single licenses from sixteen clients at once.
 func BenchmarkPurchase(b *testing.B) {
-	h := build(b)
+	h := newHarness(b)
 	p := h.partner()
 	var left atomic.Int64
 	left.Store(int64(b.N))

@@ -14,7 +14,7 @@ import (
 // TestRedeemable: Redeemable lists what Redeem accepts, of this owner and this
 // partner alone.
 func TestRedeemable(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p, other := h.partner(), h.partner()
 	ann, bob := person("ann"), person("bob")
 	var mine []license.License
@@ -66,7 +66,7 @@ func TestRedeemable(t *testing.T) {
 
 // TestRedeemThen: what follows from redeeming happens with it or not at all.
 func TestRedeemThen(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	l := h.buy(license.Purchase{PartnerID: p, Tier: 1})[0]
 	user := h.user("ann")
@@ -91,7 +91,7 @@ func TestRedeemThen(t *testing.T) {
 
 // TestDisconnect: only the owner may, and nobody else learns that it exists.
 func TestDisconnect(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	ann := person("ann")
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]
 	user, stranger := h.user("ann"), h.user("eve")
@@ -111,7 +111,7 @@ func TestDisconnect(t *testing.T) {
 
 // TestReceipts: each purchase of the chain, with what became of it.
 func TestReceipts(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	ann := person("ann")
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann, Quantity: 2, AmountCents: 11800, Currency: "USD", ExternalID: "order-1"})[0]
 	_, err := h.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 3, AmountCents: 5000, Currency: "USD", ExternalID: "order-2"},
@@ -143,7 +143,7 @@ func TestReceipts(t *testing.T) {
 
 // TestRefunded: Refunded agrees with Standing for each license of a user.
 func TestRefunded(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p, ann, bob := h.partner(), person("ann"), person("bob")
 	var mine []license.License
 	for range 4 {
@@ -185,7 +185,7 @@ func TestRefunded(t *testing.T) {
 // TestErasedUserClaimsNothing: a request of somebody who is erased meanwhile must
 // not leave a license with an erased owner.
 func TestErasedUserClaimsNothing(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]
 	user := h.user("ann")
 	if _, err := h.licenses.EraseUser(t.Context(), tester, user.ID); err != nil {

@@ -21,7 +21,7 @@ import (
 var longAgo = time.Unix(1, 0)
 
 // walk reads a list page by page, each from where the one before ended.
-func (h *house) walk(partnerID int64, f license.Filter, p paging.Page, each func([]license.License)) {
+func (h *harness) walk(partnerID int64, f license.Filter, p paging.Page, each func([]license.License)) {
 	h.Helper()
 	for {
 		list, err := h.licenses.List(h.Context(), partnerID, f, p)
@@ -42,7 +42,7 @@ func (h *house) walk(partnerID int64, f license.Filter, p paging.Page, each func
 // TestChangesByPosition walks the list of changes in both orders, also where many
 // licenses changed at the same time.
 func TestChangesByPosition(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 3})
 	all := h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 30})
@@ -80,7 +80,7 @@ func TestChangesByPosition(t *testing.T) {
 // while somebody walks the list from the oldest change on, and then again from the
 // newest that they saw: in the end they know every license as it is.
 func TestNoChangeIsMissed(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	all := h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 40})
 	change := func(l license.License) {
@@ -126,7 +126,7 @@ func TestNoChangeIsMissed(t *testing.T) {
 // TestPositionsThatNobodyWasGiven are positions anywhere: no error, and nothing from
 // before the time that was asked for.
 func TestPositionsThatNobodyWasGiven(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 3})
 	last := h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 3})
@@ -150,7 +150,7 @@ func TestPositionsThatNobodyWasGiven(t *testing.T) {
 // say cannot be there. With counts that are too low the list shows whether it looked
 // at the licenses all the same.
 func TestPageBehindTheLastIsNotSearchedFor(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 9})
 	read := func(f license.Filter) int {

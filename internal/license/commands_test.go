@@ -12,7 +12,7 @@ import (
 
 // script runs commands by name on one license of tier 1 that ann bought.
 type script struct {
-	*house
+	*harness
 	l       license.License
 	refunds []license.Refund
 }
@@ -184,12 +184,12 @@ func TestCommands(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			order := license.Purchase{PartnerID: h.partner(), Tier: 1, ExternalID: "base"}
 			if ann := person("ann"); !c.unclaimed {
 				order.Buyer = &ann
 			}
-			s := &script{house: h, l: h.buy(order)[0]}
+			s := &script{harness: h, l: h.buy(order)[0]}
 			for _, step := range c.steps {
 				command, want, _ := strings.Cut(step, " → ")
 				before := h.license(s.l.Key)
@@ -221,8 +221,8 @@ func TestCommands(t *testing.T) {
 
 // An event that changed the tier says from what.
 func TestPreviousTier(t *testing.T) {
-	h := build(t)
-	s := &script{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]}
+	h := newHarness(t)
+	s := &script{harness: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]}
 	for _, c := range []string{"redeem ann", "plan 3", "hold", "plan 2"} {
 		if got := s.run(c); got != "" {
 			t.Fatal(c, got)
@@ -238,9 +238,9 @@ func TestPreviousTier(t *testing.T) {
 }
 
 func TestReleaseAndTransferVoidTheConnection(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	ann := person("ann")
-	s := &script{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
+	s := &script{harness: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
 	epoch := int64(0)
 	for _, c := range []struct {
 		command string
@@ -281,9 +281,9 @@ func TestExplainNamesEveryCause(t *testing.T) {
 		"plan 2 a, refund-link a": "refunded plan changes: 1",
 	} {
 		t.Run(command, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			ann := person("ann")
-			s := &script{house: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
+			s := &script{harness: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]}
 			for c := range strings.SplitSeq(command, ", ") {
 				if c != "" && s.run(c) != "" {
 					t.Fatal(c)
@@ -301,7 +301,7 @@ func TestExplainNamesEveryCause(t *testing.T) {
 }
 
 func TestPurchases(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	ann := person("ann")
 	for name, c := range map[string]struct {
@@ -334,10 +334,10 @@ func TestPurchases(t *testing.T) {
 }
 
 func TestRefundOfAPurchaseIsAllOrNothing(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	all := h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 3, ExternalID: "base"})
-	s := &script{house: h, l: all[1]}
+	s := &script{harness: h, l: all[1]}
 	if got := s.run("plan 2"); got != "" {
 		t.Fatal(got)
 	}

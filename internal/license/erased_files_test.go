@@ -20,7 +20,7 @@ func TestErasedIsInNoFile(t *testing.T) {
 		t.Skip("it is about SQLite's files")
 	}
 	path := sqldbtest.URL(t)
-	h := buildOn(t, sqldbtest.OpenWith(t, path, sqldb.Options{}))
+	h := newHarnessOn(t, sqldbtest.OpenWith(t, path, sqldb.Options{}))
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)

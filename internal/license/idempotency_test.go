@@ -32,9 +32,9 @@ func TestTheSamePurchaseAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := sqldbtest.URL(t)
-			nodes := []*house{buildOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{}))}
+			nodes := []*harness{newHarnessOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{}))}
 			if sqldbtest.Postgres() {
-				nodes = append(nodes, buildOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{})))
+				nodes = append(nodes, newHarnessOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{})))
 			}
 			order.PartnerID = nodes[0].partner()
 			var mu sync.Mutex
@@ -66,7 +66,7 @@ func TestTheSamePurchaseAtOnce(t *testing.T) {
 
 // The first answer stays the answer, whatever happened to the license since.
 func TestRepeatedOrdersAreAnsweredAsTheFirst(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	ann := person("ann")
 	order := license.Purchase{PartnerID: p, Tier: 1, Quantity: 2, Buyer: &ann, ExternalID: "one", AmountCents: 5900, Currency: "USD"}
@@ -91,7 +91,7 @@ func TestRepeatedOrdersAreAnsweredAsTheFirst(t *testing.T) {
 	if err != nil || len(l.Licenses) != 2 {
 		t.Fatal(err)
 	}
-	s := &script{house: h, l: l.Licenses[0]}
+	s := &script{harness: h, l: l.Licenses[0]}
 	change := license.PlanChange{Tier: 2, ExternalID: "one"} // another kind: the same external id is free
 	firstPlan := plan(s.l.Key, change)
 	if got := s.run("redeem ann"); got != "" {
@@ -130,7 +130,7 @@ func with(o license.Purchase, change func(*license.Purchase)) license.Purchase {
 }
 
 func TestIdempotencyKeyStoresTheAnswer(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	order := license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 1, Idempotency: idempotency.Request{Scope: "t1", Key: "k", Body: "b"}}
 	buy := func(o license.Purchase) string {
 		out, err := h.licenses.Purchase(t.Context(), tester, o, saleText)

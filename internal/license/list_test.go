@@ -25,7 +25,7 @@ func keys(list []license.License) []string {
 // Every page of every list equals the same part of what is stored, cut the
 // simple way.
 func TestListsAgreeWithTheTable(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 3})
 	ann := person("ann")
@@ -55,7 +55,7 @@ func TestListsAgreeWithTheTable(t *testing.T) {
 	}
 }
 
-func (h *house) compare(partnerID int64, f license.Filter, order paging.Order) {
+func (h *harness) compare(partnerID int64, f license.Filter, order paging.Order) {
 	h.Helper()
 	direction := map[paging.Order]string{paging.NewestFirst: "DESC", paging.OldestFirst: "ASC"}[order]
 	by := ` ORDER BY ord ` + direction
@@ -91,7 +91,7 @@ func (h *house) compare(partnerID int64, f license.Filter, order paging.Order) {
 }
 
 func TestListShowsTheLicenseAsItIs(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	l := h.buy(license.Purchase{PartnerID: p, Tier: 2})[0]
 	want := license.License{
@@ -110,7 +110,7 @@ func TestListShowsTheLicenseAsItIs(t *testing.T) {
 }
 
 func TestForeignAndUnknownLicensesAreTheSame(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p, other := h.partner(), h.partner()
 	foreign := h.buy(license.Purchase{PartnerID: other, Tier: 1})[0].Key
 	var want error
@@ -124,13 +124,13 @@ func TestForeignAndUnknownLicensesAreTheSame(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p, q := h.partner(), h.partner()
 	ann := person("ann")
 	a := h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann, ExternalID: "one"})[0]
 	b := h.buy(license.Purchase{PartnerID: q, Tier: 1, Buyer: &ann, ExternalID: "one"})[0]
 	c := h.buy(license.Purchase{PartnerID: q, Tier: 1})[0]
-	s := &script{house: h, l: c}
+	s := &script{harness: h, l: c}
 	for _, command := range []string{"plan 2 two", "redeem bob"} {
 		if got := s.run(command); got != "" {
 			t.Fatal(got)

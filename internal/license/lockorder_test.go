@@ -17,7 +17,7 @@ import (
 // runs nothing again: a command that locked in another order than the others would
 // fail with a deadlock. At the end no erased person has a license.
 func TestEraseBesideOthers(t *testing.T) {
-	h := buildOn(t, sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{NoRetry: true}))
+	h := newHarnessOn(t, sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{NoRetry: true}))
 	partners := []int64{h.partner(), h.partner(), h.partner()}
 	check := func(doing string, err error) {
 		if err != nil && fault.Of(err) == nil {

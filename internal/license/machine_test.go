@@ -156,7 +156,7 @@ func (m *model) expectRefund(from, to int) string {
 // Any sequence of commands comes to what the table of commands says: the same
 // answers, the same events, the same end, whatever the order.
 func TestAnySequenceOfCommands(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -169,7 +169,7 @@ func TestAnySequenceOfCommands(t *testing.T) {
 			order.Buyer, m.owner = &ann, name("ann")
 		}
 		m.events = []string{fmt.Sprintf("purchase %d purchased", order.Tier)}
-		s := &script{house: h, l: h.buy(order)[0]}
+		s := &script{harness: h, l: h.buy(order)[0]}
 		who := rapid.SampledFrom([]string{"ann", "bob", "cyd"})
 		externals := 0
 		step := func(command, arg string, n int, line string) {
@@ -239,12 +239,12 @@ func TestAnySequenceOfCommands(t *testing.T) {
 // Commands that come all at once, to few licenses of two partners, leave a state
 // in which every invariant holds, whoever came first.
 func TestCommandsAllAtOnce(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		var scripts []*script
 		for range 2 {
 			for _, l := range h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 2, ExternalID: "base"}) {
-				scripts = append(scripts, &script{house: h, l: l})
+				scripts = append(scripts, &script{harness: h, l: l})
 			}
 		}
 		for _, name := range []string{"ann", "bob"} {

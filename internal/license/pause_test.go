@@ -13,7 +13,7 @@ import (
 )
 
 // pause pauses a partner, or resumes it.
-func (h *house) pause(partnerID int64, paused bool) {
+func (h *harness) pause(partnerID int64, paused bool) {
 	h.Helper()
 	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) (err error) {
 		if paused {
@@ -33,34 +33,34 @@ func noAnswer[T any](T) []byte { return []byte("x") }
 // TestPausedPartner tries every command while the partner is paused: sales, plan
 // changes and redemptions are refused and change nothing, all else goes on.
 func TestPausedPartner(t *testing.T) {
-	type refusable func(h *house, l license.License) error
+	type refusable func(h *harness, l license.License) error
 	ctx := t.Context()
 	ann := person("ann")
 	for name, c := range map[string]struct {
 		do   refusable
 		code string
 	}{
-		"purchase": {func(h *house, l license.License) error {
+		"purchase": {func(h *harness, l license.License) error {
 			_, err := h.tryBuy(license.Purchase{PartnerID: l.PartnerID, Tier: 1, Buyer: &ann})
 			return err
 		}, "partner_paused"},
-		"plan change": {func(h *house, l license.License) error {
+		"plan change": {func(h *harness, l license.License) error {
 			_, err := h.licenses.ChangePlan(ctx, tester, l.Key, license.PlanChange{Tier: 2, ExternalID: "c-2"}, noAnswer)
 			return err
 		}, "partner_paused"},
-		"redeem": {func(h *house, l license.License) error {
+		"redeem": {func(h *harness, l license.License) error {
 			_, err := h.licenses.Redeem(ctx, tester, l.RedemptionID, l.OwnerID)
 			return err
 		}, "partner_paused"},
-		"redeem by somebody else": {func(h *house, l license.License) error {
+		"redeem by somebody else": {func(h *harness, l license.License) error {
 			_, err := h.licenses.Redeem(ctx, tester, l.RedemptionID, l.OwnerID+1)
 			return err
 		}, "license_not_yours"},
-		"activate": {func(h *house, l license.License) error {
+		"activate": {func(h *harness, l license.License) error {
 			_, err := h.licenses.Activate(ctx, tester, l.Key, nil)
 			return err
 		}, "partner_paused"},
-		"activate for somebody new": {func(h *house, l license.License) error {
+		"activate for somebody new": {func(h *harness, l license.License) error {
 			h.pause(l.PartnerID, false)
 			free := h.buy(license.Purchase{PartnerID: l.PartnerID, Tier: 1})[0]
 			h.pause(l.PartnerID, true)
@@ -72,32 +72,32 @@ func TestPausedPartner(t *testing.T) {
 			}
 			return err
 		}, "partner_paused"},
-		"refund": {func(h *house, l license.License) error {
+		"refund": {func(h *harness, l license.License) error {
 			_, err := h.licenses.Refund(ctx, tester, license.RefundOrder{LicenseKey: l.Key, ExternalID: "r"}, noAnswer)
 			return err
 		}, ""},
-		"hold and reinstate": {func(h *house, l license.License) error {
+		"hold and reinstate": {func(h *harness, l license.License) error {
 			if _, err := h.licenses.Hold(ctx, tester, l.Key, license.HoldChargeback); err != nil {
 				return err
 			}
 			_, err := h.licenses.Reinstate(ctx, tester, l.Key)
 			return err
 		}, ""},
-		"release": {func(h *house, l license.License) error {
+		"release": {func(h *harness, l license.License) error {
 			_, err := h.licenses.Release(ctx, tester, l.Key)
 			return err
 		}, ""},
-		"transfer": {func(h *house, l license.License) error {
+		"transfer": {func(h *harness, l license.License) error {
 			_, err := h.licenses.Transfer(ctx, tester, l.Key, person("bob"))
 			return err
 		}, ""},
-		"erase": {func(h *house, l license.License) error {
+		"erase": {func(h *harness, l license.License) error {
 			_, err := h.licenses.EraseUser(ctx, tester, l.OwnerID)
 			return err
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			p := h.partner()
 			l := h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})[0]
 			if _, err := h.licenses.Activate(ctx, tester, l.Key, nil); err != nil {
@@ -126,7 +126,7 @@ func TestPausedPartner(t *testing.T) {
 // TestRepeatsWhilePaused repeats orders that were made before the pause: each gets
 // its first answer.
 func TestRepeatsWhilePaused(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	byID := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, ExternalID: "o-1"}
 	byKey := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, Idempotency: idempotency.Request{Scope: "t", Key: "k", Body: "b"}}
@@ -163,9 +163,9 @@ func TestRepeatsWhilePaused(t *testing.T) {
 // there is PostgreSQL.
 func TestNothingSlipsThroughAPause(t *testing.T) {
 	at := sqldbtest.URL(t)
-	nodes := []*house{buildOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{}))}
+	nodes := []*harness{newHarnessOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{}))}
 	if sqldbtest.Postgres() {
-		nodes = append(nodes, buildOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{})))
+		nodes = append(nodes, newHarnessOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{})))
 	}
 	p := nodes[0].partner()
 	var sellers sync.WaitGroup
@@ -198,7 +198,7 @@ func TestNothingSlipsThroughAPause(t *testing.T) {
 // refuses, without the operator's reason.
 func TestExplainWhilePaused(t *testing.T) {
 	const want = "The marketplace has paused this application: until it is resumed, nobody can activate the license."
-	h := build(t)
+	h := newHarness(t)
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]
 	explained := func() string {
 		t.Helper()
@@ -219,7 +219,7 @@ func TestExplainWhilePaused(t *testing.T) {
 // TestPauseTwice pauses and resumes again and again: what changes nothing leaves no
 // trace.
 func TestPauseTwice(t *testing.T) {
-	h := build(t)
+	h := newHarness(t)
 	p := h.partner()
 	audits := func() int64 {
 		return h.count(`SELECT count(*) FROM audit_entries WHERE action IN ('partner.pause', 'partner.resume')`)

@@ -14,7 +14,7 @@ import (
 )
 
 // named are the plan's names in the bodies of a license's webhooks, oldest first.
-func (h *house) named(l license.License) []string {
+func (h *harness) named(l license.License) []string {
 	h.Helper()
 	bodies, err := sqldb.All(h.Context(), h.db, sqldb.Value[string], `SELECT body FROM deliveries WHERE license_id = $1 ORDER BY event_id`, l.ID)
 	if err != nil {
@@ -62,10 +62,10 @@ func TestWebhooksNameThePlan(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := build(t)
+			h := newHarness(t)
 			ann := person("ann")
 			p := h.partner()
-			s := &script{house: h, l: h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})[0]}
+			s := &script{harness: h, l: h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})[0]}
 			for command := range strings.SplitSeq(c.commands, ", ") {
 				if got := s.runPlan(p, command); got != "" {
 					t.Fatal(command, got)

@@ -19,8 +19,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// world is an emulator that runs, and a browser before it.
-type world struct {
+// harness is an emulator that runs, and a browser before it.
+type harness struct {
 	devserver.Card
 	db      string
 	listens string // its address
@@ -28,9 +28,9 @@ type world struct {
 }
 
 // run starts an emulator, which ends with the test.
-func run(t *testing.T, flags ...func(*devserver.Config)) *world {
+func run(t *testing.T, flags ...func(*devserver.Config)) *harness {
 	t.Helper()
-	w := &world{db: sqldbtest.URL(t)}
+	w := &harness{db: sqldbtest.URL(t)}
 	cfg := config(w.db)
 	cfg.App.PublicURL = ""
 	for _, f := range flags {
@@ -65,7 +65,7 @@ type answer struct {
 	text   string
 }
 
-func (w *world) send(t *testing.T, method, to, contentType, body string, header http.Header) answer {
+func (w *harness) send(t *testing.T, method, to, contentType, body string, header http.Header) answer {
 	t.Helper()
 	if strings.HasPrefix(to, "/") {
 		to = w.BaseURL + to
@@ -98,18 +98,18 @@ func (w *world) send(t *testing.T, method, to, contentType, body string, header 
 // whose application is slow to hear of the license.
 var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0; url=([^"]+)">`)
 
-func (w *world) open(t *testing.T, to string) answer {
+func (w *harness) open(t *testing.T, to string) answer {
 	t.Helper()
 	return w.send(t, "GET", to, "", "", nil)
 }
 
-func (w *world) submit(t *testing.T, to string, form url.Values) answer {
+func (w *harness) submit(t *testing.T, to string, form url.Values) answer {
 	t.Helper()
 	return w.send(t, "POST", to, "application/x-www-form-urlencoded", form.Encode(), nil)
 }
 
 // ask calls an API with a key and reads the answer into to.
-func (w *world) ask(t *testing.T, key, method, path, body string, to any) {
+func (w *harness) ask(t *testing.T, key, method, path, body string, to any) {
 	t.Helper()
 	a := w.send(t, method, path, "application/json", body, http.Header{"Authorization": {"Bearer " + key}})
 	if a.status > 299 {
@@ -142,7 +142,7 @@ func TestTargets(t *testing.T) {
 		cfg := config(db)
 		cfg.App.PublicURL, cfg.Webhook, cfg.Redirect = base, webhook, redirect
 		card, _ := once(t, cfg)
-		opened, partners, _ := rooms(t, db)
+		opened, partners, _ := services(t, db)
 		p, err := (&profile.Book{DB: opened, Partners: partners}).Read(t.Context(), opened, card.Partner.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestCardTells(t *testing.T) {
 }
 
 // rotate replaces the webhook secret of the partner and returns the new one.
-func (w *world) rotate(t *testing.T) string {
+func (w *harness) rotate(t *testing.T) string {
 	t.Helper()
 	var done struct{ Secret string }
 	w.ask(t, w.OperatorToken, "POST", "/operator/v1/partners/1/rotate", `{"what":"`+string(partner.WebhookSecret)+`"}`, &done)

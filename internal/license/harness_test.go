@@ -18,8 +18,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// house is the rooms that licenses live with.
-type house struct {
+// harness is the services that licenses work with.
+type harness struct {
 	testing.TB
 	db       *sqldb.DB
 	licenses *license.Registry
@@ -32,18 +32,18 @@ var tester = audit.System("test")
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-func build(t testing.TB) *house {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
-	return buildOn(t, sqldbtest.Open(t))
+	return newHarnessOn(t, sqldbtest.Open(t))
 }
 
-func buildOn(t testing.TB, db *sqldb.DB) *house {
+func newHarnessOn(t testing.TB, db *sqldb.DB) *harness {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{
+	return &harness{
 		TB: t, db: db,
 		licenses: &license.Registry{DB: db, Now: now},
 		partners: &partner.Registry{DB: db, Sealer: box, Now: now},
@@ -53,7 +53,7 @@ func buildOn(t testing.TB, db *sqldb.DB) *house {
 }
 
 // partner makes a partner that sells tiers 1 to 3.
-func (h *house) partner() int64 {
+func (h *harness) partner() int64 {
 	h.Helper()
 	var p partner.Partner
 	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
@@ -73,7 +73,7 @@ func (h *house) partner() int64 {
 	return p.ID
 }
 
-func (h *house) user(name string) account.User {
+func (h *harness) user(name string) account.User {
 	h.Helper()
 	u, _, err := h.accounts.Create(h.Context(), tester, person(name))
 	if err != nil {
@@ -85,7 +85,7 @@ func (h *house) user(name string) account.User {
 func person(name string) account.Person { return account.Person{Email: name + "@example.com"} }
 
 // buy buys licenses and returns them.
-func (h *house) buy(p license.Purchase) []license.License {
+func (h *harness) buy(p license.Purchase) []license.License {
 	h.Helper()
 	sale, err := h.tryBuy(p)
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *house) buy(p license.Purchase) []license.License {
 	return sale.Licenses
 }
 
-func (h *house) tryBuy(p license.Purchase) (license.Sale, error) {
+func (h *harness) tryBuy(p license.Purchase) (license.Sale, error) {
 	if p.Quantity == 0 {
 		p.Quantity = 1
 	}
@@ -110,7 +110,7 @@ func (h *house) tryBuy(p license.Purchase) (license.Sale, error) {
 	return sale, err
 }
 
-func (h *house) license(key string) license.License {
+func (h *harness) license(key string) license.License {
 	h.Helper()
 	l, err := h.licenses.ByKey(h.Context(), key)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *house) license(key string) license.License {
 }
 
 // history is a license's events, oldest first.
-func (h *house) history(l license.License) []event.Event {
+func (h *harness) history(l license.License) []event.Event {
 	h.Helper()
 	list, err := h.events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	if err != nil {
@@ -141,7 +141,7 @@ func code(err error) string {
 }
 
 // count asks the database for a number.
-func (h *house) count(sql string, args ...any) int64 {
+func (h *harness) count(sql string, args ...any) int64 {
 	h.Helper()
 	n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64], sql, args...)
 	if err != nil {
@@ -152,7 +152,7 @@ func (h *house) count(sql string, args ...any) int64 {
 
 // verify checks, on the stored rows of all partners, every invariant that can be
 // seen there.
-func (h *house) verify() {
+func (h *harness) verify() {
 	h.Helper()
 	zero := func(what, sql string) {
 		h.Helper()
