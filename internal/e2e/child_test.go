@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,6 +25,12 @@ const logShown = 8 << 10
 var folder string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// Most of a test here is waiting: for a lease to end, a browser, a retry.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	var err error
 	if folder, err = os.MkdirTemp("", "claviger-e2e-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

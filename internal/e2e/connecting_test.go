@@ -18,6 +18,7 @@ import (
 // TestJourneyWaits: the application does not answer its webhooks, so the buyer is
 // shown what is being waited for, and arrives all the same.
 func TestJourneyWaits(t *testing.T) {
+	t.Parallel()
 	hung := newEndpoint(t, friendly)
 	hung.closeGate()
 	b := newBuyer(t, func(c *devserver.Config) { c.Webhook = hung.URL })

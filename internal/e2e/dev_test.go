@@ -20,6 +20,7 @@ import (
 // TestDevLine holds the first line of `dev --json` against its contract: these
 // members, in this order, nothing else on standard output.
 func TestDevLine(t *testing.T) {
+	t.Parallel()
 	c := launch(t)
 	base := c.card.BaseURL
 	p := c.card.Partner
@@ -56,6 +57,7 @@ func TestDevLine(t *testing.T) {
 
 // TestDevSells does what the printed lines invite to.
 func TestDevSells(t *testing.T) {
+	t.Parallel()
 	c := launch(t)
 	c.operator().must(t, 200, "GET", "/healthz", nil)
 	key, err := buy(t.Context(), c, "order-1")
@@ -75,6 +77,7 @@ func TestDevSells(t *testing.T) {
 // TestDevKeepsData starts twice on the same data: the second start has the same
 // credentials and licenses, and what its flags say replaces what was stored.
 func TestDevKeepsData(t *testing.T) {
+	t.Parallel()
 	db := sqldbtest.URL(t)
 	first := launch(t, "--db", db, "--webhook", "http://127.0.0.1:9/hook", "--brand", "Acme")
 	key, err := buy(t.Context(), first, "order-1")
@@ -117,6 +120,7 @@ func checkProfile(t *testing.T, c *child, webhook, redirect string) {
 
 // TestDevLeavesNothing looks for temporary data after the end.
 func TestDevLeavesNothing(t *testing.T) {
+	t.Parallel()
 	c := launch(t)
 	temp := strings.TrimPrefix(c.cmd.Env[0], "TMPDIR=")
 	if n := len(entries(t, temp)); n != 1 {
@@ -144,6 +148,7 @@ func entries(t *testing.T, dir string) []os.DirEntry {
 // TestDevRefusesForeignDatabase: a database that serve filled is not
 // one to open wide.
 func TestDevRefusesForeignDatabase(t *testing.T) {
+	t.Parallel()
 	db := sqldbtest.URL(t)
 	h := start(t, func(c *app.Config) { c.DB = db })
 	h.operator.must(t, 201, "POST", "/operator/v1/partners", object{"name": "Real", "external_id": "app-1"})
@@ -159,6 +164,7 @@ func TestDevRefusesForeignDatabase(t *testing.T) {
 
 // TestDevHuman checks what a person is shown without --json.
 func TestDevHuman(t *testing.T) {
+	t.Parallel()
 	c := launch(t)
 	var b bytes.Buffer
 	if err := c.card.Print(&b); err != nil {

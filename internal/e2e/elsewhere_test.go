@@ -52,6 +52,7 @@ func (b *buyer) signsIn() {
 // TestJourneyFromElsewhere: whoever is sent here by an application at another
 // origin and signs in, in whatever way, comes back to it.
 func TestJourneyFromElsewhere(t *testing.T) {
+	t.Parallel()
 	redirect := elsewhere(t)
 	b := newBuyer(t, func(c *devserver.Config) { c.Redirect = redirect })
 	b.sold(b.card.Buyer.Email, "o-1")

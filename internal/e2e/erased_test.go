@@ -61,6 +61,7 @@ func (h *harness) keyed(t *testing.T, path, key, body string) string {
 // reason after they were erased. It lists the columns by itself, so that it looks
 // into those that are added later, too.
 func TestErasedIsInNoColumn(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil)
 	rooms := h.Services()
 	test := audit.System("test")

@@ -43,6 +43,7 @@ func TestHangingPartner(t *testing.T) {
 // TestFailingLicense: an event that is refused holds up its own license and no
 // other of the same partner.
 func TestFailingLicense(t *testing.T) {
+	t.Parallel()
 	var poisoned int64 // the first event that comes
 	e := newEndpoint(t, func(event int64, _ int) reply {
 		if poisoned == 0 {

@@ -102,6 +102,7 @@ func (b *buyer) link() string {
 // to being inside the application, then a change of plan, a release, and out.
 // Every page is looked at in light and dark, on a desk and on a phone.
 func TestJourney(t *testing.T) {
+	t.Parallel()
 	b := newBuyer(t, nil)
 
 	b.visit("/")
@@ -232,6 +233,7 @@ func (b *buyer) sold(email, order string) (key, redeem string) {
 
 // TestPagesOfTrouble looks at the pages that nobody hopes to see, and the chooser.
 func TestPagesOfTrouble(t *testing.T) {
+	t.Parallel()
 	b := newBuyer(t, nil)
 	card := b.card
 	b.Expect("status of 4")

@@ -30,6 +30,7 @@ type ledger struct {
 // acknowledged is there afterwards; what was not can be sent again, and makes
 // one license whether it had been written or not.
 func TestPowerCuts(t *testing.T) {
+	t.Parallel()
 	db := sqldbtest.URL(t)
 	known := &ledger{sold: map[string]string{}}
 	for round := range powerCuts {

@@ -10,6 +10,7 @@ import (
 // names and an address of one long word each: nothing scrolls sideways, on the
 // phone or on the desk.
 func TestJourneyOfLongNames(t *testing.T) {
+	t.Parallel()
 	b := newBuyer(t, nil)
 	market := caller{base: b.card.BaseURL, token: b.card.OperatorToken}
 	partner := fmt.Sprintf("/operator/v1/partners/%d", b.card.Partner.ID)

@@ -12,6 +12,7 @@ import (
 // waits without an attempt, also when it is redelivered, while others get their
 // events; when the partner is resumed, all of it arrives.
 func TestPausedPartnerIsSentNothing(t *testing.T) {
+	t.Parallel()
 	e, other := newEndpoint(t, friendly), newEndpoint(t, friendly)
 	c := launch(t, "--db", sqldbtest.URL(t), "--webhook", e.URL)
 	e.know(c.card.Partner.WebhookSecret)

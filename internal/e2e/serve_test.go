@@ -17,6 +17,7 @@ import (
 // TestServeFromNothing is an operator's first minute in an empty folder: the
 // service, a token, a partner.
 func TestServeFromNothing(t *testing.T) {
+	t.Parallel()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +93,7 @@ func awaitServing(t *testing.T, log *bufio.Reader) (base, said string) {
 // TestNodesNeedTheKey: a service for others on PostgreSQL does not make up a
 // key of its own.
 func TestNodesNeedTheKey(t *testing.T) {
+	t.Parallel()
 	if !sqldbtest.Postgres() {
 		t.Skip("an SQLite file has its key file beside it")
 	}

@@ -21,6 +21,7 @@ type story struct {
 
 // TestPartnersStory walks an operator and a partner through a license's life.
 func TestPartnersStory(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil)
 	s := &story{T: t, operator: h.operator}
 	s.operatorMakesThePartner()
