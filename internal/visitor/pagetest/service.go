@@ -4,44 +4,37 @@
 package pagetest
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net/http"
-
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"claviger/internal/account"
-	"claviger/internal/audit"
-	"claviger/internal/courier"
-	"claviger/internal/event"
+	"claviger/internal/app"
+	"claviger/internal/apptest"
 	"claviger/internal/httpd"
 	"claviger/internal/license"
 	"claviger/internal/mail"
-	"claviger/internal/oauth"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
 	"claviger/internal/shop"
 	"claviger/internal/signin"
 	"claviger/internal/sqldb"
-	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
-	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
 
 // Tester acts for tests in the audit.
-var Tester = audit.System("test")
+var Tester = apptest.Tester
 
 // The usual buyer.
 const (
@@ -62,19 +55,18 @@ type Service struct {
 	Partner     partner.Partner
 	Credentials partner.Credentials
 
-	start       time.Time
-	ahead       atomic.Int64 // nanoseconds
+	clock       *apptest.Clock
 	clients     atomic.Int64
-	Log         logBuffer
+	Log         apptest.Log
 	secrets     []string
 	RedirectURL string // the partner's saved redirect URL
 }
 
 // Now is a clock that only Advance moves.
-func (h *Service) Now() time.Time { return h.start.Add(time.Duration(h.ahead.Load())) }
+func (h *Service) Now() time.Time { return h.clock.Now() }
 
 // Advance moves the clock.
-func (h *Service) Advance(d time.Duration) { h.ahead.Add(int64(d)) }
+func (h *Service) Advance(d time.Duration) { h.clock.Advance(d) }
 
 // In reports failures in the test t from now on, and not in the one that made the
 // service.
@@ -129,42 +121,28 @@ func NewSecure(t testing.TB) *Service {
 // newService makes the domain services and the data that every test starts from.
 func newService(t testing.TB, secure bool) *Service {
 	t.Helper()
-	h := &Service{TB: t, DB: sqldbtest.Open(t), start: time.Now().UTC().Truncate(time.Second), RedirectURL: "https://tide.example/in"}
-	box, err := secret.NewSealer(make([]byte, secret.KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := courier.New(courier.Options{AllowPrivate: true})
-	t.Cleanup(client.Close)
-	partners := &partner.Registry{DB: h.DB, Sealer: box, Now: h.Now}
-	profiles := &profile.Book{DB: h.DB, Partners: partners, Now: h.Now, Check: profile.Checker{Client: client}}
-	outbox := &webhook.Outbox{DB: h.DB, Now: h.Now}
-	profiles.Moved = outbox.Unpark
-	licenses := &license.Registry{DB: h.DB, Now: h.Now, Events: &event.Log{DB: h.DB}}
-	accounts := &account.Book{DB: h.DB, Now: h.Now, HashCost: account.HashCost{KiB: 8, Passes: 1}, Mail: &mail.Outbox{Sealer: box}}
-	authorization := &oauth.Server{
-		DB: h.DB, Sealer: box, Now: h.Now, Partners: partners, Profiles: profiles, Licenses: licenses,
-		Keys: &oauth.Keys{DB: h.DB, Sealer: box, Now: h.Now, Grace: 2 * time.Hour},
-		Life: oauth.Lifetimes{Code: 10 * time.Minute, Access: time.Hour, Refresh: 30 * 24 * time.Hour},
-	}
+	start := time.Now().UTC().Truncate(time.Second)
+	clock := apptest.StoppedClock(start)
+	a := apptest.New(t, clock.Set, func(cfg *app.Config) {
+		cfg.CodeLife, cfg.AccessLife, cfg.RefreshLife = 10*time.Minute, time.Hour, 30*24*time.Hour
+	})
+	h := &Service{TB: t, DB: a.DB, clock: clock, RedirectURL: "https://tide.example/in"}
+	a.OAuth.Keys.Grace = 2 * time.Hour
 	sessions := ui.NewSessions(&account.Sessions{DB: h.DB, Now: h.Now}, secure)
 	h.SignIn = &signin.Handler{
-		Site: &visitor.Site{Sessions: sessions, Accounts: accounts}, Accounts: accounts, Partners: partners, Licenses: licenses,
-		OAuth: authorization, Sealer: box, Now: h.Now, Throttle: ui.NewThrottle(h.Now),
+		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts}, Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses,
+		OAuth: a.OAuth, Sealer: a.OAuth.Sealer, Now: h.Now, Throttle: ui.NewThrottle(h.Now),
 	}
 	h.Shop = &shop.Shop{
-		Site: &visitor.Site{Sessions: sessions, Accounts: accounts}, Partners: partners, Licenses: licenses,
-		Webhooks: outbox, OAuth: authorization, Now: h.Now, TestMoney: true,
+		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts}, Partners: a.Partners, Licenses: a.Licenses,
+		Webhooks: a.Webhooks, OAuth: a.OAuth, Now: h.Now, TestMoney: true,
 	}
-	h.Partner, _, h.Credentials, err = profiles.Enrol(t.Context(), Tester, partner.Draft{Name: "Tide Planner"}, profile.URLs{
+	h.Partner, h.Credentials = a.Partner("Tide Planner", profile.URLs{
 		Redirect: h.RedirectURL, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},
-	}, false, partner.Credentials{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	for tier := 1; tier <= 3; tier++ {
 		plan := partner.Plan{Tier: tier, Name: fmt.Sprintf("Plan %d", tier), PriceCents: int64(tier) * 4900, Currency: "USD"}
-		if _, _, err := partners.PutPlan(t.Context(), Tester, h.Partner.ID, plan); err != nil {
+		if _, _, err := a.Partners.PutPlan(t.Context(), Tester, h.Partner.ID, plan); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,25 +258,6 @@ func (h *Service) searchLog() {
 			h.Errorf("the log holds the secret %q", s)
 		}
 	}
-}
-
-// logBuffer is a log that is written by many.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write adds to the log.
-func (j *logBuffer) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *logBuffer) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }
 
 // AuthorizeRequest returns a request of the application, with parameters changed or
