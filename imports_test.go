@@ -26,10 +26,11 @@ words                             # small types that every package may use
     paging     : fault
     validate   : fault
     secret     :
+    jsontext   :
 tools                             # know nothing of licenses
     sqldb      :
     wire       : fault paging
-    courier    : fault secret
+    courier    : fault secret jsontext
     cluster    : sqldb
     mail       : fault validate secret sqldb
     ui         : fault validate wire

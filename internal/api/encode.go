@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"claviger/internal/event"
+	"claviger/internal/jsontext"
 	"claviger/internal/license"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
@@ -19,7 +20,7 @@ import (
 type licenseText struct{ redeem, changePlan string }
 
 func newLicenseText(publicURL string) licenseText {
-	quoted := wire.AppendString(nil, publicURL+"/licensing/")
+	quoted := jsontext.AppendString(nil, publicURL+"/licensing/")
 	prefix := string(quoted[:len(quoted)-1]) // the string stays open
 	return licenseText{
 		redeem:     `","license_redemption_url":` + prefix,
@@ -103,22 +104,22 @@ func appendResponse(b []byte, r *webhook.Response) []byte {
 	b = append(b, `","license_key":"`...)
 	b = append(b, r.LicenseKey...)
 	b = append(b, `","request_header":`...)
-	b = wire.AppendString(b, r.RequestHeader)
+	b = jsontext.AppendString(b, r.RequestHeader)
 	b = append(b, `,"request_body":`...)
-	b = wire.AppendString(b, r.RequestBody)
+	b = jsontext.AppendString(b, r.RequestBody)
 	b = append(b, `,"response_status":`...)
 	b = strconv.AppendInt(b, int64(r.ResponseStatus), 10)
 	b = append(b, `,"response_body":`...)
-	b = wire.AppendString(b, r.ResponseBody)
+	b = jsontext.AppendString(b, r.ResponseBody)
 	b = append(b, `,"response_time":`...)
 	b = strconv.AppendInt(b, r.ResponseTime, 10)
 	b = append(b, `,"url":`...)
-	b = wire.AppendString(b, r.URL)
+	b = jsontext.AppendString(b, r.URL)
 	b = append(b, `,"success":`...)
 	b = strconv.AppendBool(b, r.Success)
 	if r.Diagnosis != "" {
 		b = append(b, `,"diagnosis":`...)
-		b = wire.AppendString(b, r.Diagnosis)
+		b = jsontext.AppendString(b, r.Diagnosis)
 	}
 	b = append(b, `,"created_at":"`...)
 	b = wire.AppendTime(b, r.CreatedAt)

@@ -38,7 +38,7 @@ func TestBody(t *testing.T) {
 	}
 	const want = `{"license_key":"5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11","event":"activate","license_status":"active","event_timestamp":1772625600123,` +
 		`"event_id":42,"tier":2,"reason":"plan_changed","test":false,"created_at":1772625600456,` +
-		`"extra":{"reason":"Fish & <chips>, “naïve” 東京 \"\\/` + "\u2028" + `"},"previous_tier":1,"partner_plan_name":"Team “Größe” & more"}`
+		`"extra":{"reason":"Fish & <chips>, “naïve” 東京 \"\\/\u2028"},"previous_tier":1,"partner_plan_name":"Team “Größe” & more"}`
 	if got := string(courier.Body(e)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -49,10 +49,8 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestBodyIsJSON compares the body with what encoding/json makes of it, which
-// differs in that it escapes three characters more.
+// TestBodyIsJSON compares the body with what encoding/json makes of it.
 func TestBodyIsJSON(t *testing.T) {
-	unescape := strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029", `\ufffd`, "\ufffd")
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 		rapid.StringOf(rapid.SampledFrom([]rune("\"\\/&<>'\b\f\n\r\t\x00\x1f\x7f\u0080\u2028\u2029\ufffd"))))
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,7 +73,7 @@ func TestBodyIsJSON(t *testing.T) {
 		if err := enc.Encode(p); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(courier.Body(e)) + "\n"; got != unescape.Replace(want.String()) {
+		if got := string(courier.Body(e)) + "\n"; got != want.String() {
 			t.Errorf("got  %swant %s", got, want.String())
 		}
 	})

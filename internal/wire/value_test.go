@@ -67,34 +67,10 @@ type fatal interface {
 	Fatalf(format string, args ...any)
 }
 
-func checkString(t fatal, s string) {
-	if got, want := string(wire.AppendString([]byte("x"), s)), "x"+encoded(t, s); got != want {
-		t.Fatalf("%q: got %s, want %s", s, got, want)
-	}
-}
-
-func TestAppendStringIsEncodingJSON(t *testing.T) {
-	for c := range 256 {
-		checkString(t, "a"+string([]byte{byte(c)})+"b")
-		checkString(t, "a"+string(rune(c))+"b")
-	}
-	checkString(t, "\u2028 \u2029 \u202a <&> \ufffd \xff\xfe \xed\xa0\x80 😀")
-	rapid.Check(t, func(t *rapid.T) { checkString(t, rapid.String().Draw(t, "s")) })
-	rapid.Check(t, func(t *rapid.T) { checkString(t, string(rapid.SliceOf(rapid.Byte()).Draw(t, "b"))) })
-}
-
 func BenchmarkAppendTime(b *testing.B) {
 	at, buf := time.Now(), make([]byte, 0, 64)
 	b.ReportAllocs()
 	for b.Loop() {
 		buf = wire.AppendTime(buf[:0], at)
-	}
-}
-
-func BenchmarkAppendString(b *testing.B) {
-	buf := make([]byte, 0, 128)
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = wire.AppendString(buf[:0], "https://licenses.example.com/licensing/0c9a4d1e-8f5b-4b6e-9a41-0e2c8a7c1d11/redeem/")
 	}
 }
