@@ -215,8 +215,8 @@ var restricted = []struct {
 	may    string // packages, or layers for all their packages
 	why    string
 }{
-	{"github.com/jackc/pgx", "sqldb", "only sqldb knows the database"},
-	{"github.com/ncruces/go-sqlite3", "sqldb", "only sqldb knows the database"},
+	{"github.com/jackc/pgx", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
+	{"github.com/ncruces/go-sqlite3", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
 	{"net/http", "wire courier ui oauth visitor http top", "domain packages know no HTTP"},
 }

@@ -10,6 +10,7 @@ import (
 
 	"claviger/bench/internal/figure"
 	"claviger/bench/internal/load"
+	"claviger/bench/internal/yard"
 	"claviger/internal/profile"
 )
 
@@ -52,7 +53,7 @@ func (t *tokens) connect(ctx context.Context, alg string) ([]*chain, error) {
 	}
 	var chains []*chain
 	for i, request := range requests {
-		client, err := load.Dial(ctx, t.house.Addr)
+		client, err := load.Dial(ctx, t.service.Addr)
 		if err != nil {
 			hangUp(chains)
 			return nil, err
@@ -104,11 +105,11 @@ func hangUp(chains []*chain) {
 
 // sample sends a request to the service by the way of any client, and keeps the
 // whole answer.
-func (t *tokens) sample(ctx context.Context, request []byte) (answer, error) {
+func (t *tokens) sample(ctx context.Context, request []byte) (yard.Answer, error) {
 	_, body, _ := strings.Cut(string(request), "\r\n\r\n")
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.house.Addr+tokenPath, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.service.Addr+tokenPath, strings.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return yard.Answer{}, err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return keep(r)

@@ -25,7 +25,7 @@ import (
 // footprint measures the real program: its memory under load on the seeded
 // database, and how soon and how small `dev` is.
 func (b *bench) footprint(ctx context.Context, store seed.Store) error {
-	program, err := b.build(ctx)
+	program, err := b.build(ctx, "claviger", "claviger/cmd/claviger")
 	if err != nil {
 		return err
 	}
@@ -36,20 +36,6 @@ func (b *bench) footprint(ctx context.Context, store seed.Store) error {
 		return nil // `dev` is for a file
 	}
 	return b.dev(ctx, store, program)
-}
-
-// build makes the program as it is shipped.
-func (b *bench) build(ctx context.Context) (string, error) {
-	path, err := filepath.Abs(filepath.Join(b.data, "claviger"))
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "claviger/cmd/claviger")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program: %w\n%s", err, out)
-	}
-	return path, nil
 }
 
 // memory runs `serve` under a mix of what partners and the marketplace ask for,

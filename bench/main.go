@@ -69,8 +69,8 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 && (args[0] == houseRole || args[0] == bareRole || args[0] == signerRole) {
-		return serveRole(ctx, args[0], args[1:])
+	if len(args) > 0 && args[0] == serviceRole {
+		return serveRole(ctx, args[1:])
 	}
 	var b bench
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)

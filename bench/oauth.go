@@ -11,6 +11,7 @@ import (
 	"claviger/bench/internal/load"
 	"claviger/bench/internal/meter"
 	"claviger/bench/internal/seed"
+	"claviger/bench/internal/yard"
 	"claviger/internal/profile"
 )
 
@@ -22,12 +23,12 @@ const (
 // tokens is one run of the OAuth case on one database.
 type tokens struct {
 	*bench
-	store  seed.Store
-	people *clientele
-	house  *server
-	noise  meter.Noise
-	length time.Duration       // of one side of a round: half of the others', because there is much to measure
-	chains map[string][]*chain // by algorithm, inFlight of each
+	store   seed.Store
+	people  *clientele
+	service *server
+	noise   meter.Noise
+	length  time.Duration       // of one side of a round: half of the others', because there is much to measure
+	chains  map[string][]*chain // by algorithm, inFlight of each
 
 	exchanged, refreshed atomic.Int64 // what the service acknowledged
 }
@@ -42,13 +43,13 @@ func (b *bench) oauth(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	defer people.db.Close() //nolint:errcheck // what was acknowledged is on disk
-	house, err := startHouse(ctx, people.url)
+	service, err := startService(ctx, people.url)
 	if err != nil {
 		return err
 	}
-	defer house.stop()
+	defer service.stop()
 	t := &tokens{
-		bench: b, store: store, people: people, house: house,
+		bench: b, store: store, people: people, service: service,
 		noise: meter.Listen(b.servers...), length: b.length / 2, chains: map[string][]*chain{},
 	}
 	for _, alg := range algs {
@@ -71,7 +72,7 @@ func (b *bench) oauth(ctx context.Context, store seed.Store) error {
 	if err := t.pace(ctx, t.chains[profile.RS256]); err != nil {
 		return err
 	}
-	_, highest := meter.Memory(house.pid())
+	_, highest := meter.Memory(service.pid())
 	t.add(figure.Row{
 		Case: "OAuth: memory of the server process", Database: store.Name(), Ours: t.done(), Yardstick: "–",
 		Value: float64(highest) / (1 << 20), Shown: "**" + mib(highest) + "**", Goal: figure.AtMost(150, "MiB"), Noise: t.noise.Share(),
@@ -85,12 +86,12 @@ func (t *tokens) done() string {
 }
 
 // signer starts the handler that signs what the service signed in a.
-func (t *tokens) signer(ctx context.Context, a answer, alg string) (*server, error) {
+func (t *tokens) signer(ctx context.Context, a yard.Answer, alg string) (*server, error) {
 	s, err := signatureOf(a, alg)
 	if err != nil {
 		return nil, err
 	}
-	return startGiven(ctx, signerRole, s)
+	return t.startYardstick(ctx, yard.Signs, s)
 }
 
 // refresh has every connection refresh in a chain: the next request is made from
@@ -106,7 +107,7 @@ func (t *tokens) refresh(ctx context.Context, alg string) error {
 	if t.profile {
 		taken := make(chan error)
 		go func() {
-			taken <- t.profileOf(ctx, t.house, "refresh-"+strings.ToLower(t.store.Name()+"-"+alg), 5)
+			taken <- t.profileOf(ctx, t.service, "refresh-"+strings.ToLower(t.store.Name()+"-"+alg), 5)
 		}()
 		rate, err := run(ours, 6*time.Second, &t.refreshed)
 		if err := firstOf(err, <-taken); err != nil {
@@ -136,7 +137,7 @@ func (t *tokens) refresh(ctx context.Context, alg string) error {
 	}
 	var uncounted atomic.Int64
 	return t.against("OAuth: refresh, "+alg, t.store, goal,
-		side{t.house, nil, func() (float64, error) { return run(ours, t.length, &t.refreshed) }},
+		side{t.service, nil, func() (float64, error) { return run(ours, t.length, &t.refreshed) }},
 		side{bare, nil, func() (float64, error) { return run(theirs, t.length, &uncounted) }})
 }
 
@@ -180,7 +181,7 @@ func (t *tokens) exchange(ctx context.Context, alg string) error {
 		}
 	}
 	var uncounted atomic.Int64
-	sides := []side{{of: t.house, ready: ready}, {of: bare}}
+	sides := []side{{of: t.service, ready: ready}, {of: bare}}
 	for i, counted := range []*atomic.Int64{&t.exchanged, &uncounted} {
 		crowd, err := load.Gather(ctx, sides[i].of.Addr, inFlight) // a connection that asks nothing for 5 s is ended
 		if err != nil {
@@ -201,17 +202,17 @@ func (t *tokens) lookUp(ctx context.Context, chains []*chain) error {
 	for i, c := range chains {
 		requests[i] = []byte("GET " + licensePath + c.access + " HTTP/1.1\r\nHost: bench\r\n\r\n")
 	}
-	same, err := get(ctx, "http://"+t.house.Addr+licensePath+chains[0].access, "")
+	same, err := get(ctx, "http://"+t.service.Addr+licensePath+chains[0].access, "")
 	if err != nil {
 		return err
 	}
-	bare, err := startBare(ctx, same)
+	bare, err := t.startYardstick(ctx, yard.Answers, same)
 	if err != nil {
 		return err
 	}
 	defer bare.stop()
 	sides := make([]side, 2)
-	for i, s := range []*server{t.house, bare} {
+	for i, s := range []*server{t.service, bare} {
 		crowd, err := load.Gather(ctx, s.Addr, inFlight)
 		if err != nil {
 			return err

@@ -62,12 +62,12 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	defer db.Close() //nolint:errcheck // nothing was written
-	house, err := startHouse(ctx, market.URL)
+	service, err := startService(ctx, market.URL)
 	if err != nil {
 		return err
 	}
-	defer house.stop()
-	client, err := load.Dial(ctx, house.Addr)
+	defer service.stop()
+	client, err := load.Dial(ctx, service.Addr)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -13,6 +13,7 @@ import (
 	"claviger/bench/internal/load"
 	"claviger/bench/internal/meter"
 	"claviger/bench/internal/seed"
+	"claviger/bench/internal/yard"
 	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/audit"
@@ -23,12 +24,9 @@ import (
 // clients is how many buy at once.
 const clients = 16
 
-// shop is one side of the comparison: a database of its own, so that both grow
-// alike.
+// shop is where the service sells: a database of its own, with a partner for each
+// client.
 type shop struct {
-	name     string
-	options  sqldb.Options
-	flags    []string // the same, for a server process
 	url      string
 	partners []int64
 	sold     atomic.Int64
@@ -40,8 +38,9 @@ type scene struct {
 	name  string
 	one   bool
 	buyer bool
-	http  bool // also through the operator's door
-	afar  bool // the disk takes its time, or the server is behind a network
+	http  bool // also over HTTP
+	afar  bool // the database is behind a network; PostgreSQL only
+	goal  figure.Goal
 }
 
 var scenes = []scene{
@@ -50,56 +49,116 @@ var scenes = []scene{
 	{name: "1 partner", one: true},
 	{name: "1 partner, a new buyer each", one: true, buyer: true, http: true},
 	{name: "16 partners", afar: true},
-	{name: "1 partner", one: true, afar: true},
+	{name: "1 partner", one: true, afar: true, goal: figure.AtLeast(80, "")},
 }
 
-// What a commit or a round trip costs more afar: a common SSD takes that long to
-// sync, and a database in the same data centre to answer.
-const (
-	diskTakes = 500 * time.Microsecond
-	wayTakes  = 250 * time.Microsecond // in one direction
-)
+// oneWay is how long a packet takes to a database in the same data centre.
+const oneWay = 250 * time.Microsecond
 
-// purchases holds the grouping writer against single commits (SQLite), and acts
-// sent in few round trips against single statements (PostgreSQL).
+// purchases compares the service with a plain program that writes as many rows, with
+// a commit for each order and a round trip for each statement.
 func (b *bench) purchases(ctx context.Context, store seed.Store) error {
-	ours, yardstick := &shop{name: "sale_ours"}, &shop{name: "sale_yardstick"}
-	goal := figure.AtLeast(3, "")
-	yardstick.options.SingleCommits, yardstick.flags = true, []string{"-single-commits"}
-	if store.Server != "" {
-		goal = figure.AtLeast(2, "")
-		yardstick.options, yardstick.flags = sqldb.Options{RoundTrips: true}, []string{"-round-trips"}
-	}
-	for _, s := range []*shop{ours, yardstick} {
-		if err := s.open(ctx, store); err != nil {
-			return err
-		}
+	const ours, plain = "sale_ours", "sale_yardstick"
+	s := &shop{}
+	if err := s.open(ctx, store, ours); err != nil {
+		return err
 	}
 	for _, sc := range scenes {
-		if err := b.sellInRooms(ctx, store, sc, goal, ours, yardstick); err != nil {
-			return err
-		}
-		if !sc.http {
+		if sc.afar && store.Server == "" {
 			continue
 		}
-		if err := b.sellByHTTP(ctx, store, sc, goal, ours, yardstick); err != nil {
+		at, err := store.Empty(ctx, plain)
+		if err != nil {
+			return err
+		}
+		if err := b.scene(ctx, store, sc, s, at); err != nil {
 			return err
 		}
 	}
-	for _, s := range []*shop{ours, yardstick} {
-		if err := s.audit(ctx); err != nil {
-			return err
-		}
-		if err := store.Drop(ctx, s.name); err != nil {
-			return err
-		}
+	if err := b.crowded(ctx, store, s); err != nil {
+		return err
 	}
-	return nil
+	if err := s.audit(ctx); err != nil {
+		return err
+	}
+	return errors.Join(store.Drop(ctx, ours), store.Drop(ctx, plain))
 }
 
-func (s *shop) open(ctx context.Context, store seed.Store) error {
+// scene measures one scene, in this process and over HTTP.
+func (b *bench) scene(ctx context.Context, store seed.Store, sc scene, s *shop, plain string) error {
+	reach := func(at string) (string, func(), error) { return at, func() {}, nil }
+	if sc.afar {
+		reach = func(at string) (string, func(), error) {
+			at, way, err := afar(ctx, at, oneWay)
+			return at, func() { _ = way.Close() }, err
+		}
+	}
+	at, nearer, err := reach(plain)
+	if err != nil {
+		return err
+	}
+	defer nearer()
+	partners := clients
+	if sc.one {
+		partners = 1
+	}
+	seller, err := b.startYardstick(ctx, yard.Sells, yard.Market{DB: at, Clients: clients, Partners: partners})
+	if err != nil {
+		return err
+	}
+	defer seller.stop()
+	yardstick := func() (float64, error) { return seller.sell(b.length / 2) }
+	at, nearer, err = reach(s.url)
+	if err != nil {
+		return err
+	}
+	defer nearer()
+	ours, done, err := b.sellHere(ctx, sc, s, at)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := b.sell("purchases: "+sc.title(), store, sc.goal, ours, yardstick); err != nil || !sc.http {
+		return err
+	}
+	ours, end, err := b.sellByHTTP(ctx, store, sc, s)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return b.sell("purchases: "+sc.title()+" (HTTP)", store, sc.goal, ours, yardstick)
+}
+
+// sell has the yardstick sell for a while and returns how much it sold in a second.
+func (s *server) sell(length time.Duration) (float64, error) {
+	if err := json.NewEncoder(s.input).Encode(yard.Round{Millis: length.Milliseconds()}); err != nil {
+		return 0, fmt.Errorf("ask the yardstick to sell: %w", err)
+	}
+	var sold yard.Sold
+	if err := s.output.Decode(&sold); err != nil {
+		return 0, fmt.Errorf("read what the yardstick sold: %w", err)
+	}
+	return float64(sold.Orders) / sold.Seconds, nil
+}
+
+// crowded compares the sales of one partner with those of sixteen.
+func (b *bench) crowded(ctx context.Context, store seed.Store, s *shop) error {
+	one, done, err := b.sellHere(ctx, scene{one: true}, s, s.url)
+	if err != nil {
+		return err
+	}
+	defer done()
+	many, end, err := b.sellHere(ctx, scene{}, s, s.url)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return b.sell("purchases: 1 partner against 16 partners", store, figure.AtLeast(0.9, ""), one, many)
+}
+
+func (s *shop) open(ctx context.Context, store seed.Store, name string) error {
 	var err error
-	if s.url, err = store.Empty(ctx, s.name); err != nil {
+	if s.url, err = store.Empty(ctx, name); err != nil {
 		return err
 	}
 	db, err := sqldb.Open(ctx, s.url, sqldb.Options{})
@@ -157,81 +216,53 @@ func (s *shop) order(sc scene, client int) (license.Purchase, int64) {
 	return p, n
 }
 
-// reach is how a scene opens a database; nearer ends what makes it far away.
-func (sc scene) reach(ctx context.Context, store seed.Store, s *shop) (at string, o sqldb.Options, nearer func(), err error) {
-	at, o, nearer = s.url, s.options, func() {}
-	switch {
-	case !sc.afar:
-	case store.Server == "":
-		o.SlowCommits = diskTakes
-	default:
-		var way io.Closer
-		at, way, err = afar(ctx, s.url, wayTakes)
-		nearer = func() { _ = way.Close() }
-	}
-	return at, o, nearer, err
-}
-
 // title is the scene in words.
-func (sc scene) title(store seed.Store) string {
-	switch {
-	case !sc.afar:
-		return sc.name
-	case store.Server == "":
-		return fmt.Sprintf("%s, a sync takes %v more", sc.name, diskTakes)
+func (sc scene) title() string {
+	if sc.afar {
+		return fmt.Sprintf("%s, a round trip takes %v more", sc.name, 2*oneWay)
 	}
-	return fmt.Sprintf("%s, a round trip takes %v more", sc.name, 2*wayTakes)
+	return sc.name
 }
 
-// sellInRooms sells in this process.
-func (b *bench) sellInRooms(ctx context.Context, store seed.Store, sc scene, goal figure.Goal, shops ...*shop) error {
-	var sides []func() (float64, error)
-	for _, s := range shops {
-		at, options, nearer, err := sc.reach(ctx, store, s)
-		if err != nil {
-			return err
-		}
-		defer nearer()
-		db, err := sqldb.Open(ctx, at, options)
-		if err != nil {
-			return err
-		}
-		defer db.Close() //nolint:errcheck // what was acknowledged is on disk
-		registry := &license.Registry{DB: db, Now: app.Now}
-		sell := func(ctx context.Context, client int) error {
-			order, _ := s.order(sc, client)
-			_, err := registry.Purchase(ctx, audit.System("bench"), order, func(license.Sale) []byte { return nil })
-			return err
-		}
-		sides = append(sides, func() (float64, error) { return load.Rate(ctx, clients, b.length/2, sell) })
+// sellHere sells in this process; done ends it.
+func (b *bench) sellHere(ctx context.Context, sc scene, s *shop, at string) (run func() (float64, error), done func(), err error) {
+	db, err := sqldb.Open(ctx, at, sqldb.Options{})
+	if err != nil {
+		return nil, nil, err
 	}
-	return b.sell("purchases: "+sc.title(store)+" (room)", store, goal, sides[0], sides[1])
+	registry := &license.Registry{DB: db, Now: app.Now}
+	sell := func(ctx context.Context, client int) error {
+		order, _ := s.order(sc, client)
+		_, err := registry.Purchase(ctx, audit.System("bench"), order, func(license.Sale) []byte { return nil })
+		return err
+	}
+	return func() (float64, error) { return load.Rate(ctx, clients, b.length/2, sell) }, func() { _ = db.Close() }, nil
 }
 
-// sellByHTTP sells through the operator's door of a server process.
-func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, goal figure.Goal, shops ...*shop) error {
-	var sides []func() (float64, error)
-	for i, s := range shops {
-		house, err := startHouse(ctx, s.url, s.flags...)
-		if err != nil {
-			return err
-		}
-		defer house.stop()
-		crowd, err := load.Gather(ctx, house.Addr, clients)
-		if err != nil {
-			return err
-		}
-		defer crowd.Close()
-		next := func(client int) []byte { return s.request(sc, client) }
-		if b.profile && i == 0 {
-			name := strings.NewReplacer(" ", "-", ",", "").Replace("purchases-" + strings.ToLower(store.Name()) + "-" + sc.name)
-			if err := b.profileSales(ctx, name, house, crowd, next); err != nil {
-				return err
-			}
-		}
-		sides = append(sides, func() (float64, error) { return crowd.Rate(ctx, b.length/2, 201, next) })
+// sellByHTTP sells through the operator API of a server process; end ends it.
+func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, s *shop) (run func() (float64, error), end func(), err error) {
+	service, err := startService(ctx, s.url)
+	if err != nil {
+		return nil, nil, err
 	}
-	return b.sell("purchases: "+sc.name+" (HTTP)", store, goal, sides[0], sides[1])
+	crowd, err := load.Gather(ctx, service.Addr, clients)
+	if err != nil {
+		service.stop()
+		return nil, nil, err
+	}
+	end = func() {
+		crowd.Close()
+		service.stop()
+	}
+	next := func(client int) []byte { return s.request(sc, client) }
+	if b.profile {
+		name := strings.NewReplacer(" ", "-", ",", "").Replace("purchases-" + strings.ToLower(store.Name()) + "-" + sc.name)
+		if err := b.profileSales(ctx, name, service, crowd, next); err != nil {
+			end()
+			return nil, nil, err
+		}
+	}
+	return func() (float64, error) { return crowd.Rate(ctx, b.length/2, 201, next) }, end, nil
 }
 
 // request is the order as the operator sends it.
@@ -259,9 +290,9 @@ func (b *bench) sell(name string, store seed.Store, goal figure.Goal, ours, yard
 }
 
 // profileSales sells for a while and profiles the server meanwhile.
-func (b *bench) profileSales(ctx context.Context, name string, house *server, crowd load.Crowd, next func(int) []byte) error {
+func (b *bench) profileSales(ctx context.Context, name string, service *server, crowd load.Crowd, next func(int) []byte) error {
 	taken := make(chan error)
-	go func() { taken <- b.profileOf(ctx, house, name, 5) }()
+	go func() { taken <- b.profileOf(ctx, service, name, 5) }()
 	_, err := crowd.Rate(ctx, 6*time.Second, 201, next)
 	return firstOf(err, <-taken)
 }

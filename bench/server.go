@@ -1,88 +1,44 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"claviger/bench/internal/seed"
+	"claviger/bench/internal/yard"
 	"claviger/internal/app"
-	"claviger/internal/httpd"
-	"claviger/internal/sqldb"
 )
 
-// Servers run in processes of their own, which are this program in another role:
-// the load generator is then the same for both sides, and neither shares its
+// serviceRole is this program as the service, in a process of its own: the load
+// generator is then the same for both sides of a comparison, and neither shares its
 // memory, its garbage collector or its locks.
-const (
-	houseRole  = "house"  // the whole service
-	bareRole   = "bare"   // a handler that writes bytes it was given
-	signerRole = "signer" // a handler that signs identity tokens; see signer.go
-)
+const serviceRole = "service"
 
-// address is the line by which a server says where it listens.
-type address struct {
-	Addr  string `json:"addr"`
-	Admin string `json:"admin"`
-}
-
-// answer is what the bare handler answers, whatever it is asked.
-type answer struct {
-	Header http.Header `json:"header"`
-	Body   []byte      `json:"body"`
-}
-
-// serveRole is the life of a server process. It ends with its standard input, so
-// that none outlives the run that started it.
-func serveRole(ctx context.Context, role string, args []string) error {
+// serveRole is the life of such a process. It ends with its standard input, so that
+// none outlives the run that started it.
+func serveRole(ctx context.Context, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	input := bufio.NewReader(os.Stdin)
-	if role == houseRole {
-		go endWith(input, cancel)
-		return serveHouse(ctx, args)
-	}
-	line, err := input.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("read the answer to give: %w", err)
-	}
-	go endWith(input, cancel)
-	handler := bareHandler
-	if role == signerRole {
-		handler = signingHandler
-	}
-	h, err := handler(line)
-	if err != nil {
-		return err
-	}
-	return serveBare(ctx, h)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return serveService(ctx, args)
 }
 
-func endWith(r io.Reader, cancel func()) {
-	_, _ = io.Copy(io.Discard, r)
-	cancel()
-}
-
-// serveHouse is `claviger serve` but for the yardsticks, which are no settings
-// of the service, and for the log: every line is made, none is kept.
-func serveHouse(ctx context.Context, args []string) error {
-	var o sqldb.Options
-	flags := flag.NewFlagSet(houseRole, flag.ContinueOnError)
+// serveService is `claviger serve` but for the log: every line is made, none is kept.
+func serveService(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet(serviceRole, flag.ContinueOnError)
 	url := flags.String("db", "", "the database")
-	flags.BoolVar(&o.SingleCommits, "single-commits", false, "commit every SQLite transaction on its own")
-	flags.BoolVar(&o.RoundTrips, "round-trips", false, "send every PostgreSQL statement on its own")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -90,80 +46,27 @@ func serveHouse(ctx context.Context, args []string) error {
 	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
 	cfg.Log = cfg.Logger(io.Discard)
-	db, err := sqldb.Open(ctx, *url, o)
+	service, err := app.New(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	house, err := app.NewOn(ctx, db, cfg)
-	if err != nil {
-		return errors.Join(err, db.Close())
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(address{house.Addr(), house.AdminAddr()}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(yard.Address{Addr: service.Addr(), Admin: service.AdminAddr()}); err != nil {
 		return err
 	}
-	return house.Run(ctx)
-}
-
-// bareHandler writes the same bytes under the same headers, and does nothing
-// else.
-func bareHandler(given []byte) (http.HandlerFunc, error) {
-	var a answer
-	if err := json.Unmarshal(given, &a); err != nil {
-		return nil, fmt.Errorf("read the answer to give: %w", err)
-	}
-	return func(w http.ResponseWriter, _ *http.Request) {
-		a.head(w)
-		_, _ = w.Write(a.Body)
-	}, nil
-}
-
-// head sets the headers of the answer.
-func (a answer) head(w http.ResponseWriter) {
-	h := w.Header()
-	for name, values := range a.Header {
-		h[name] = values
-	}
-}
-
-// serveBare serves a handler by a server with the timeouts of the service.
-func serveBare(ctx context.Context, handler http.Handler) error {
-	var lc net.ListenConfig
-	socket, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: httpd.DefaultMaxHeaderBytes,
-	}
-	go func() {
-		<-ctx.Done()
-		_ = s.Close()
-	}()
-	if err := json.NewEncoder(os.Stdout).Encode(address{Addr: socket.Addr().String()}); err != nil {
-		return err
-	}
-	if err := s.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return service.Run(ctx)
 }
 
 // server is a server process, as the run that started it sees it.
 type server struct {
-	address
-	cmd   *exec.Cmd
-	input io.WriteCloser
+	yard.Address
+	cmd    *exec.Cmd
+	input  io.WriteCloser
+	output *json.Decoder
 }
 
-// start starts this program in a role; first is written to its input.
-func start(ctx context.Context, first []byte, args ...string) (*server, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	s := &server{cmd: exec.CommandContext(ctx, self, args...)}
+// start starts a program; first is written to its input.
+func start(ctx context.Context, first []byte, program string, args ...string) (_ *server, err error) {
+	s := &server{cmd: exec.CommandContext(ctx, program, args...)}
 	s.cmd.Stderr = os.Stderr
 	if s.input, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -175,9 +78,10 @@ func start(ctx context.Context, first []byte, args ...string) (*server, error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
+	s.output = json.NewDecoder(output)
 	_, err = s.input.Write(first)
 	if err == nil {
-		err = json.NewDecoder(output).Decode(&s.address)
+		err = s.output.Decode(&s.Address)
 	}
 	if err != nil {
 		s.stop()
@@ -186,21 +90,40 @@ func start(ctx context.Context, first []byte, args ...string) (*server, error) {
 	return s, nil
 }
 
-// startHouse starts the whole service on a database.
-func startHouse(ctx context.Context, url string, flags ...string) (*server, error) {
-	return start(ctx, nil, append([]string{houseRole, "-db", url}, flags...)...)
+// startService starts the whole service on a database.
+func startService(ctx context.Context, url string) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return start(ctx, nil, self, serviceRole, "-db", url)
 }
 
-// startBare starts the handler that always answers what a did.
-func startBare(ctx context.Context, a answer) (*server, error) { return startGiven(ctx, bareRole, a) }
-
-// startGiven starts a handler that is told what to answer.
-func startGiven(ctx context.Context, role string, given any) (*server, error) {
-	first, err := json.Marshal(given)
+// startYardstick starts a yardstick, which is told what to do.
+func (b *bench) startYardstick(ctx context.Context, role string, told any) (*server, error) {
+	program, err := b.build(ctx, "yardstick", "claviger/bench/yardstick")
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, append(first, '\n'), role)
+	first, err := json.Marshal(told)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, append(first, '\n'), program, role)
+}
+
+// build builds a program of this module into the data folder.
+func (b *bench) build(ctx context.Context, name, path string) (string, error) {
+	program, err := filepath.Abs(filepath.Join(b.data, name))
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, path) //nolint:gosec // a program of ours
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", path, err, out)
+	}
+	return program, nil
 }
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
@@ -237,10 +160,10 @@ func (s *server) counter(ctx context.Context, name string) (float64, error) {
 }
 
 // get asks once and keeps the answer, which must be 200.
-func get(ctx context.Context, url, token string) (answer, error) {
+func get(ctx context.Context, url, token string) (yard.Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return answer{}, err
+		return yard.Answer{}, err
 	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -249,10 +172,10 @@ func get(ctx context.Context, url, token string) (answer, error) {
 }
 
 // keep sends a request and keeps the answer, which must be 200.
-func keep(r *http.Request) (answer, error) {
+func keep(r *http.Request) (yard.Answer, error) {
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return answer{}, err
+		return yard.Answer{}, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was read to its end
 	body, err := io.ReadAll(resp.Body)
@@ -260,5 +183,5 @@ func keep(r *http.Request) (answer, error) {
 		err = fmt.Errorf("%s answered %s: %s", r.URL, resp.Status, body)
 	}
 	resp.Header.Del("Date") // the server sets it
-	return answer{resp.Header, body}, err
+	return yard.Answer{Header: resp.Header, Body: body}, err
 }

@@ -34,12 +34,12 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 	if err := p.publish(ctx); err != nil {
 		return err
 	}
-	house, err := startHouse(ctx, p.url)
+	service, err := startService(ctx, p.url)
 	if err != nil {
 		return err
 	}
-	defer house.stop()
-	crowd, err := load.Gather(ctx, house.Addr, clients)
+	defer service.stop()
+	crowd, err := load.Gather(ctx, service.Addr, clients)
 	if err != nil {
 		return err
 	}
@@ -58,21 +58,21 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 		return float64(n) / time.Since(begun).Seconds(), err
 	}
 	if b.profile {
-		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), house, crowd, next); err != nil {
+		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), service, crowd, next); err != nil {
 			return err
 		}
 	}
-	return b.wholeWay(ctx, store, p, s, house, ours)
+	return b.wholeWay(ctx, store, p, s, service, ours)
 }
 
 // wholeWay takes the rounds and what the server's process spent on them.
-func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop, house *server, ours func() (float64, error)) error {
+func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop, service *server, ours func() (float64, error)) error {
 	if _, err := ours(); err != nil { // warm
 		return err
 	}
-	pid := house.pid()
+	pid := service.pid()
 	before, used := s.sold.Load(), meter.CPU(pid)
-	commits, err := house.counter(ctx, "claviger_database_commits_total")
+	commits, err := service.counter(ctx, "claviger_database_commits_total")
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop
 		Case: "the same: CPU of the server process per event", Database: store.Name(), Ours: fmt.Sprintf("%s events", thousands(float64(sold))),
 		Yardstick: "–", Value: spent, Shown: fmt.Sprintf("**%.2f ms**", spent), Goal: figure.AtMost(0.25, "ms"), Noise: noise.Share(),
 	})
-	ended, err := house.counter(ctx, "claviger_database_commits_total")
+	ended, err := service.counter(ctx, "claviger_database_commits_total")
 	if err != nil {
 		return err
 	}

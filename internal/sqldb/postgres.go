@@ -19,12 +19,11 @@ import (
 
 // postgres is a pool of connections to PostgreSQL.
 type postgres struct {
-	pool       *pgxpool.Pool
-	log        *slog.Logger
-	roundTrips bool
-	tries      int           // of a write
-	ping       time.Duration // between two pings of a listener to itself
-	committed  atomic.Int64
+	pool      *pgxpool.Pool
+	log       *slog.Logger
+	tries     int           // of a write
+	ping      time.Duration // between two pings of a listener to itself
+	committed atomic.Int64
 }
 
 func (p *postgres) commits() int64 { return p.committed.Load() }
@@ -77,7 +76,7 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	if o.NoRetry {
 		tries = 1
 	}
-	return &postgres{pool: pool, log: o.Log, ping: pingEvery, roundTrips: o.RoundTrips, tries: tries}, nil
+	return &postgres{pool: pool, log: o.Log, ping: pingEvery, tries: tries}, nil
 }
 
 func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }
@@ -115,7 +114,7 @@ func (p *postgres) transact(ctx context.Context, begin string, fn func(*Tx) erro
 	}
 	// A connection that is not idle, as after a panic of fn, is not used again.
 	defer conn.Release()
-	s := &pgSession{conn: conn.Conn(), begin: begin, roundTrips: p.roundTrips}
+	s := &pgSession{conn: conn.Conn(), begin: begin}
 	err = fn(&Tx{session: s, engine: p})
 	if err == nil {
 		err = s.commit(ctx)
@@ -190,11 +189,10 @@ func (p *postgres) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
 // pgSession gathers statements and sends them in one pipeline: the begin goes
 // with the first, the commit with the last.
 type pgSession struct {
-	conn       *pgx.Conn
-	begin      string // "" once it is sent
-	pending    []*statement
-	err        error
-	roundTrips bool
+	conn    *pgx.Conn
+	begin   string // "" once it is sent
+	pending []*statement
+	err     error
 }
 
 func (s *pgSession) begun() bool { return s.begin == "" }
@@ -211,7 +209,7 @@ func (s *pgSession) flush(ctx context.Context) error {
 	}
 	for rest := s.pending; len(rest) > 0 && s.err == nil; {
 		var trip []*statement
-		if trip, rest = s.nextTrip(rest); trip[0].copied != nil {
+		if trip, rest = nextTrip(rest); trip[0].copied != nil {
 			s.err = s.copy(ctx, trip[0])
 		} else {
 			s.err = s.pipeline(ctx, trip)
@@ -223,10 +221,10 @@ func (s *pgSession) flush(ctx context.Context) error {
 
 // nextTrip parts the statements that go to the server in one round trip from the rest.
 // A COPY goes alone.
-func (s *pgSession) nextTrip(sts []*statement) (trip, rest []*statement) {
+func nextTrip(sts []*statement) (trip, rest []*statement) {
 	n := slices.IndexFunc(sts, func(st *statement) bool { return st.copied != nil })
 	switch {
-	case n == 0 || s.roundTrips:
+	case n == 0:
 		n = 1
 	case n < 0:
 		n = len(sts)

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // ErrNone is what One returns when the statement yields no row.
@@ -31,17 +30,9 @@ type Options struct {
 	// making it.
 	MustExist bool
 
-	// SingleCommits makes SQLite commit every transaction on its own. It is the
-	// yardstick that benchmarks hold the grouping writer against.
-	SingleCommits bool
-	// SlowCommits makes each commit of SQLite take so much longer, as on a disk that
-	// syncs slower than the one at hand; for benchmarks, too.
-	SlowCommits time.Duration
 	// NoRetry makes a write on PostgreSQL that got in another's way, such as by a
 	// deadlock, fail instead of being run again. It is for tests of the order of locks.
 	NoRetry bool
-	// RoundTrips makes PostgreSQL send every statement on its own, likewise.
-	RoundTrips bool
 }
 
 // DB is an open database.

@@ -74,7 +74,7 @@ func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
 	for range size {
 		l.readers <- nil
 	}
-	l.writer = newWriter(c, l, l.closing, o)
+	l.writer = newWriter(c, l, l.closing)
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
 		l.unpurged <- struct{}{} // what was left of it may be what a purge did not come to
 	}

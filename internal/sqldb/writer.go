@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
-	"time"
 )
 
 // maxGroup bounds how many transactions share a commit, and so how long the
@@ -20,8 +19,6 @@ type writer struct {
 	conn     *sqliteConn
 	numbers  *numbers // of the group that runs
 	engine   engine
-	single   bool
-	longer   time.Duration // that a commit takes; see Options
 	commits  atomic.Int64
 	requests chan *request
 	closing  <-chan struct{}
@@ -38,9 +35,9 @@ type request struct {
 	answer chan struct{}
 }
 
-func newWriter(c *sqliteConn, e engine, closing <-chan struct{}, o Options) *writer {
+func newWriter(c *sqliteConn, e engine, closing <-chan struct{}) *writer {
 	w := &writer{
-		conn: c, engine: e, single: o.SingleCommits, longer: o.SlowCommits, closing: closing,
+		conn: c, engine: e, closing: closing,
 		requests: make(chan *request, maxGroup), done: make(chan struct{}),
 	}
 	go w.run()
@@ -103,7 +100,7 @@ func (w *writer) run() {
 
 func (w *writer) gather(first *request) []*request {
 	group := []*request{first}
-	for !w.single && len(group) < maxGroup {
+	for len(group) < maxGroup {
 		select {
 		case r := <-w.requests:
 			group = append(group, r)
@@ -201,7 +198,6 @@ func (w *writer) sync() error {
 	if err := w.conn.exec("COMMIT"); err != nil {
 		return err
 	}
-	time.Sleep(w.longer)
 	w.commits.Add(1)
 	return nil
 }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"strconv"
+
+	"claviger/bench/internal/yard"
+)
+
+// page is the statement by which the service reads a page of licenses, newest first.
+const page = `SELECT license_key, redemption_id, status, tier, created_at, updated_at,
+	(SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1) FROM licenses
+	WHERE partner_id = $1 AND ord > (SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1) - $2 - $3
+	AND ord <= (SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1) - $2 ORDER BY ord DESC`
+
+// license is a row of it.
+type license struct {
+	key, redemption        string
+	status, tier           int64
+	created, updated, last int64
+}
+
+// selecting reads a page of 100 licenses through the driver, and then writes the
+// bytes that it was given. It authenticates nobody and encodes nothing.
+func selecting(ctx context.Context, line []byte) (http.HandlerFunc, error) {
+	s, err := read[yard.Selection](line)
+	if err != nil {
+		return nil, err
+	}
+	var with func(context.Context, func(statement) error) error
+	if isPostgres(s.DB) {
+		pool, err := openPool(ctx, s.DB)
+		if err != nil {
+			return nil, err
+		}
+		with = func(_ context.Context, fn func(statement) error) error { return fn(onPostgres(pool)) }
+	} else {
+		idle := make(chan *file, 2*runtime.NumCPU())
+		for range cap(idle) {
+			f, err := openFile(s.DB)
+			if err != nil {
+				return nil, err
+			}
+			idle <- f
+		}
+		with = func(_ context.Context, fn func(statement) error) error {
+			f := <-idle
+			defer func() { idle <- f }()
+			return fn(f.run)
+		}
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		number, _ := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
+		list := make([]license, 0, 100)
+		err := with(r.Context(), func(run statement) error {
+			return run(r.Context(), page, []any{s.PartnerID, max(number-1, 0) * 100, int64(100)}, func(scan func(...any) error) error {
+				list = append(list, license{})
+				l := &list[len(list)-1]
+				return scan(&l.key, &l.redemption, &l.status, &l.tier, &l.created, &l.updated, &l.last)
+			})
+		})
+		if err != nil || len(list) != 100 {
+			http.Error(w, "the page was not read", http.StatusInternalServerError)
+			return
+		}
+		s.Head(w)
+		_, _ = w.Write(s.Body)
+	}, nil
+}
