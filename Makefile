@@ -1,7 +1,7 @@
 # Everything here needs Go, and the tests of connections Node with npm; script/with-postgres,
 # script/chromium and script/php bring the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e fuzz mutate check lint vuln fmt bench
+.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e fuzz mutate check lint vuln fmt bench bench-compare bench-record
 
 GO   := go
 TOOL := $(GO) tool -modfile=tools/go.mod
@@ -67,3 +67,9 @@ fmt: ## Format the code (gofumpt, goimports) and tidy go.mod
 
 bench: ## The benchmarks of bench/, on both databases, durable (see bench/README.md)
 	CLAVIGER_PG_DURABLE=1 script/with-postgres $(GO) run ./bench
+
+bench-compare: ## Compare the last make bench with bench/baseline.txt (benchstat)
+	$(TOOL) benchstat bench/baseline.txt bench/data/latest.txt
+
+bench-record: ## make bench, and make its figures the baseline and the table of bench/README.md
+	CLAVIGER_PG_DURABLE=1 script/with-postgres $(GO) run ./bench -record bench

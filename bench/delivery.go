@@ -254,10 +254,7 @@ func (b *bench) percentiles(name string, store seed.Store, took []float64, what 
 		at   int
 		goal figure.Goal
 	}{{"p50", len(took) / 2, goal50}, {"p99", len(took) * 99 / 100, goal99}} {
-		b.add(figure.Row{
-			Case: name + ": " + q.name, Database: store.Name(), Ours: fmt.Sprintf("%d %s", len(took), what), Yardstick: "–",
-			Value: took[q.at], Shown: fmt.Sprintf("**%.2f ms**", took[q.at]), Goal: q.goal, Noise: noise,
-		})
+		b.add(figure.Single(name+": "+q.name, store.Name(), fmt.Sprintf("%d %s", len(took), what), took[q.at], "%.2f", "ms", q.goal, noise))
 	}
 }
 

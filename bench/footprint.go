@@ -82,8 +82,8 @@ func (b *bench) memory(ctx context.Context, store seed.Store, program string) er
 	_, highest := meter.Memory(cmd.Process.Pid)
 	b.add(figure.Row{
 		Case: fmt.Sprintf("memory of serve, %s licenses, 32 connections, lists, reads and purchases", thousands(float64(market.Licenses))),
-		Ours: perSecond(rate), Yardstick: mib(idle) + " idle", Database: store.Name(),
-		Value: float64(highest) / (1 << 20), Shown: "**" + mib(highest) + "**", Goal: figure.AtMost(150, "MiB"), Noise: noise.Share(),
+		Ours: perSecond.Show(rate), Yardstick: mib(idle) + " idle", Database: store.Name(),
+		Value: inMiB(highest), Unit: "MiB", Shown: "**" + mib(highest) + "**", Goal: figure.AtMost(150, "MiB"), Noise: noise.Share(),
 	})
 	return nil
 }
@@ -133,14 +133,9 @@ func (b *bench) dev(ctx context.Context, store seed.Store, program string) error
 		sizes = append(sizes, size)
 	}
 	share := noise.Share()
-	b.add(figure.Row{
-		Case: "claviger dev: first answer on a warm file", Database: store.Name(), Ours: fmt.Sprintf("%d starts", len(took)), Yardstick: "–",
-		Value: figure.Median(took), Shown: fmt.Sprintf("**%.0f ms**", figure.Median(took)), Goal: figure.AtMost(300, "ms"), Noise: share,
-	})
-	b.add(figure.Row{
-		Case: "claviger dev: resident size after it", Database: store.Name(), Ours: fmt.Sprintf("%d starts", len(took)), Yardstick: "–",
-		Value: figure.Median(sizes), Shown: fmt.Sprintf("**%.0f MiB**", figure.Median(sizes)), Goal: figure.AtMost(60, "MiB"), Noise: share,
-	})
+	starts := fmt.Sprintf("%d starts", len(took))
+	b.add(figure.Single("claviger dev: first answer on a warm file", store.Name(), starts, figure.Median(took), "%.0f", "ms", figure.AtMost(300, "ms"), share))
+	b.add(figure.Single("claviger dev: resident size after it", store.Name(), starts, figure.Median(sizes), "%.0f", "MiB", figure.AtMost(60, "MiB"), share))
 	return store.Drop(ctx, "dev")
 }
 
@@ -206,4 +201,6 @@ func awaitHTTP(ctx context.Context, addr, key string) error {
 	}
 }
 
-func mib(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
+func mib(n int64) string { return fmt.Sprintf("%.0f MiB", inMiB(n)) }
+
+func inMiB(n int64) float64 { return float64(n) / (1 << 20) }

