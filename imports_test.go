@@ -54,15 +54,16 @@ http           : words tools domain visitor # never one another
     portal     :
     console    :
     shop       :
+sdk                               # the client of both APIs; other programs import it, too
+    sdk        :
 top                               # builds the program from the packages
     httpd      : fault wire
     app        : words tools domain visitor http httpd
-    devserver  : words tools domain app
+    devserver  : words tools domain app sdk
     apptest    : words tools domain app
-    e2e        : words tools domain visitor http httpd app devserver
-    cmd        : words tools domain app devserver
-    bench      : words tools domain visitor http httpd app devserver
-    sdk        :
+    e2e        : words tools domain visitor http httpd app devserver sdk
+    cmd        : words tools domain app devserver sdk
+    bench      : words tools domain visitor http httpd app devserver sdk
 `
 
 // planned is what the plan says of one package.
@@ -218,7 +219,7 @@ var restricted = []struct {
 	{"github.com/jackc/pgx", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"github.com/ncruces/go-sqlite3", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
-	{"net/http", "wire courier ui oauth visitor http top", "domain packages know no HTTP"},
+	{"net/http", "wire courier ui oauth visitor http top sdk", "domain packages know no HTTP"},
 }
 
 func TestRestrictedImports(t *testing.T) {

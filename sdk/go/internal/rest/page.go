@@ -1,0 +1,90 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items []T
+	Total int64  // on all pages; -1 where that is not known
+	Next  string // where the next page is, as the service says it; "" on the last
+}
+
+// GetPage reads the page of a list at a target: a path with its query.
+func GetPage[T any](ctx context.Context, c *Client, target string) (Page[T], error) {
+	u, err := url.Parse(target)
+	if err != nil || u.Host != "" {
+		return Page[T]{}, fmt.Errorf("claviger: %q is not a page of this service", target)
+	}
+	var list struct {
+		Items []T `json:"items"`
+	}
+	resp, err := c.Do(ctx, Request{Method: http.MethodGet, Path: u.EscapedPath(), Query: u.Query()}, &list)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	p := Page[T]{Items: list.Items, Total: -1, Next: next(resp.Header.Get("Link"))}
+	if n, err := strconv.ParseInt(resp.Header.Get("X-Total-Count"), 10, 64); err == nil {
+		p.Total = n
+	}
+	return p, nil
+}
+
+// All reads a list to its end, page by page. The error of a page is the last pair.
+func All[T any](ctx context.Context, c *Client, target string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for target != "" {
+			p, err := GetPage[T](ctx, c, target)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range p.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			target = p.Next
+		}
+	}
+}
+
+// next is the target of the link to the next page, "" when there is none.
+func next(header string) string {
+	for link := range strings.SplitSeq(header, ", <") {
+		target, rel, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
+		if strings.Contains(rel, `rel="next"`) {
+			return target
+		}
+	}
+	return ""
+}
+
+// Target is a path with a query; what is empty is left out of it.
+func Target(path string, query url.Values) string {
+	for name, values := range query {
+		if len(values) == 0 || values[0] == "" {
+			delete(query, name)
+		}
+	}
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
+}
+
+// Number is a number in a query; zero is left out.
+func Number[N int | int64](n N) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(n), 10)
+}

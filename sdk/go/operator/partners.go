@@ -1,0 +1,94 @@
+package operator
+
+import (
+	"context"
+	"iter"
+	"net/http"
+
+	"claviger/sdk/go/internal/rest"
+)
+
+// Partners lists the partners to the end, page by page.
+func (c *Client) Partners(ctx context.Context, o Order) iter.Seq2[Partner, error] {
+	return rest.All[Partner](ctx, c.rest, rest.Target(base+"partners", o.query()))
+}
+
+// CreatePartner makes a partner. Its secrets are shown this once; they are empty when
+// the partner was made before, by the same request.
+func (c *Client) CreatePartner(ctx context.Context, p NewPartner, options ...Option) (CreatedPartner, error) {
+	return once[CreatedPartner](ctx, c, base+"partners", p, options)
+}
+
+// Partner reads a partner, and how its endpoint does.
+func (c *Client) Partner(ctx context.Context, id int64) (PartnerDetail, error) {
+	return get[PartnerDetail](ctx, c, partnerPath(id, ""))
+}
+
+// ChangePartner changes what is not nil.
+func (c *Client) ChangePartner(ctx context.Context, id int64, p PartnerChange) (ChangedPartner, error) {
+	return call[ChangedPartner](ctx, c, http.MethodPatch, partnerPath(id, ""), p)
+}
+
+// DeletePartner deletes a partner for which no license was ever sold.
+func (c *Client) DeletePartner(ctx context.Context, id int64) error {
+	_, err := call[struct{}](ctx, c, http.MethodDelete, partnerPath(id, ""), nil)
+	return err
+}
+
+// PausePartner stops sales and deliveries of a partner.
+func (c *Client) PausePartner(ctx context.Context, id int64, reason string) (Partner, error) {
+	return post[Partner](ctx, c, partnerPath(id, "/pause"), Pause{Reason: reason})
+}
+
+// ResumePartner ends a pause.
+func (c *Client) ResumePartner(ctx context.Context, id int64) (Partner, error) {
+	return post[Partner](ctx, c, partnerPath(id, "/resume"), nil)
+}
+
+// RotateSecret replaces a secret; the old one works on until its overlap ends.
+func (c *Client) RotateSecret(ctx context.Context, id int64, o RotationOrder) (Rotation, error) {
+	return post[Rotation](ctx, c, partnerPath(id, "/rotate"), o)
+}
+
+// SwitchSecret ends the overlap of a rotated secret at once.
+func (c *Client) SwitchSecret(ctx context.Context, id int64, o SwitchOrder) error {
+	_, err := post[struct{}](ctx, c, partnerPath(id, "/switch"), o)
+	return err
+}
+
+// AddMember lets somebody work for a partner.
+func (c *Client) AddMember(ctx context.Context, id int64, m NewMember) (Member, error) {
+	return post[Member](ctx, c, partnerPath(id, "/members"), m)
+}
+
+// Plans lists the plans of a partner.
+func (c *Client) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
+	list, err := get[PlanList](ctx, c, partnerPath(partnerID, "/plans"))
+	return list.Items, err
+}
+
+// Plan reads a plan.
+func (c *Client) Plan(ctx context.Context, partnerID int64, tier int) (Plan, error) {
+	return get[Plan](ctx, c, planPath(partnerID, tier))
+}
+
+// PutPlan makes or replaces a plan.
+func (c *Client) PutPlan(ctx context.Context, partnerID int64, tier int, p NewPlan) (Plan, error) {
+	return call[Plan](ctx, c, http.MethodPut, planPath(partnerID, tier), p)
+}
+
+// DeletePlan ends the sale of a plan.
+func (c *Client) DeletePlan(ctx context.Context, partnerID int64, tier int) error {
+	_, err := call[struct{}](ctx, c, http.MethodDelete, planPath(partnerID, tier), nil)
+	return err
+}
+
+// RedeliverSpan has the events of a span of time sent to a partner again.
+func (c *Client) RedeliverSpan(ctx context.Context, partnerID int64, s RedeliverySpan) (SpanRedelivery, error) {
+	return post[SpanRedelivery](ctx, c, partnerPath(partnerID, "/redeliver"), s)
+}
+
+// LastRedelivery says how far the last redelivery of a span is.
+func (c *Client) LastRedelivery(ctx context.Context, partnerID int64) (SpanRedelivery, error) {
+	return get[SpanRedelivery](ctx, c, partnerPath(partnerID, "/redeliver"))
+}
