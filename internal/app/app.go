@@ -89,10 +89,7 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 // NewOn is New on a database that is open and up to date; the App closes it
 // at its end. On an error the database stays the caller's.
 func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
-	if cfg.Now == nil {
-		cfg.Now = Now
-	}
-	a := &App{cfg: cfg, log: cfg.logger()}
+	a := newApp(cfg)
 	box, err := a.sealer(ctx, db)
 	if err != nil {
 		return nil, err
@@ -112,6 +109,14 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 		return nil, errors.Join(err, a.server.Stop(ctx))
 	}
 	return a, nil
+}
+
+// newApp sets what every part of the App needs.
+func newApp(cfg Config) *App {
+	if cfg.Now == nil {
+		cfg.Now = Now
+	}
+	return &App{cfg: cfg, log: cfg.logger()}
 }
 
 // newServer is what listens; which handler it has is known when the port is.

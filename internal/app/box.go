@@ -10,5 +10,5 @@ import (
 // Sealer makes what seals and opens the secrets of a database, for a command that
 // works on it without an App.
 func Sealer(ctx context.Context, db *sqldb.DB, cfg Config) (*secret.Sealer, error) {
-	return (&App{cfg: cfg, log: cfg.logger()}).sealer(ctx, db)
+	return newApp(cfg).sealer(ctx, db)
 }
