@@ -107,16 +107,11 @@ func (c *clientele) enrol(ctx context.Context, name, alg string) (*party, error)
 		if err != nil {
 			return nil, err
 		}
-		b := buyer{id: u.ID}
-		_, err = c.server.Licenses.Purchase(ctx, by, license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: u.Email}},
-			func(s license.Sale) []byte {
-				b.redemption = s.Licenses[0].RedemptionID
-				return []byte("{}")
-			})
+		sale, err := c.server.Licenses.Purchase(ctx, by, license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: u.Email}})
 		if err != nil {
 			return nil, err
 		}
-		made.buyers = append(made.buyers, b)
+		made.buyers = append(made.buyers, buyer{id: u.ID, redemption: sale.Licenses[0].RedemptionID})
 	}
 	return made, nil
 }

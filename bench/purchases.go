@@ -233,7 +233,7 @@ func (b *bench) sellHere(ctx context.Context, sc scene, s *shop, at string) (run
 	registry := &license.Registry{DB: db, Now: app.Now}
 	sell := func(ctx context.Context, client int) error {
 		order, _ := s.order(sc, client)
-		_, err := registry.Purchase(ctx, audit.System("bench"), order, func(license.Sale) []byte { return nil })
+		_, err := registry.Purchase(ctx, audit.System("bench"), order)
 		return err
 	}
 	return func() (float64, error) { return load.Rate(ctx, clients, b.length/2, sell) }, func() { _ = db.Close() }, nil

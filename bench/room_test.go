@@ -153,7 +153,7 @@ func BenchmarkPurchase(b *testing.B) {
 					if c.buyer {
 						order.Buyer = &account.Person{Email: order.ExternalID + "@example.com"}
 					}
-					if _, err := registry.Purchase(b.Context(), audit.System("bench"), order, func(license.Sale) []byte { return nil }); err != nil {
+					if _, err := registry.Purchase(b.Context(), audit.System("bench"), order); err != nil {
 						b.Error(err)
 						return
 					}

@@ -62,14 +62,11 @@ func seller(t *testing.T, r *app.Services) int64 {
 func sell(t *testing.T, r *app.Services, partnerID int64, email string) (licenseID, userID int64) {
 	t.Helper()
 	p := license.Purchase{PartnerID: partnerID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: email}}
-	_, err := r.Licenses.Purchase(t.Context(), tester, p, func(s license.Sale) []byte {
-		licenseID, userID = s.Licenses[0].ID, s.UserID
-		return nil
-	})
+	s, err := r.Licenses.Purchase(t.Context(), tester, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return licenseID, userID
+	return s.Licenses[0].ID, s.UserID
 }
 
 // newest is the id of the newest event.

@@ -58,16 +58,14 @@ func (h *harness) acts(l license.License, buyer *account.Person) []act {
 		{"purchase", func() error { h.buyTier(h.ours, 1, buyer); return nil }},
 		{"activate", one(func() (license.License, error) { return h.Licenses.Activate(ctx, tester, l.Key, buyer) })},
 		{"change plan", func() error {
-			_, err := h.Licenses.ChangePlan(ctx, tester, l.Key, license.PlanChange{Tier: 2}, func(license.License) []byte { return nil })
+			_, err := h.Licenses.ChangePlan(ctx, tester, l.Key, license.PlanChange{Tier: 2})
 			return err
 		}},
 		{"hold", one(func() (license.License, error) { return h.Licenses.Hold(ctx, tester, l.Key, license.HoldOther) })},
 		{"reinstate", one(func() (license.License, error) { return h.Licenses.Reinstate(ctx, tester, l.Key) })},
 		{"refund", func() error {
-			_, err := h.Licenses.Refund(ctx, tester, license.RefundOrder{LicenseKey: l.Key}, func(r license.Refund) []byte {
-				refund = r.ID
-				return nil
-			})
+			f, err := h.Licenses.Refund(ctx, tester, license.RefundOrder{LicenseKey: l.Key})
+			refund = f.ID
 			return err
 		}},
 		{"reverse", func() error { _, err := h.Licenses.ReverseRefund(ctx, tester, refund); return err }},

@@ -96,9 +96,9 @@ func (h *harness) licenses() fixture {
 
 	_, err := h.Licenses.Activate(h.Context(), tester, s.active.Key, nil)
 	h.Must(err)
-	_, err = h.Licenses.ChangePlan(h.Context(), tester, s.active.Key, license.PlanChange{Tier: 2}, func(license.License) []byte { return nil })
+	_, err = h.Licenses.ChangePlan(h.Context(), tester, s.active.Key, license.PlanChange{Tier: 2})
 	h.Must(err)
-	_, err = h.Licenses.Refund(h.Context(), tester, license.RefundOrder{LicenseKey: s.deactivated.Key}, func(license.Refund) []byte { return nil })
+	_, err = h.Licenses.Refund(h.Context(), tester, license.RefundOrder{LicenseKey: s.deactivated.Key})
 	h.Must(err)
 
 	list, err := h.Events.List(h.Context(), h.other.ID, event.Filter{}, paging.First())

@@ -121,13 +121,13 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// TestHousekeepingRound keeps two answers, of which one had its time.
+// TestHousekeepingRound stores two outcomes, of which one has expired.
 func TestHousekeepingRound(t *testing.T) {
 	db := sqldbtest.Open(t)
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: "old", Body: "x"}, []byte("{}"), Now().AddDate(0, 0, -31))
-		idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: "new", Body: "x"}, []byte("{}"), Now())
-		return nil
+		return errors.Join(
+			idempotency.Store(tx, idempotency.Request{Scope: "token:1", Key: "old", Body: "x"}, 1, Now().AddDate(0, 0, -31)),
+			idempotency.Store(tx, idempotency.Request{Scope: "token:1", Key: "new", Body: "x"}, 1, Now()))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -65,11 +65,7 @@ func (h *Harness) Token(name string, scopes ...account.Scope) string {
 func (h *Harness) Buy(order license.Purchase) license.License {
 	h.Helper()
 	order.Quantity = max(order.Quantity, 1)
-	var sold license.Sale
-	_, err := h.Licenses.Purchase(h.Context(), Tester, order, func(s license.Sale) []byte {
-		sold = s
-		return []byte("{}")
-	})
+	sold, err := h.Licenses.Purchase(h.Context(), Tester, order)
 	h.Must(err)
 	return sold.Licenses[0]
 }

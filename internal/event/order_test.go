@@ -62,16 +62,12 @@ func (m *market) partner() int64 {
 
 func (m *market) buy(partnerID int64, quantity int) []license.License {
 	m.Helper()
-	var sold []license.License
 	order := license.Purchase{PartnerID: partnerID, Tier: 1, Quantity: quantity, Buyer: &account.Person{Email: "ann@example.com"}}
-	_, err := m.licenses.Purchase(m.Context(), tester, order, func(s license.Sale) []byte {
-		sold = s.Licenses
-		return nil
-	})
+	sold, err := m.licenses.Purchase(m.Context(), tester, order)
 	if err != nil {
 		m.Error(err)
 	}
-	return sold
+	return sold.Licenses
 }
 
 func (m *market) list(partnerID int64, f event.Filter, p paging.Page) event.List {

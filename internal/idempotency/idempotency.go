@@ -1,11 +1,17 @@
-// Package idempotency keeps the answer to a request that carries an idempotency key, in
-// the same transaction as the request's effect, so that a repeated request gets
-// the first answer and has no second effect. It owns the table of kept answers;
-// what an answer says, and which requests take a key, is not its business.
+// Package idempotency stores the outcome of a request that can be repeated, in the
+// same transaction as the request's effect, so that a repeated request has no second
+// effect and gets the first answer. A request is recognised by its Idempotency-Key
+// or by its external id. It owns the table idempotency_keys.
+//
+// An outcome is what happened, in a form that the package that did it defines: ids,
+// and the facts that its own tables do not preserve. It is not an answer: the HTTP
+// package makes the answer from what the domain package returns, the first time and
+// for every repeat. An outcome has no secrets and no personal data.
 package idempotency
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -14,104 +20,155 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Kept is how long an answer is kept at least.
-const Kept = 30 * 24 * time.Hour
+// Lifetime is how long the outcome for an Idempotency-Key is stored at least. The
+// outcome for an external id is never pruned.
+const Lifetime = 30 * 24 * time.Hour
 
 // maxKey is how many characters a key may have.
 const maxKey = 255
 
-// Request is what tells one request from another. The zero Key means that no
-// idempotency was asked for.
+// Request identifies a request. With an empty Key it is not stored.
 type Request struct {
-	Scope string // whose key it is: the token
+	Scope string // who chose the key: the token, or see External
 	Key   string // as the sender chose it
-	Body  string // hex SHA-256 of method, path and body
+	Body  string // hash of the request, to tell a repeat from another one
+
+	external bool
 }
 
-// Valid reports a key that cannot be one.
+// External identifies a request by the external id of what it makes, which is unique
+// in the scope for ever. content is the hash of the request.
+func External(scope, id, content string) Request {
+	return Request{Scope: "external:" + scope, Key: id, Body: content, external: true}
+}
+
+// Valid refuses a malformed Idempotency-Key.
 func (r Request) Valid() error {
 	if r.Key == "" || len(r.Key) > maxKey {
-		return invalid()
+		return errInvalid()
 	}
 	for i := range len(r.Key) {
 		if r.Key[i] < ' ' || r.Key[i] > '~' {
-			return invalid()
+			return errInvalid()
 		}
 	}
 	return nil
 }
 
-func invalid() error {
+func errInvalid() error {
 	return fault.New(fault.Invalid, "invalid_idempotency_key",
 		"Idempotency-Key must have 1 to %d printable ASCII characters; a UUID will do.", maxKey).On("Idempotency-Key")
 }
 
-// Find takes the key for the rest of the transaction and returns the answer that
-// was kept for it, if there is one. The caller calls it before everything else:
-// only then is the effect of a request that runs elsewhere either visible here or
-// reported as still running.
-func Find(ctx context.Context, tx *sqldb.Tx, r Request) (answer []byte, found bool, err error) {
+// ErrExternalIDReused is the fault of an external id that was used with other
+// content.
+func ErrExternalIDReused() error {
+	return fault.New(fault.Conflict, "external_id_reused",
+		"This external_id was used before with other content. Use a new one, or repeat the first request as it was.").On("external_id")
+}
+
+// Lookup reads the outcome stored for the request into outcome and reports whether
+// there is one. The caller calls it before everything else in the transaction: it
+// locks an Idempotency-Key until the transaction ends, so that the effect of the same
+// request on another connection is either visible here or reported as still running.
+func Lookup(ctx context.Context, tx *sqldb.Tx, r Request, outcome any) (found bool, err error) {
+	return QueueLookup(tx, r).Read(ctx, outcome)
+}
+
+// Pending is a lookup that is queued.
+type Pending struct {
+	request Request
+	free    *sqldb.Result[bool] // nil: nothing to lock
+	row     *sqldb.Result[row]  // nil: nothing to look up
+}
+
+// QueueLookup is Lookup that shares a round trip with the queries queued beside it.
+// An external id is not locked: its caller holds the lock under which it is used.
+func QueueLookup(tx *sqldb.Tx, r Request) Pending {
+	p := Pending{request: r}
 	if r.Key == "" {
-		return nil, false, nil
+		return p
 	}
-	free, err := tx.TryLock("once:" + r.Scope + ":" + r.Key).One(ctx)
-	if err != nil {
-		return nil, false, fmt.Errorf("lock the idempotency key: %w", err)
+	if !r.external {
+		p.free = tx.TryLock("once:" + r.Scope + ":" + r.Key) // the name is shared with older nodes
 	}
-	if !free {
-		return nil, false, fault.New(fault.Conflict, "idempotency_key_in_use",
-			"A request with this Idempotency-Key is still running; repeat it in a moment.").On("Idempotency-Key")
+	p.row = sqldb.QueueQuery(tx, scanRow, `SELECT request, outcome FROM idempotency_keys WHERE scope = $1 AND key = $2`, r.Scope, r.Key)
+	return p
+}
+
+// Read waits for the lookup; see Lookup.
+func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) {
+	if p.row == nil {
+		return false, nil
 	}
-	kept, err := sqldb.One(ctx, tx, scanKept,
-		`SELECT request, answer FROM idempotency_keys WHERE scope = $1 AND key = $2`, r.Scope, r.Key)
+	if p.free != nil {
+		free, err := p.free.One(ctx)
+		if err != nil {
+			return false, fmt.Errorf("lock the idempotency key: %w", err)
+		}
+		if !free {
+			return false, fault.New(fault.Conflict, "idempotency_key_in_use",
+				"A request with this Idempotency-Key is still running; repeat it in a moment.").On("Idempotency-Key")
+		}
+	}
+	stored, err := p.row.One(ctx)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
-		return nil, false, nil
+		return false, nil
 	case err != nil:
-		return nil, false, fmt.Errorf("find the kept answer: %w", err)
-	case kept.request != r.Body:
-		return nil, false, fault.New(fault.Unprocessable, "idempotency_key_reused",
+		return false, fmt.Errorf("look up a stored outcome: %w", err)
+	case stored.request != p.request.Body && p.request.external:
+		return false, ErrExternalIDReused()
+	case stored.request != p.request.Body:
+		return false, fault.New(fault.Unprocessable, "idempotency_key_reused",
 			"This Idempotency-Key was used for another request; use a new key for a new request.").On("Idempotency-Key")
 	}
-	return []byte(kept.answer), true, nil
-}
-
-// keptAnswer is a row of the table.
-type keptAnswer struct{ request, answer string }
-
-func scanKept(r *sqldb.Row, k *keptAnswer) error { return r.Scan(&k.request, &k.answer) }
-
-// Keep queues the answer of a request for which Find found none.
-func Keep(tx *sqldb.Tx, r Request, answer []byte, at time.Time) { KeepAbout(tx, r, "", answer, at) }
-
-// KeepAbout is Keep for an answer with text in it that can be erased; about names
-// what it is of, for Replace.
-func KeepAbout(tx *sqldb.Tx, r Request, about string, answer []byte, at time.Time) {
-	if r.Key == "" {
-		return
+	if err := json.Unmarshal([]byte(stored.outcome), outcome); err != nil {
+		return false, fmt.Errorf("read a stored outcome: %w", err)
 	}
-	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, about, answer, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		r.Scope, r.Key, r.Body, about, string(answer), at)
+	return true, nil
 }
 
-// Replace puts another text in the place of one, in the answers about something. A
-// repeated request gets the answer that is left.
-func Replace(tx *sqldb.Tx, about, text, by string) {
-	tx.Queue(`UPDATE idempotency_keys SET answer = replace(answer, $2, $3) WHERE about = $1 AND about <> ''`, about, text, by)
+// row is a row of the table.
+type row struct{ request, outcome string }
+
+func scanRow(r *sqldb.Row, s *row) error { return r.Scan(&s.request, &s.outcome) }
+
+// Store queues the outcome of a request for which Lookup found none.
+func Store(tx *sqldb.Tx, r Request, outcome any, at time.Time) error {
+	if r.Key == "" {
+		return nil
+	}
+	text, err := json.Marshal(outcome)
+	if err != nil {
+		return fmt.Errorf("encode an outcome: %w", err)
+	}
+	var expires time.Time
+	if !r.external {
+		expires = at.Add(Lifetime)
+	}
+	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, outcome, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		r.Scope, r.Key, r.Body, string(text), at, expires)
+	return nil
 }
 
-// Pruner removes answers whose time is over.
+// Delete queues the removal of a request's outcome, as when what it made is deleted.
+func Delete(tx *sqldb.Tx, r Request) {
+	tx.Queue(`DELETE FROM idempotency_keys WHERE scope = $1 AND key = $2`, r.Scope, r.Key)
+}
+
+// Pruner removes expired outcomes.
 type Pruner struct {
 	DB  *sqldb.DB
 	Now func() time.Time
 }
 
-// Prune removes the answers older than Kept and returns how many there were.
-func (k *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
-		SELECT scope, key FROM idempotency_keys WHERE created_at < $1 ORDER BY created_at LIMIT $2)`)
+// Prune removes the expired outcomes and returns how many there were.
+func (p *Pruner) Prune(ctx context.Context) (int64, error) {
+	n, err := p.DB.DeleteInBatches(ctx, p.Now(), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
+		SELECT scope, key FROM idempotency_keys WHERE expires_at <> 0 AND expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
-		return n, fmt.Errorf("prune kept answers: %w", err)
+		return n, fmt.Errorf("prune stored outcomes: %w", err)
 	}
 	return n, nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
 	"claviger/internal/sqldb"
@@ -38,31 +40,34 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// ask runs a request whose effect is to count, and returns its answer.
-func ask(t *testing.T, db *sqldb.DB, r idempotency.Request, effects *atomic.Int64) (string, error) {
+// outcome is what a request of these tests does.
+type outcome struct {
+	Body string `json:"body"`
+}
+
+// run runs a request whose effect is to count, and returns its outcome.
+func run(t *testing.T, db *sqldb.DB, r idempotency.Request, effects *atomic.Int64) (string, error) {
 	t.Helper()
-	var got string
+	var got outcome
 	var did bool
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		answer, found, err := idempotency.Find(t.Context(), tx, r)
+		found, err := idempotency.Lookup(t.Context(), tx, r, &got)
 		if err != nil {
 			return err
 		}
-		did = !found
-		if did {
-			answer = fmt.Appendf(nil, `{"body":%q}`, r.Body)
-			idempotency.Keep(tx, r, answer, noon)
+		if did = !found; found {
+			return nil
 		}
-		got = string(answer)
-		return nil
+		got = outcome{Body: r.Body}
+		return idempotency.Store(tx, r, got, noon)
 	})
 	if err == nil && did {
 		effects.Add(1)
 	}
-	return got, err
+	return got.Body, err
 }
 
-func TestFind(t *testing.T) {
+func TestLookup(t *testing.T) {
 	db := sqldbtest.Open(t)
 	var effects atomic.Int64
 	first := idempotency.Request{Scope: "token:1", Key: "k", Body: "b1"}
@@ -73,16 +78,22 @@ func TestFind(t *testing.T) {
 		code    string
 		effects int64
 	}{
-		{"the first", first, `{"body":"b1"}`, "", 1},
-		{"the same again", first, `{"body":"b1"}`, "", 1},
+		{"the first", first, "b1", "", 1},
+		{"the same again", first, "b1", "", 1},
 		{"another body", idempotency.Request{Scope: "token:1", Key: "k", Body: "b2"}, "", "idempotency_key_reused", 1},
-		{"another token's key", idempotency.Request{Scope: "token:2", Key: "k", Body: "b2"}, `{"body":"b2"}`, "", 2},
-		{"another key", idempotency.Request{Scope: "token:1", Key: "K", Body: "b1"}, `{"body":"b1"}`, "", 3},
-		{"no key", idempotency.Request{Scope: "token:1", Body: "b1"}, `{"body":"b1"}`, "", 4},
-		{"no key again", idempotency.Request{Scope: "token:1", Body: "b1"}, `{"body":"b1"}`, "", 5},
+		{"another token's key", idempotency.Request{Scope: "token:2", Key: "k", Body: "b2"}, "b2", "", 2},
+		{"another key", idempotency.Request{Scope: "token:1", Key: "K", Body: "b1"}, "b1", "", 3},
+		{"no key", idempotency.Request{Scope: "token:1", Body: "b1"}, "b1", "", 4},
+		{"no key again", idempotency.Request{Scope: "token:1", Body: "b1"}, "b1", "", 5},
+		{"an external id", idempotency.External("refund:1", "k", "b1"), "b1", "", 6},
+		{"the external id again", idempotency.External("refund:1", "k", "b1"), "b1", "", 6},
+		{"the external id with other content", idempotency.External("refund:1", "k", "b2"), "", "external_id_reused", 6},
+		{"another partner's external id", idempotency.External("refund:2", "k", "b2"), "b2", "", 7},
+		{"a key that looks like an external id's", idempotency.Request{Scope: "refund:1", Key: "k", Body: "b3"}, "b3", "", 8},
+		{"no external id", idempotency.External("refund:1", "", "b1"), "b1", "", 9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ask(t, db, c.request, &effects)
+			got, err := run(t, db, c.request, &effects)
 			if (err != nil) != (c.code != "") || err != nil && !fault.Is(err, c.code) {
 				t.Fatalf("got %v, want the fault %q", err, c.code)
 			}
@@ -96,19 +107,18 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFailedRequestKeepsNothing(t *testing.T) {
+func TestFailedRequestStoresNothing(t *testing.T) {
 	db := sqldbtest.Open(t)
 	r := idempotency.Request{Scope: "token:1", Key: "k", Body: "b1"}
 	refused := errors.New("refused")
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		idempotency.Keep(tx, r, []byte("{}"), noon)
-		return refused
+		return errors.Join(idempotency.Store(tx, r, outcome{}, noon), refused)
 	})
 	if !errors.Is(err, refused) {
 		t.Fatal(err)
 	}
 	var effects atomic.Int64
-	if got, err := ask(t, db, idempotency.Request{Scope: "token:1", Key: "k", Body: "b2"}, &effects); err != nil || got != `{"body":"b2"}` {
+	if got, err := run(t, db, idempotency.Request{Scope: "token:1", Key: "k", Body: "b2"}, &effects); err != nil || got != "b2" {
 		t.Errorf("got %s, %v; want the key free for use", got, err)
 	}
 }
@@ -120,10 +130,10 @@ func TestManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			got, err := ask(t, db, r, &effects)
+			got, err := run(t, db, r, &effects)
 			switch {
 			case fault.Is(err, "idempotency_key_in_use"):
-			case err != nil || got != `{"body":"b1"}`:
+			case err != nil || got != "b1":
 				t.Errorf("got %q, %v", got, err)
 			default:
 				answered.Add(1)
@@ -136,8 +146,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestStillRunning holds one request open while another asks; SQLite has one
-// writer, so there the other simply waits its turn.
+// TestStillRunning repeats a request while the first is still running; SQLite has one
+// writer, so that the repeat waits there.
 func TestStillRunning(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("only PostgreSQL runs two writers at once")
@@ -145,11 +155,11 @@ func TestStillRunning(t *testing.T) {
 	db := sqldbtest.Open(t)
 	r := idempotency.Request{Scope: "token:1", Key: "k", Body: "b1"}
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		if _, _, err := idempotency.Find(t.Context(), tx, r); err != nil {
+		if _, err := idempotency.Lookup(t.Context(), tx, r, &outcome{}); err != nil {
 			return err
 		}
 		var effects atomic.Int64
-		if _, err := ask(t, db, r, &effects); !fault.Is(err, "idempotency_key_in_use") || fault.Of(err).Kind != fault.Conflict {
+		if _, err := run(t, db, r, &effects); !fault.Is(err, "idempotency_key_in_use") || fault.Of(err).Kind != fault.Conflict {
 			t.Errorf("a request beside a running one: %v", err)
 		}
 		return nil
@@ -159,29 +169,51 @@ func TestStillRunning(t *testing.T) {
 	}
 }
 
-func TestForget(t *testing.T) {
+func TestPrune(t *testing.T) {
 	db := sqldbtest.Open(t)
 	const old = 2005 // more than two batches
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		var all []error
+		store := func(r idempotency.Request, at time.Time) { all = append(all, idempotency.Store(tx, r, outcome{}, at)) }
 		for i := range old {
-			idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: fmt.Sprint(i), Body: "b"}, []byte("{}"), noon.Add(-time.Duration(i)*time.Second))
+			store(idempotency.Request{Scope: "token:1", Key: fmt.Sprint(i), Body: "b"}, noon.Add(-time.Duration(i)*time.Second))
 		}
-		idempotency.Keep(tx, idempotency.Request{Scope: "token:1", Key: "young", Body: "b"}, []byte("{}"), noon.Add(time.Second))
+		store(idempotency.Request{Scope: "token:1", Key: "young", Body: "b"}, noon.Add(time.Second))
+		store(idempotency.External("refund:1", "old", "b"), noon.AddDate(-5, 0, 0))
+		return errors.Join(all...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := noon.Add(idempotency.Lifetime)
+	p := idempotency.Pruner{DB: db, Now: func() time.Time { return now }}
+	// The outcome of noon is exactly as old as it may get.
+	for _, want := range []int64{old - 1, 0} {
+		if n, err := p.Prune(t.Context()); n != want || err != nil {
+			t.Errorf("Prune = %d, %v; want %d", n, err, want)
+		}
+	}
+	left, err := sqldb.All(t.Context(), db, sqldb.Value[string], `SELECT key FROM idempotency_keys ORDER BY key`)
+	if diff := cmp.Diff([]string{"0", "old", "young"}, left); diff != "" || err != nil {
+		t.Errorf("left: %v (-want +got)\n%s", err, diff)
+	}
+}
+
+// TestDelete frees an external id.
+func TestDelete(t *testing.T) {
+	db := sqldbtest.Open(t)
+	var effects atomic.Int64
+	if _, err := run(t, db, idempotency.External("partner", "k", "b1"), &effects); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		idempotency.Delete(tx, idempotency.External("partner", "k", ""))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := noon.Add(idempotency.Kept)
-	k := idempotency.Pruner{DB: db, Now: func() time.Time { return now }}
-	// The answer of noon is exactly as old as it may get.
-	for _, want := range []int64{old - 1, 0} {
-		if n, err := k.Prune(t.Context()); n != want || err != nil {
-			t.Errorf("Forget = %d, %v; want %d", n, err, want)
-		}
-	}
-	left, err := sqldb.One(t.Context(), db, sqldb.Value[int64], `SELECT count(*) FROM idempotency_keys`)
-	if left != 2 || err != nil {
-		t.Errorf("%d answers are left (%v), want 2", left, err)
+	if got, err := run(t, db, idempotency.External("partner", "k", "b2"), &effects); got != "b2" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

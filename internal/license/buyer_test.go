@@ -38,7 +38,7 @@ func TestRedeemable(t *testing.T) {
 	if _, err := h.licenses.Hold(t.Context(), tester, mine[3].Key, license.HoldOther); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: mine[4].Key}, func(license.Refund) []byte { return nil }); err != nil {
+	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: mine[4].Key}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := h.licenses.Redeemable(t.Context(), user.ID, p)
@@ -114,12 +114,11 @@ func TestReceipts(t *testing.T) {
 	h := newHarness(t)
 	ann := person("ann")
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann, Quantity: 2, AmountCents: 11800, Currency: "USD", ExternalID: "order-1"})[0]
-	_, err := h.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 3, AmountCents: 5000, Currency: "USD", ExternalID: "order-2"},
-		func(license.License) []byte { return nil })
+	_, err := h.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 3, AmountCents: 5000, Currency: "USD", ExternalID: "order-2"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{PartnerID: l.PartnerID, PurchaseExternalID: "order-2"}, func(license.Refund) []byte { return nil }); err != nil {
+	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{PartnerID: l.PartnerID, PurchaseExternalID: "order-2"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := h.licenses.Receipts(t.Context(), l.ID)
@@ -150,14 +149,14 @@ func TestRefunded(t *testing.T) {
 		mine = append(mine, h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &ann})...)
 	}
 	refund := func(o license.RefundOrder) {
-		if _, err := h.licenses.Refund(t.Context(), tester, o, func(license.Refund) []byte { return nil }); err != nil {
+		if _, err := h.licenses.Refund(t.Context(), tester, o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refund(license.RefundOrder{LicenseKey: mine[1].Key})
 	refund(license.RefundOrder{LicenseKey: h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &bob})[0].Key})
 	// A refund of the plan alone leaves the first purchase, on hold or not.
-	_, err := h.licenses.ChangePlan(t.Context(), tester, mine[2].Key, license.PlanChange{Tier: 3, ExternalID: "order-2"}, func(license.License) []byte { return nil })
+	_, err := h.licenses.ChangePlan(t.Context(), tester, mine[2].Key, license.PlanChange{Tier: 3, ExternalID: "order-2"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,7 @@ func (s *script) run(command string) string {
 	case "erase":
 		_, err = r.EraseUser(ctx, tester, s.user(words[1]).ID)
 	case "plan":
-		_, err = r.ChangePlan(ctx, tester, key, license.PlanChange{Tier: int(words[1][0] - '0'), ExternalID: word(words, 2)},
-			func(license.License) []byte { return nil })
+		_, err = r.ChangePlan(ctx, tester, key, license.PlanChange{Tier: int(words[1][0] - '0'), ExternalID: word(words, 2)})
 	case "refund":
 		err = s.refund(license.RefundOrder{LicenseKey: key})
 	case "refund-link":
@@ -63,10 +62,10 @@ func word(words []string, i int) string {
 }
 
 func (s *script) refund(o license.RefundOrder) error {
-	_, err := s.licenses.Refund(s.Context(), tester, o, func(f license.Refund) []byte {
+	f, err := s.licenses.Refund(s.Context(), tester, o)
+	if err == nil {
 		s.refunds = append(s.refunds, f)
-		return nil
-	})
+	}
 	return err
 }
 

@@ -61,9 +61,7 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 		return erased, nil
 	}
 	partner.Leave(tx, userID)
-	if err := eraseReasons(ctx, tx, userID); err != nil {
-		return account.User{}, err
-	}
+	eraseReasons(tx, userID)
 	if r.EraseAddress != nil {
 		if err := r.EraseAddress(ctx, tx, by, before.Email, at); err != nil {
 			return account.User{}, err

@@ -40,13 +40,13 @@ func TestEraseBesideOthers(t *testing.T) {
 			"redeem":      func() error { _, err := h.licenses.Redeem(t.Context(), tester, l.RedemptionID, user.ID); return err },
 			"claim":       func() error { _, err := h.licenses.Redeem(t.Context(), tester, open.RedemptionID, user.ID); return err },
 			"refund": func() error {
-				_, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: l.Key, ExternalID: l.Key, Reason: "asked"}, func(license.Refund) []byte { return nil })
+				_, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: l.Key, ExternalID: l.Key, Reason: "asked"})
 				return err
 			},
 			"buy": func() error {
 				for _, id := range partners {
 					p := license.Purchase{PartnerID: id, Tier: 1, Buyer: &who, Quantity: 1}
-					if _, err := h.licenses.Purchase(t.Context(), tester, p, func(license.Sale) []byte { return nil }); err != nil {
+					if _, err := h.licenses.Purchase(t.Context(), tester, p); err != nil {
 						return err
 					}
 				}

@@ -2,7 +2,6 @@ package license
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"claviger/internal/audit"
@@ -24,88 +23,84 @@ type PlanChange struct {
 // ChangePlan adds a purchase of another plan to the license's chain. Only a
 // refunded license refuses it: while held or released, the buyer may have paid.
 // The same tier again is recorded when it has an external id of its own, since
-// it can be refunded, and is no event.
-func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c PlanChange, answer func(License) []byte) ([]byte, error) {
-	found, err := r.ByKey(ctx, key)
+// it can be refunded, and is no event. A repeat returns the license as the first
+// request left it.
+func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c PlanChange) (License, error) {
+	l, err := r.ByKey(ctx, key)
 	if err != nil {
-		return nil, err
+		return License{}, err
 	}
-	var out []byte
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		var kept bool
-		var err error
-		if out, kept, err = idempotency.Find(ctx, tx, c.Idempotency); kept || err != nil {
+		var earlier outcome
+		found, err := idempotency.Lookup(ctx, tx, c.Idempotency, &earlier)
+		if err != nil {
 			return err
 		}
-		if out, err = r.changePlan(ctx, tx, by, found, c, answer); err != nil {
+		if found {
+			l, err = earlier.readPlanChange(ctx, tx, l)
 			return err
 		}
-		idempotency.Keep(tx, c.Idempotency, out, r.Now())
-		return nil
+		if l, err = r.changePlan(ctx, tx, by, l, c); err != nil {
+			return err
+		}
+		return idempotency.Store(tx, c.Idempotency, outcome{Licenses: left(l)}, r.Now())
 	})
-	return out, err
+	if err != nil {
+		return License{}, err
+	}
+	return l, nil
 }
 
-func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, found License, c PlanChange, answer func(License) []byte) ([]byte, error) {
-	pending := queueSaleTx(tx, found.PartnerID, 1)
-	now, chain := queueState(tx, found.ID)
-	earlier := queueSaleLookup(tx, found.PartnerID, PlanUpgrade, c.ExternalID)
-	plan := partner.QueuePlan(tx, found.PartnerID, c.Tier)
+func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, l License, c PlanChange) (License, error) {
+	external := externalRequest("plan_change", l.PartnerID, c.ExternalID, c.content(l.Key))
+	pending := queueSaleTx(tx, l.PartnerID, 1)
+	now, chain := queueState(tx, l.ID)
+	lookup := idempotency.QueueLookup(tx, external)
+	plan := partner.QueuePlan(tx, l.PartnerID, c.Tier)
 	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)
 	t, err := r.partnerTx(ctx, tx, by, pending)
 	if err != nil {
-		return nil, err
+		return License{}, err
 	}
-	switch sale, err := earlier.One(ctx); {
-	case err == nil && sale.content != c.content(found.Key):
-		return nil, errReused()
-	case err == nil:
-		return []byte(sale.answer), nil
-	case !errors.Is(err, sqldb.ErrNone):
-		return nil, fmt.Errorf("look for an earlier plan change: %w", err)
+	var earlier outcome
+	switch found, err := lookup.Read(ctx, &earlier); {
+	case err != nil:
+		return License{}, err
+	case found:
+		return earlier.readPlanChange(ctx, tx, l)
 	}
 	if err := t.ledger.CheckNotPaused(ctx, tx); err != nil {
-		return nil, err
+		return License{}, err
 	}
 	if err := t.requirePlan(ctx, c.Tier, plan); err != nil {
-		return nil, err
+		return License{}, err
 	}
 	s, err := readState(ctx, now, chain)
 	if err != nil {
-		return nil, err
+		return License{}, err
 	}
 	if refunded(s.chain) {
-		return nil, errRefunded()
+		return License{}, errRefunded()
 	}
 	if c.Tier == s.Tier && c.ExternalID == "" {
-		return answer(s.License), nil
+		return s.License, nil
 	}
 	id, err := saleID.One(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("allocate a purchase id: %w", err)
+		return License{}, fmt.Errorf("allocate a purchase id: %w", err)
 	}
-	return t.changePlan(s, id, c, answer), nil
+	t.changePlan(s, id, c)
+	return s.License, idempotency.Store(tx, external, outcome{Licenses: left(s.License)}, t.now)
 }
 
-// changePlan writes the purchase and what it makes of the license. The purchase
-// keeps the answer: nothing else would tell it once the license went on.
-func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange, answer func(License) []byte) []byte {
+// changePlan writes the purchase and the change of the license.
+func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) {
 	s.chain = append(s.chain, link{seq: len(s.chain) + 1, purchaseID: saleID, tier: c.Tier})
-	after := s.License
-	after.Status, after.Tier = derive(s.License, s.chain)
-	if after.Status != s.Status || after.Tier != s.Tier {
-		after.UpdatedAt = t.now
-	}
-	out := answer(after)
 	sale := Sale{
 		ID: saleID, PartnerID: s.PartnerID, Kind: PlanUpgrade, ExternalID: c.ExternalID, Tier: c.Tier, Quantity: 1,
-		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, CreatedAt: t.now, content: c.content(s.Key),
-	}
-	if c.ExternalID != "" {
-		sale.answer = string(out)
+		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, CreatedAt: t.now,
 	}
 	sale.insert(t.tx) // before the link that refers to it
 	t.writeChange(s, "license.plan", event.PlanChanged)
 	t.ledger.Save(t.tx)
-	return out
 }

@@ -64,15 +64,14 @@ type Sale struct {
 	CreatedAt   time.Time
 	Licenses    []License
 
-	content string // hash of the order, to tell a repeated order from another
-	answer  string // the first answer, where it cannot be made again from facts
+	content string // hash of the order of new licenses, to tell a repeated one from another
 }
 
-const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, created_at, content, answer`
+const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, created_at, content`
 
 func scanSale(r *sqldb.Row, s *Sale) error {
 	return r.Scan(&s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
-		&s.CreatedAt, &s.content, &s.answer)
+		&s.CreatedAt, &s.content)
 }
 
 // queueSaleLookup queues the query for an earlier purchase with the external id.
@@ -82,14 +81,8 @@ func queueSaleLookup(tx *sqldb.Tx, partnerID int64, kind PurchaseKind, externalI
 }
 
 func (s *Sale) insert(tx *sqldb.Tx) {
-	tx.Queue(`INSERT INTO purchases (`+saleColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.CreatedAt,
-		s.content, s.answer)
-}
-
-func errReused() error {
-	return fault.New(fault.Conflict, "external_id_reused",
-		"This external_id was used before with other content. Use a new one, or repeat the first request as it was.").On("external_id")
+	tx.Queue(`INSERT INTO purchases (`+saleColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.CreatedAt, s.content)
 }
 
 func errUnknownTier(tier int) error {
@@ -97,36 +90,34 @@ func errUnknownTier(tier int) error {
 		"This partner sells no plan of tier %d. Add the plan first, or name one of the partner's plans.", tier).On("tier")
 }
 
-// Purchase makes the licenses of an order, once however often it is repeated
-// under the same external id or idempotency key. answer says what the door will
-// send; its bytes are returned, or those of the first time.
-func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase, answer func(Sale) []byte) ([]byte, error) {
+// Purchase makes the licenses of an order, once however often it is repeated under
+// the same external id or idempotency key. A repeat returns the first sale, with its
+// licenses as the sale left them.
+func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase) (Sale, error) {
 	if p.Quantity < 1 || p.Quantity > MaxQuantity {
-		return nil, fault.Field("quantity", "must be from 1 to %d.", MaxQuantity)
+		return Sale{}, fault.Field("quantity", "must be from 1 to %d.", MaxQuantity)
 	}
-	// Writers wait for one another, so what need not be done inside is not.
-	content, keep := p.content(), p.Idempotency.Key != ""
-	var out []byte
+	content := p.content() // outside the transaction, since writers wait for one another
 	var sale Sale
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		var found bool
-		var err error
-		if out, found, err = idempotency.Find(ctx, tx, p.Idempotency); found || err != nil {
+		var earlier outcome
+		found, err := idempotency.Lookup(ctx, tx, p.Idempotency, &earlier)
+		if err != nil {
 			return err
 		}
-		if sale, err = r.sell(ctx, tx, by, p, content); err != nil {
+		if found {
+			sale, err = earlier.readSale(ctx, tx)
 			return err
 		}
-		if keep {
-			out = answer(sale)
-			idempotency.Keep(tx, p.Idempotency, out, r.Now())
+		if sale, err = r.sell(ctx, tx, by, p, content); err != nil || p.Idempotency.Key == "" {
+			return err
 		}
-		return nil
+		return idempotency.Store(tx, p.Idempotency, outcome{PurchaseID: sale.ID}, r.Now())
 	})
-	if err == nil && !keep {
-		out = answer(sale)
+	if err != nil {
+		return Sale{}, err
 	}
-	return out, err
+	return sale, nil
 }
 
 // sell makes the purchase, or returns the earlier one with the same external id.
@@ -142,7 +133,7 @@ func (r *Registry) sell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, p Pur
 	}
 	switch sale, err := earlier.One(ctx); {
 	case err == nil && sale.content != content:
-		return Sale{}, errReused()
+		return Sale{}, idempotency.ErrExternalIDReused()
 	case err == nil:
 		sale.Licenses, err = asSold(ctx, tx, sale)
 		return sale, err

@@ -2,11 +2,9 @@ package license
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"claviger/internal/audit"
@@ -37,89 +35,87 @@ type Refund struct {
 	CreatedAt  time.Time
 	ReversedAt time.Time // zero unless it was reversed
 	Licenses   []License
-
-	content string
-	answer  string
 }
 
-const refundColumns = `id, partner_id, external_id, reason, created_at, reversed_at, content, answer`
+const refundColumns = `id, partner_id, external_id, reason, created_at, reversed_at`
 
 func scanRefund(r *sqldb.Row, f *Refund) error {
-	return r.Scan(&f.ID, &f.PartnerID, &f.ExternalID, &f.Reason, &f.CreatedAt, &f.ReversedAt, &f.content, &f.answer)
+	return r.Scan(&f.ID, &f.PartnerID, &f.ExternalID, &f.Reason, &f.CreatedAt, &f.ReversedAt)
 }
 
 // Refund refunds all purchases that the order names, or none. Each license whose
-// status or tier changes gets one event.
-func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, answer func(Refund) []byte) ([]byte, error) {
+// status or tier changes gets one event. A repeat returns the first refund, with its
+// licenses as the refund left them.
+func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder) (Refund, error) {
 	if o.LicenseKey != "" {
 		l, err := r.ByKey(ctx, o.LicenseKey)
 		if err != nil {
-			return nil, err
+			return Refund{}, err
 		}
 		if o.PartnerID != 0 && o.PartnerID != l.PartnerID {
-			return nil, errUnknown()
+			return Refund{}, errUnknown()
 		}
 		o.PartnerID = l.PartnerID
 	}
-	var out []byte
+	var f Refund
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		var kept bool
-		var err error
-		if out, kept, err = idempotency.Find(ctx, tx, o.Idempotency); kept || err != nil {
+		var earlier outcome
+		found, err := idempotency.Lookup(ctx, tx, o.Idempotency, &earlier)
+		if err != nil {
 			return err
 		}
-		var id int64
-		if id, out, err = r.refund(ctx, tx, by, o, answer); err != nil {
+		if found {
+			f, err = earlier.readRefund(ctx, tx)
 			return err
 		}
-		idempotency.KeepAbout(tx, o.Idempotency, refundSubject(id), out, r.Now())
-		return nil
+		if f, err = r.refund(ctx, tx, by, o); err != nil {
+			return err
+		}
+		return idempotency.Store(tx, o.Idempotency, outcome{RefundID: f.ID, Licenses: left(f.Licenses...)}, r.Now())
 	})
-	return out, err
+	if err != nil {
+		return Refund{}, err
+	}
+	return f, nil
 }
 
-func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder, answer func(Refund) []byte) (id int64, out []byte, err error) {
+func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder) (Refund, error) {
+	external := externalRequest("refund", o.PartnerID, o.ExternalID, o.content())
 	pending := queueTx(tx, o.PartnerID, 0)
-	earlier := sqldb.QueueQuery(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
-		WHERE partner_id = $1 AND external_id = $2 AND external_id <> ''`, o.PartnerID, o.ExternalID)
+	lookup := idempotency.QueueLookup(tx, external)
 	t, err := r.partnerTx(ctx, tx, by, pending)
 	if err != nil {
-		return 0, nil, err
+		return Refund{}, err
 	}
-	switch f, err := earlier.One(ctx); {
-	case err == nil && f.content != o.content():
-		return 0, nil, errReused()
-	case err == nil:
-		return f.ID, []byte(f.answer), nil
-	case !errors.Is(err, sqldb.ErrNone):
-		return 0, nil, fmt.Errorf("look for an earlier refund: %w", err)
+	var earlier outcome
+	switch found, err := lookup.Read(ctx, &earlier); {
+	case err != nil:
+		return Refund{}, err
+	case found:
+		return earlier.readRefund(ctx, tx)
 	}
 	targets, purchaseID, err := refundTargets(ctx, tx, o)
 	if err == nil {
 		err = t.nextEventIDs(ctx, len(targets))
 	}
 	if err != nil {
-		return 0, nil, err
+		return Refund{}, err
 	}
-	f := Refund{PartnerID: o.PartnerID, ExternalID: o.ExternalID, Reason: o.Reason, CreatedAt: t.now, content: o.content()}
-	f.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at, content, answer)
-		VALUES ($1, $2, $3, $4, 0, $5, '') RETURNING id`, f.PartnerID, f.ExternalID, f.Reason, f.CreatedAt, f.content)
+	f := Refund{PartnerID: o.PartnerID, ExternalID: o.ExternalID, Reason: o.Reason, CreatedAt: t.now}
+	f.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at)
+		VALUES ($1, $2, $3, $4, 0) RETURNING id`, f.PartnerID, f.ExternalID, f.Reason, f.CreatedAt)
 	if err != nil {
-		return 0, nil, fmt.Errorf("write the refund: %w", err)
+		return Refund{}, fmt.Errorf("write the refund: %w", err)
 	}
 	for _, s := range targets {
 		if err := t.close(s, f.ID, purchaseID); err != nil {
-			return 0, nil, err
+			return Refund{}, err
 		}
 		f.Licenses = append(f.Licenses, s.License)
 	}
 	t.ledger.Save(tx)
 	t.recordRefund(f)
-	out = answer(f)
-	if f.ExternalID != "" {
-		tx.Queue(`UPDATE refunds SET answer = $2 WHERE id = $1`, f.ID, string(out))
-	}
-	return f.ID, out, nil
+	return f, idempotency.Store(tx, external, outcome{RefundID: f.ID, Licenses: left(f.Licenses...)}, t.now)
 }
 
 func refundSubject(id int64) string { return "refund:" + strconv.FormatInt(id, 10) }
@@ -218,10 +214,9 @@ func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) 
 			return err
 		}
 		now := sqldb.QueueQuery(tx, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
-		list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
-			WHERE id IN (SELECT license_id FROM refund_items WHERE refund_id = $1) ORDER BY ord`, id)
+		list, err := refundedLicenses(ctx, tx, id)
 		if err != nil {
-			return fmt.Errorf("find the licenses of refund %d: %w", id, err)
+			return err
 		}
 		if f, err = now.One(ctx); err != nil {
 			return fmt.Errorf("read refund %d: %w", id, err)
@@ -233,6 +228,16 @@ func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) 
 		return t.reopen(ctx, &f, list)
 	})
 	return f, err
+}
+
+// refundedLicenses returns the licenses of a refund as they are now.
+func refundedLicenses(ctx context.Context, tx *sqldb.Tx, refundID int64) ([]License, error) {
+	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
+		WHERE id IN (SELECT license_id FROM refund_items WHERE refund_id = $1) ORDER BY ord`, refundID)
+	if err != nil {
+		return nil, fmt.Errorf("find the licenses of refund %d: %w", refundID, err)
+	}
+	return list, nil
 }
 
 func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error {
@@ -259,38 +264,9 @@ func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error
 	return nil
 }
 
-// eraseReasons removes the reasons of the refunds of licenses that a user owned then,
-// from wherever they are stored: they may be about that person. The answers stay, for
-// requests that are repeated, without the reason.
-func eraseReasons(ctx context.Context, tx *sqldb.Tx, userID int64) error {
-	list, err := sqldb.All(ctx, tx, scanRefund, `SELECT `+refundColumns+` FROM refunds
-		WHERE reason <> '' AND id IN (SELECT refund_id FROM refund_items WHERE owner_id = $1 AND owner_id <> 0) ORDER BY id`, userID)
-	if err != nil {
-		return fmt.Errorf("find the refunds of user %d: %w", userID, err)
-	}
-	for _, f := range list {
-		reason, err := jsonReason(f.Reason)
-		if err != nil {
-			return err
-		}
-		tx.Queue(`UPDATE refunds SET reason = '', answer = replace(answer, $2, $3) WHERE id = $1`, f.ID, reason, noReason)
-		idempotency.Replace(tx, refundSubject(f.ID), reason, noReason)
-	}
-	return nil
-}
-
-// noReason is the member of an answer that says why a purchase was refunded, when
-// nothing is said.
-const noReason = `"reason":""`
-
-// jsonReason is that member with a reason, as answers have it: compact and without
-// escapes for HTML.
-func jsonReason(reason string) (string, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(reason); err != nil {
-		return "", fmt.Errorf("encode a reason: %w", err)
-	}
-	return `"reason":` + strings.TrimSuffix(b.String(), "\n"), nil
+// eraseReasons removes the reasons of the refunds of licenses that a user owned then:
+// they may be about that person.
+func eraseReasons(tx *sqldb.Tx, userID int64) {
+	tx.Queue(`UPDATE refunds SET reason = '' WHERE reason <> ''
+		AND id IN (SELECT refund_id FROM refund_items WHERE owner_id = $1 AND owner_id <> 0)`, userID)
 }

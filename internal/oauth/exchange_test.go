@@ -188,7 +188,7 @@ var events = map[string]struct {
 		return err
 	}, "", true},
 	"refunded": {func(h *endpoints, l license.License) error {
-		_, err := h.Licenses.Refund(h.Context(), theOperator, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil })
+		_, err := h.Licenses.Refund(h.Context(), theOperator, license.RefundOrder{LicenseKey: l.Key})
 		return err
 	}, "", true},
 	"redirect URL changed": {func(h *endpoints, _ license.License) error {

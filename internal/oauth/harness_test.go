@@ -77,12 +77,7 @@ func (w *harness) user(name string) account.User {
 // buy buys a license that nobody has claimed.
 func (w *harness) buy(p partner.Partner) license.License {
 	w.Helper()
-	var sale license.Sale
-	_, err := w.Licenses.Purchase(w.Context(), theOperator, license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, ExternalID: secret.UUID()},
-		func(s license.Sale) []byte {
-			sale = s
-			return []byte(`{}`)
-		})
+	sale, err := w.Licenses.Purchase(w.Context(), theOperator, license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, ExternalID: secret.UUID()})
 	if err != nil {
 		w.Fatal(err)
 	}

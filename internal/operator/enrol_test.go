@@ -77,8 +77,8 @@ func TestSamePartnerAtOnce(t *testing.T) {
 // storesNone looks for secrets in all that is stored to recognise a repeat.
 func (h *harness) storesNone(secrets ...string) {
 	h.Helper()
-	kept, err := sqldb.All(h.Context(), h.DB, sqldb.Value[string], `SELECT answer FROM idempotency_keys
-		UNION ALL SELECT answer || content FROM partners UNION ALL SELECT hash || sealed FROM partner_secrets UNION ALL SELECT after FROM audit_entries`)
+	kept, err := sqldb.All(h.Context(), h.DB, sqldb.Value[string], `SELECT outcome FROM idempotency_keys
+		UNION ALL SELECT hash || sealed FROM partner_secrets UNION ALL SELECT after FROM audit_entries`)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -111,14 +111,12 @@ func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t accou
 	if err := mustRepeat(e.Idempotency, e.Draft.ExternalID); err != nil {
 		return err
 	}
-	made, first, err := o.Profiles.EnrolOnce(r.Context(), actor(t), e, func(made profile.Enrolled) []byte {
-		return encoded(partnerOf(made.Partner, made.Profile))
-	})
+	made, err := o.Profiles.EnrolOnce(r.Context(), actor(t), e)
 	if err != nil {
 		return err
 	}
-	if first != nil {
-		return wire.Raw(w, http.StatusOK, first)
+	if made.Repeated {
+		return wire.JSON(w, http.StatusOK, partnerOf(made.Partner, made.Profile))
 	}
 	c := made.Credentials
 	return wire.JSON(w, http.StatusCreated, createdJSON{partnerOf(made.Partner, made.Profile), c.ClientSecret, c.APIKey, c.WebhookSecret})

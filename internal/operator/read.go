@@ -61,16 +61,6 @@ func (t mayTime) MarshalJSON() ([]byte, error) {
 	return wire.Time(t).MarshalJSON()
 }
 
-// encoded is v as the API sends it. It is for what is sent and stored at once;
-// what we encode there is made of texts, numbers and times and always encodes.
-func encoded(v any) []byte {
-	b, err := wire.Encode(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 // onceOf is what makes a request recognisable when it comes again. Method, path
 // and body are hashed together: the same key on another path is another request.
 func onceOf(r *http.Request, t account.Token, body []byte) (idempotency.Request, error) {

@@ -84,11 +84,11 @@ func (o *Operator) refund(w http.ResponseWriter, r *http.Request, t account.Toke
 	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {
 		return err
 	}
-	body, err := o.Licenses.Refund(r.Context(), actor(t), order, func(f license.Refund) []byte { return encoded(o.refundedOf(f)) })
+	f, err := o.Licenses.Refund(r.Context(), actor(t), order)
 	if err != nil {
 		return err
 	}
-	return wire.Raw(w, http.StatusCreated, body)
+	return wire.JSON(w, http.StatusCreated, o.refundedOf(f))
 }
 
 func (o *Operator) reverseRefund(w http.ResponseWriter, r *http.Request, t account.Token) error {

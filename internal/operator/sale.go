@@ -93,11 +93,11 @@ func (o *Operator) purchase(w http.ResponseWriter, r *http.Request, t account.To
 	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {
 		return err
 	}
-	body, err := o.Licenses.Purchase(r.Context(), actor(t), order, func(s license.Sale) []byte { return encoded(o.saleOf(s)) })
+	sale, err := o.Licenses.Purchase(r.Context(), actor(t), order)
 	if err != nil {
 		return err
 	}
-	return wire.Raw(w, http.StatusCreated, body)
+	return wire.JSON(w, http.StatusCreated, o.saleOf(sale))
 }
 
 func (o *Operator) listPurchases(w http.ResponseWriter, r *http.Request, _ account.Token) error {
@@ -152,10 +152,6 @@ func (o *Operator) changePlan(w http.ResponseWriter, r *http.Request, t account.
 	if order.Idempotency, err = onceOf(r, t, raw); err != nil {
 		return err
 	}
-	body, err := o.Licenses.ChangePlan(r.Context(), actor(t), r.PathValue("key"), order,
-		func(l license.License) []byte { return encoded(o.operatorLicenseOf(l)) })
-	if err != nil {
-		return err
-	}
-	return wire.Raw(w, http.StatusOK, body)
+	l, err := o.Licenses.ChangePlan(r.Context(), actor(t), r.PathValue("key"), order)
+	return o.answer(w, l, err)
 }

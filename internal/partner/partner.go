@@ -23,6 +23,9 @@ import (
 	"claviger/internal/validate"
 )
 
+// ErrExists says that another partner has the external id.
+var ErrExists = errors.New("partner: another partner has the external id")
+
 // DefaultBrand is the brand of a partner that names none, where the install has
 // none of its own.
 const DefaultBrand = "Licensing"
@@ -67,7 +70,6 @@ type Draft struct {
 	Name, Brand       string
 	Strict, SingleKey bool
 	ExternalID        string // unique among partners, or ""
-	Content           string // hash of the request under ExternalID; see Earlier
 }
 
 // Change is what is to become of a partner; nil leaves a member as it is.
@@ -182,9 +184,9 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 	}
 	c := given.filled(d.SingleKey)
 	now := r.Now()
-	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id, content)
-		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (external_id) WHERE external_id <> '' DO NOTHING RETURNING `+columns,
-		d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now, d.ExternalID, d.Content)
+	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT (external_id) WHERE external_id <> '' DO NOTHING RETURNING `+columns,
+		d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now, d.ExternalID)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Partner{}, Credentials{}, ErrExists
 	}

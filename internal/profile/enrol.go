@@ -20,14 +20,17 @@ type Enrolment struct {
 	Validate    bool
 	Given       partner.Credentials // members that are not empty are used instead of generated ones
 	Idempotency idempotency.Request
+
+	external idempotency.Request
 }
 
-// Enrolled is a partner that was just made, with its credentials, which cannot be
+// Enrolled is a partner as it was created, with its credentials, which cannot be
 // read again.
 type Enrolled struct {
 	Partner     partner.Partner
 	Profile     Profile
-	Credentials partner.Credentials
+	Credentials partner.Credentials // empty for a repeat
+	Repeated    bool                // an earlier request created it
 }
 
 // Enrol makes a partner and its profile in one transaction, without looking for
@@ -35,82 +38,78 @@ type Enrolled struct {
 // verify what the check of a URL posts; only a server that does not verify, or a
 // secret that is given, passes it.
 func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls URLs, validate bool, given partner.Credentials) (partner.Partner, Profile, partner.Credentials, error) {
-	e := Enrolment{Draft: d, URLs: urls, Validate: validate, Given: given}
-	made, _, err := b.EnrolOnce(ctx, by, e, func(Enrolled) []byte { return nil })
+	made, err := b.EnrolOnce(ctx, by, Enrolment{Draft: d, URLs: urls, Validate: validate, Given: given})
 	return made.Partner, made.Profile, made.Credentials, err
 }
 
-// EnrolOnce is Enrol that has one effect however often it is repeated under the
-// same external id or idempotency key. answer is what a repeat is answered with;
-// it is stored, so it must not have the credentials in it. For a repeat, its
-// bytes of the first time are returned, and nothing else.
-func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment, answer func(Enrolled) []byte) (made Enrolled, first []byte, err error) {
+// EnrolOnce is Enrol that has one effect however often it is repeated under the same
+// external id or idempotency key. A repeat returns the partner as it was created.
+func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment) (made Enrolled, err error) {
 	if err := e.Draft.Valid(); err != nil {
-		return Enrolled{}, nil, err
+		return Enrolled{}, err
 	}
 	n, err := b.read(URLChange{Webhook: &e.URLs.Webhook, Redirect: &e.URLs.Redirect, Connection: e.URLs.Connection})
 	if err != nil {
-		return Enrolled{}, nil, err
+		return Enrolled{}, err
 	}
-	e.Draft.Content = e.content(n)
+	e.external = externalRequest(e.Draft.ExternalID, e.content(n))
 	if e.Validate {
-		if first, err = b.checkNew(ctx, &e, &n); first != nil || err != nil {
-			return Enrolled{}, first, err
+		if made, err = b.checkNew(ctx, &e, &n); made.Repeated || err != nil {
+			return made, err
 		}
 	}
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		made = Enrolled{}
-		if first, err = e.earlier(ctx, tx); first != nil || err != nil {
+		if made, err = e.earlier(ctx, tx); made.Repeated || err != nil {
 			return err
 		}
 		made, err = b.enrol(ctx, tx, by, e, n)
-		if errors.Is(err, partner.ErrExists) { // somebody else was a moment ahead
-			first, err = e.earlier(ctx, tx)
-		}
-		if err != nil {
-			return err
-		}
-		text := first
-		if first == nil {
-			text = answer(made)
-			if e.Draft.ExternalID != "" {
-				partner.StoreAnswer(tx, made.Partner.ID, text)
+		switch {
+		case errors.Is(err, partner.ErrExists): // another request was a moment faster
+			if made, err = e.earlier(ctx, tx); err == nil && !made.Repeated {
+				err = idempotency.ErrExternalIDReused() // whatever made it stored no outcome
 			}
+			if err == nil {
+				err = idempotency.Store(tx, e.Idempotency, outcomeOf(made), b.Now())
+			}
+		case err == nil:
+			at := b.Now()
+			err = errors.Join(
+				idempotency.Store(tx, e.external, outcomeOf(made), at),
+				idempotency.Store(tx, e.Idempotency, outcomeOf(made), at))
 		}
-		idempotency.Keep(tx, e.Idempotency, text, b.Now())
-		return nil
-	})
-	if err != nil {
-		return Enrolled{}, nil, fmt.Errorf("enrol a partner: %w", err)
-	}
-	return made, first, nil
-}
-
-// checkNew checks the URLs of a partner that is yet to be made, unless it was made
-// before.
-func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *urlUpdate) (first []byte, err error) {
-	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		first, err = e.earlier(ctx, tx)
 		return err
 	})
-	if first != nil || err != nil {
-		return first, err
+	if err != nil {
+		return Enrolled{}, fmt.Errorf("enrol a partner: %w", err)
+	}
+	return made, nil
+}
+
+// checkNew checks the URLs of a partner before it is created, unless it was created
+// before.
+func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *urlUpdate) (made Enrolled, err error) {
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		made, err = e.earlier(ctx, tx)
+		return err
+	})
+	if made.Repeated || err != nil {
+		return made, err
 	}
 	who, given := newPartner(e.Draft, e.Given)
 	e.Given = given
 	_, err = b.check(ctx, n, who)
-	return nil, err
+	return Enrolled{}, err
 }
 
-// earlier returns the answer to the first request like this one, nil when there
-// was none.
-func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) ([]byte, error) {
-	kept, found, err := idempotency.Find(ctx, tx, e.Idempotency)
-	if found || err != nil {
-		return kept, err
+// earlier returns what the first request like this one created, if there was one.
+func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) (Enrolled, error) {
+	for _, r := range []idempotency.Request{e.Idempotency, e.external} {
+		var was outcome
+		if found, err := idempotency.Lookup(ctx, tx, r, &was); found || err != nil {
+			return was.enrolled(), err
+		}
 	}
-	kept, _, err = partner.Earlier(ctx, tx, e.Draft.ExternalID, e.Draft.Content)
-	return kept, err
+	return Enrolled{}, nil
 }
 
 // content tells one request from another under the same external id. It is stored
@@ -139,5 +138,5 @@ func (b *Book) enrol(ctx context.Context, tx *sqldb.Tx, by audit.Actor, e Enrolm
 	if p != moved {
 		audit.Record(tx, p.CreatedAt, by, "profile.connection", subject(made.ID), nil, p.connection())
 	}
-	return Enrolled{made, p, keys}, nil
+	return Enrolled{Partner: made, Profile: p, Credentials: keys}, nil
 }

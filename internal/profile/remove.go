@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"claviger/internal/audit"
+	"claviger/internal/idempotency"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
@@ -22,7 +23,9 @@ func (b *Book) Remove(ctx context.Context, by audit.Actor, partnerID int64) erro
 		}
 		tx.Queue(`DELETE FROM profiles WHERE partner_id = $1`, partnerID)
 		tx.Queue(`DELETE FROM contacts WHERE partner_id = $1`, partnerID)
-		return b.Partners.Remove(ctx, tx, by, partnerID)
+		removed, err := b.Partners.Remove(ctx, tx, by, partnerID)
+		idempotency.Delete(tx, externalRequest(removed.ExternalID, "")) // it may be used again
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("remove a partner: %w", err)

@@ -170,14 +170,14 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) e
 		return err
 	}
 	buyer := account.Person{Email: v.User.Email, ExternalID: v.User.ExternalID}
-	id, err := s.Licenses.Purchase(r.Context(), v.Actor(), license.Purchase{
+	sale, err := s.Licenses.Purchase(r.Context(), v.Actor(), license.Purchase{
 		PartnerID: p.ID, Tier: plan.Tier, Buyer: &buyer, Quantity: 1,
 		AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
-	}, func(sale license.Sale) []byte { return []byte(sale.Licenses[0].RedemptionID) })
+	})
 	if err != nil {
 		return err
 	}
-	ui.SeeOther(w, r, redeemPath(string(id)))
+	ui.SeeOther(w, r, redeemPath(sale.Licenses[0].RedemptionID))
 	return nil
 }
 

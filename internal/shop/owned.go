@@ -206,7 +206,7 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	}
 	_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
 		Tier: plan.Tier, AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
-	}, func(license.License) []byte { return nil })
+	})
 	if err != nil {
 		return err
 	}

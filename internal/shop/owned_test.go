@@ -56,7 +56,7 @@ func TestStepsFitTheState(t *testing.T) {
 			return err
 		}},
 		{"refunded", "See why : Tide Planner", false, func(l license.License) error {
-			_, err := h.Shop.Licenses.Refund(t.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil })
+			_, err := h.Shop.Licenses.Refund(t.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key})
 			return err
 		}},
 		{"held", "See why : Tide Planner", true, func(l license.License) error {

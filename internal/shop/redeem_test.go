@@ -103,7 +103,7 @@ func TestRedeemStages(t *testing.T) {
 			}
 		}, "Tide Planner is not connected", "Activate"},
 		"refunded": {func(l license.License) {
-			if _, err := h.Shop.Licenses.Refund(t.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil }); err != nil {
+			if _, err := h.Shop.Licenses.Refund(t.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key}); err != nil {
 				t.Fatal(err)
 			}
 		}, "This license was refunded", ""},

@@ -15,7 +15,7 @@ import (
 // application that waits for an answer learns why.
 func TestDecisionThatCannotBe(t *testing.T) {
 	refund := func(h *pagetest.Service, l license.License) {
-		if _, err := h.Shop.Licenses.Refund(h.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key}, func(license.Refund) []byte { return nil }); err != nil {
+		if _, err := h.Shop.Licenses.Refund(h.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key}); err != nil {
 			h.Fatal(err)
 		}
 	}

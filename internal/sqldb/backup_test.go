@@ -34,7 +34,7 @@ func TestBackup(t *testing.T) {
 		for i := 0; ; i++ {
 			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 				for _, scope := range []string{"left", "right"} {
-					tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, answer, created_at) VALUES ($1, $2, '', '', 1)`, scope, strconv.Itoa(i))
+					tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, outcome, created_at) VALUES ($1, $2, '', '', 1)`, scope, strconv.Itoa(i))
 				}
 				return nil
 			})

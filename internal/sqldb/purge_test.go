@@ -34,7 +34,7 @@ func forget(t *testing.T, db *sqldb.DB) {
 	t.Helper()
 	write(t, db, func(tx *sqldb.Tx) error {
 		tx.Queue(`DELETE FROM idempotency_keys WHERE key = 'short'`)
-		tx.Queue(`UPDATE idempotency_keys SET answer = '' WHERE key = 'long'`)
+		tx.Queue(`UPDATE idempotency_keys SET outcome = '' WHERE key = 'long'`)
 		tx.Purge()
 		return nil
 	})

@@ -25,7 +25,7 @@ func marked(t *testing.T, path, mark string) *DB {
 		t.Fatal(err)
 	}
 	err = db.Write(t.Context(), func(tx *Tx) error {
-		tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, answer, created_at) VALUES ('test', $1, '', '', 1)`, mark)
+		tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, outcome, created_at) VALUES ('test', $1, '', '', 1)`, mark)
 		return nil
 	})
 	if err != nil {

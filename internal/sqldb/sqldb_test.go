@@ -18,7 +18,7 @@ import (
 
 // tick is any table with a primary key, a number and a text.
 func note(tx *sqldb.Tx, key, text string) {
-	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, answer, created_at) VALUES ($1, $2, $3, $4, $5)`,
+	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, outcome, created_at) VALUES ($1, $2, $3, $4, $5)`,
 		"test", key, "", text, time.Unix(1, 0))
 }
 
@@ -231,7 +231,7 @@ func TestQuestionsAreAnsweredTogether(t *testing.T) {
 	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error {
 		note(tx, "a", "first")
-		a := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT answer FROM idempotency_keys WHERE key = $1`, "a")
+		a := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT outcome FROM idempotency_keys WHERE key = $1`, "a")
 		note(tx, "b", "second")
 		b := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys ORDER BY key`)
 		none := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys WHERE key = 'c'`)

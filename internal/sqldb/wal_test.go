@@ -36,7 +36,7 @@ func TestAcknowledgedIsInTheFiles(t *testing.T) {
 				for _, key := range want {
 					note(tx, key, strings.Repeat(key, size/2))
 				}
-				n, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT sum(length(answer)) FROM idempotency_keys`)
+				n, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT sum(length(outcome)) FROM idempotency_keys`)
 				if n != int64(rows*size) {
 					t.Errorf("the transaction reads %d characters, want %d", n, rows*size)
 				}

@@ -199,14 +199,11 @@ func (h *Service) Sell(email string, tier int) license.License {
 	if email != "" {
 		p.Buyer = &account.Person{Email: email}
 	}
-	var sold license.License
-	if _, err := h.Shop.Licenses.Purchase(h.Context(), Tester, p, func(s license.Sale) []byte {
-		sold = s.Licenses[0]
-		return nil
-	}); err != nil {
+	sold, err := h.Shop.Licenses.Purchase(h.Context(), Tester, p)
+	if err != nil {
 		h.Fatal(err)
 	}
-	return sold
+	return sold.Licenses[0]
 }
 
 // Emails are all mails to an address, newest first.
