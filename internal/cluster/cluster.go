@@ -125,10 +125,14 @@ func (n *Node) Owns(partnerID int64) bool {
 // Does reports whether a job that runs on one node at a time is this node's now. Jobs
 // are shared by the shards that their names lead to.
 func (n *Node) Does(job string) bool {
+	_, ok := n.Claim(shardOfJob(job))
+	return ok
+}
+
+func shardOfJob(job string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(job)) // it cannot fail
-	_, ok := n.Claim(int(h.Sum32() % Shards))
-	return ok
+	return int(h.Sum32() % Shards)
 }
 
 // deadline is when the claims of a node end, by the clock that is never set and by the

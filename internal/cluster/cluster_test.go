@@ -85,6 +85,11 @@ func TestShardOf(t *testing.T) {
 	if got := cluster.WinnerOf(0); got != "" {
 		t.Errorf("without nodes %q wins", got)
 	}
+	for job, want := range map[string]int{"mail": 46, "links": 46, "outages": 47, "": 5} {
+		if got := cluster.ShardOfJob(job); got != want {
+			t.Errorf("the job %q is in shard %d, want %d", job, got, want)
+		}
+	}
 	want := cluster.Times{
 		Beat: 1e9, Hold: 6e9, Life: 9e9, Steady: 5e9, Drain: 5e9, HandOver: 1e9,
 	}

@@ -59,3 +59,6 @@ func (s *Steps) Disconnect(ctx context.Context) { s.m.disconnect(ctx) }
 
 // Hurries is whether the next beat comes early.
 func (s *Steps) Hurries() bool { return s.m.hurry }
+
+// ShardOfJob is the shard that a job's name leads to.
+func ShardOfJob(job string) int { return shardOfJob(job) }

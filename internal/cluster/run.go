@@ -12,20 +12,11 @@ const (
 	lastStartWait  = time.Minute
 )
 
-// startWait is how long to wait after so many failed tries.
-func startWait(tries int) time.Duration {
-	wait := firstStartWait
-	for ; tries > 1 && wait < lastStartWait; tries-- {
-		wait *= 2
-	}
-	return min(wait, lastStartWait)
-}
-
 // Run takes part in the cluster until ctx ends, then releases every shard and leaves.
 // What fails is tried again until it works; meanwhile Ready says what it is. The error
 // is why leaving failed: then others wait until this node's time has run out.
 func (n *Node) Run(ctx context.Context) error {
-	for tries := 1; ; tries++ {
+	for wait := firstStartWait; ; wait = min(2*wait, lastStartWait) {
 		alone, err := n.DB.AcquireExclusive(ctx, func() {
 			n.note(nil)
 			n.Log.Warn("another process serves this database; its work is left to that one until it ends")
@@ -39,7 +30,7 @@ func (n *Node) Run(ctx context.Context) error {
 			return nil
 		}
 		n.note(err)
-		n.wait(ctx, startWait(tries))
+		n.wait(ctx, wait)
 	}
 }
 
