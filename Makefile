@@ -44,8 +44,11 @@ test-race: ## All tests under the race detector, on both databases (needs a C co
 	CGO_ENABLED=1 $(GO) test -race ./...
 	CGO_ENABLED=1 script/with-postgres $(GO) test -race ./...
 
-e2e: chromium ## The whole-house tests alone, on SQLite; pictures of the pages go to bin/screenshots
+e2e: chromium ## The end-to-end tests alone, on SQLite; pictures of the pages go to bin/screenshots
 	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e/...
+
+pictures: chromium ## Take the pictures of README.md again, into docs/pictures
+	CLAVIGER_PICTURES=$(CURDIR)/docs/pictures $(GO) test ./internal/e2e -run '^TestPictures$$' -count=1
 
 fuzz: ## Each fuzz target for FUZZTIME (default 10s)
 	script/fuzz $(FUZZTIME)

@@ -68,6 +68,25 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
+// TestReadmePictures: README.md shows the pages in light and in dark, by pictures that
+// exist, have both forms and load fast.
+func TestReadmePictures(t *testing.T) {
+	const maxSize = 150 << 10
+	shown := regexp.MustCompile(`(?:src|srcset)="([^"]+)"`).FindAllStringSubmatch(read(t, "README.md"), -1)
+	if len(shown) < 2 {
+		t.Fatal("README.md shows no picture in light and dark")
+	}
+	for _, m := range shown {
+		other := strings.NewReplacer("-light.", "-dark.", "-dark.", "-light.").Replace(m[1])
+		if !slices.ContainsFunc(shown, func(s []string) bool { return s[1] == other }) {
+			t.Errorf("README.md shows %s without %s", m[1], other)
+		}
+		if info, err := os.Stat(m[1]); err != nil || info.Size() > maxSize {
+			t.Errorf("%s is missing or larger than %d bytes: %v", m[1], maxSize, err)
+		}
+	}
+}
+
 func TestDocumentsNameMakeTargetsThatExist(t *testing.T) {
 	makefile := read(t, "Makefile")
 	for name, text := range documents(t) {

@@ -3,7 +3,7 @@
 // phone. It fails the test for what nobody should meet: an error on the console,
 // a page that scrolls sideways, a breach of WCAG 2.2 AA that axe finds.
 //
-// It is for tests only and knows no page. Chromium is not part of the house:
+// It is for tests only and knows no page. Chromium is not part of the repository:
 // script/chromium installs it, and where it is missing the tests skip.
 package browser
 

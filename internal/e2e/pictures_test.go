@@ -1,0 +1,51 @@
+package e2e_test
+
+import (
+	"os"
+	"testing"
+
+	"claviger/internal/e2e/browser"
+)
+
+// pictures names the folder for the pictures of README.md; `make pictures` sets it.
+const pictures = "CLAVIGER_PICTURES"
+
+// steady replaces what differs from run to run: the port, the license key and times.
+const steady = `(() => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let n = walk.nextNode(); n; n = walk.nextNode()) {
+    n.data = n.data.replace(/127\.0\.0\.1:\d+/g, 'app.example.com')
+      .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '3794577c-5a4b-4f69-8e5f-6b0d1c2a9e10');
+  }
+  for (const e of document.querySelectorAll('time')) e.textContent = '2 Mar 2026, 10:00 UTC';
+  return true;
+})()`
+
+// TestPictures takes the pictures that README.md shows: the same
+// on every run as long as the pages are the same.
+func TestPictures(t *testing.T) {
+	dir := os.Getenv(pictures)
+	if dir == "" {
+		t.Skip("make pictures takes them")
+	}
+	b := newBuyer(t, nil)
+	take := func(name string) {
+		browser.Eval[bool](b.Tab, steady)
+		b.Picture(dir, name)
+	}
+	b.visit("/sign-in")
+	b.Type("#email", b.card.Buyer.Email)
+	b.Type("#password", b.card.Buyer.Password)
+	b.Press("main form button")
+	b.visit("/products/1")
+	take("product")
+	b.Press("form[action$='/buy'] button")
+	b.Press("main form button")
+	b.on("Connect Sample App?")
+	take("consent")
+	b.Press("button[value=allow]")
+	b.arrives()
+	b.visit("/licenses")
+	b.Press("main a[href^='/licenses/']")
+	take("license")
+}
