@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"claviger/internal/app"
 )
@@ -155,6 +156,38 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	for _, file := range packages {
 		if pkg := path.Dir(file); !strings.Contains(text, "`"+pkg+"`") {
 			t.Errorf("ARCHITECTURE.md does not name the package %s", pkg)
+		}
+	}
+}
+
+// TestDocumentsAreOneSentencePerLine: a diff of a document shows the sentence that
+// changed. Tables, code, and lines that a link makes long are exempt.
+func TestDocumentsAreOneSentencePerLine(t *testing.T) {
+	const maxColumns = 100
+	ends := regexp.MustCompile(`[a-z0-9)][.!?] [A-Z][a-z]`)
+	marked := regexp.MustCompile("`[^`]*`|\\*\\*.*?\\*\\*|\\*[^*]*\\*|\\([^)]*\\)|^ *[0-9]+\\.")
+	for name, text := range documents(t) {
+		if name == "bench/README.md" {
+			continue // it becomes one page with the figures
+		}
+		fenced := false
+		for number, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				fenced = !fenced
+				continue
+			}
+			if fenced || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "    ") {
+				continue
+			}
+			if n := utf8.RuneCountInString(line); n > maxColumns && !strings.Contains(line, "](") {
+				t.Errorf("%s:%d has %d columns; at most %d, or a link", name, number+1, n, maxColumns)
+			}
+			if m := ends.FindString(marked.ReplaceAllString(line, "")); m != "" {
+				t.Errorf("%s:%d has two sentences, at %q", name, number+1, m)
+			}
+			if strings.Contains(line, " → ") {
+				t.Errorf("%s:%d has an arrow; write a path of data as a numbered list", name, number+1)
+			}
 		}
 	}
 }
