@@ -63,7 +63,7 @@ func vectors() []vector {
 		{"another tier, and a brand of its own", change, 1, 1772629200003, "Acme-Store", oldSecret, ""},
 		{"characters that must not be escaped, and those that must", odd, 1, 1772625600456, "", oldSecret, ""},
 		{"a long body", long, 1, 1772625600456, "", oldSecret, ""},
-		{"while the secret is replaced: two signatures of Standard Webhooks, the new secret's first; X-Licensing-Signature by the old one", refund, 1, 1772625600456, "", newSecret, oldSecret},
+		{"during a rotation: webhook-signature by both, the new first; the other by the old", refund, 1, 1772625600456, "", newSecret, oldSecret},
 		{"after it was replaced", refund, 2, 1772712000000, "", newSecret, ""},
 		{"single key: the API key signs, by its bytes as shown", purchase, 1, 1772625600456, "", singleSecret, ""},
 		{"a test post", test, 1, 1772625600456, "", oldSecret, ""},
