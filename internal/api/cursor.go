@@ -45,11 +45,11 @@ func positionOf(q url.Values) (license.Position, error) {
 	}
 	switch p, ok := parseCursor(q.Get("cursor")); {
 	case !q.Has("updated_since"):
-		return p, fault.Parameter("cursor", "goes with updated_since only. Follow the link next of a page as it stands.")
+		return p, fault.Parameter("cursor", "goes with updated_since only. Follow the next link of a page unchanged.")
 	case q.Has("page"):
 		return p, fault.Parameter("cursor", "says where the page begins, so page cannot be given as well. Leave one of them out.")
 	case !ok:
-		return p, fault.Parameter("cursor", "is not one of ours. Follow the link next of a page as it stands, or leave cursor out to begin with the first page.")
+		return p, fault.Parameter("cursor", "is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with the first page.")
 	default:
 		return p, nil
 	}

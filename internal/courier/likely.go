@@ -18,7 +18,7 @@ func (s Signer) Likely(a Answer, strict bool) []string {
 	case Success(a.Body) == SaysNo:
 		return append(s.Unmet(a), `Your program refused the post; its answer may say why. Answer {"success":true} when an event was stored.`)
 	case strict && (a.Status != 200 || Success(a.Body) != SaysYes):
-		return []string{`Your application is strict: answer 200 with the JSON object {"success":true}, where true is no string.`}
+		return []string{`Your application is strict: answer 200 with the JSON object {"success":true}, where true is not a string.`}
 	case IsPage(a):
 		return []string{"An HTML page came back: is this the URL of your webhook handler, or does a page of your site answer whatever is posted?"}
 	}
@@ -64,7 +64,7 @@ func (s Signer) Unmet(a Answer) []string {
 			name, s.SignatureHeader(), s.TimestampHeader(), HeaderSignature))
 	}
 	if a.Status == 401 && (a.Header.Get("WWW-Authenticate") != "" || bearer.MatchString(a.Body)) {
-		list = append(list, "Your server asks for a login: webhooks carry signatures and no Authorization: Bearer. Take the route out of the login; the signature protects it.")
+		list = append(list, "Your server asks for a login: webhooks carry signatures and no Authorization: Bearer. Exclude the route from the login; the signature protects it.")
 	}
 	return list
 }
@@ -103,26 +103,26 @@ func failed(a Answer) []string {
 	case 401, 403:
 		list = append(list, "Your server rejected the request as unauthorized: the signature does not verify there, or a login, a firewall or CSRF protection stands before your handler.")
 	case 400, 422:
-		list = append(list, "Your server rejected the request as malformed: the signature does not verify there, or the handler expects other members. It must take members that it does not know.")
+		list = append(list, "Your server rejected the request as malformed: the signature does not verify there, or the handler expects other members. It must accept members that it does not know.")
 	case 404:
 		list = append(list, "There is no handler at this path: compare it with your routes, also the slash at the end.")
 	case 405:
 		list = append(list, "The path exists, but not for POST: add a route for POST.")
 	case 406:
-		list = append(list, "It cannot write an answer that we take; any content type will do.")
+		list = append(list, "It says that it has no answer in a format that we accept; we accept any content type.")
 	case 413:
-		list = append(list, "It takes bodies of this length for too large; they have less than 1 KiB.")
+		list = append(list, "It rejects bodies of this size as too large; ours have less than 1 KiB.")
 	case 415:
 		list = append(list, "It does not read this content type: let the handler read application/json; charset=UTF-8.")
 	case 419:
-		list = append(list, "That is Laravel's CSRF protection: take the route out of it; the signature protects it.")
+		list = append(list, "That is Laravel's CSRF protection: exclude the route from it; the signature protects it.")
 	case 429:
 		list = append(list, "It limits how often it is called: let our posts through.")
 	case 502, 503, 504:
 		list = append(list, "A proxy answers because your program does not: is it running, and does the proxy know where?")
 	default:
 		if a.Status >= 500 {
-			list = append(list, "Your program failed over the post: its log says why. It must take a license key that it does not know.")
+			list = append(list, "Your program failed while it handled the post; its log says why. It must accept a license key that it does not know.")
 		}
 	}
 	if IsPage(a) && a.Status < 500 {

@@ -21,7 +21,7 @@ func TestDiagnose(t *testing.T) {
 		want    string
 	}{
 		"in a rotation":     {courier.Answer{Status: 401}, nil, during, "until the overlap ends X-Acme-Signature is made with the old one"},
-		"crash in rotation": {courier.Answer{Status: 500}, nil, during, "Your program failed over the post"},
+		"crash in rotation": {courier.Answer{Status: 500}, nil, during, "Your program failed while it handled the post"},
 		"no answer":         {courier.Answer{}, fmt.Errorf("send the request: %w", io.EOF), during, "Look into the log of your server"},
 		"half an answer":    {courier.Answer{Status: 401}, fmt.Errorf("send the request: %w", io.EOF), during, "Look into the log of your server"},
 		"long":              {courier.Answer{Status: 302, Header: http.Header{"Location": {strings.Repeat("x", 9000)}}}, nil, during, "It redirects to xxx"},

@@ -104,7 +104,7 @@ func (s *Server) MarketplaceRequest(ctx context.Context, partnerID int64) (Reque
 func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(q[name]) > 1 {
-			return Request{}, fault.New(fault.Invalid, "invalid_request", "%s is there %d times; send it once.", name, len(q[name])).On(name)
+			return Request{}, fault.New(fault.Invalid, "invalid_request", "%s was sent %d times; send it once.", name, len(q[name])).On(name)
 		}
 	}
 	id := q.Get("client_id")
@@ -152,7 +152,7 @@ func (s *Server) connected(ctx context.Context, p partner.Partner) (Request, err
 func (r *Request) read(q url.Values) *Denial {
 	for _, name := range parameters {
 		if len(q[name]) > 1 {
-			return deny("invalid_request", name+" is there more than once")
+			return deny("invalid_request", name+" was sent more than once")
 		}
 	}
 	if why := unfit(q.Get("state"), maxState); why != "" {
@@ -214,7 +214,7 @@ func (r *Request) readChallenge(challenge, method string) *Denial {
 	case challenge == "" && method == "":
 		return nil
 	case challenge == "":
-		return deny("invalid_request", "code_challenge is missing, while code_challenge_method is there")
+		return deny("invalid_request", "code_challenge is missing, but code_challenge_method was sent")
 	case method == "":
 		return deny("invalid_request", "code_challenge_method is missing; send code_challenge_method=S256")
 	case method != "S256":
@@ -235,7 +235,7 @@ func (r *Request) readSignIn(prompt, maxAge string) *Denial {
 	r.Prompt = strings.Fields(prompt)
 	for _, p := range r.Prompt {
 		if !slices.Contains(promptsSupported, p) {
-			return deny("invalid_request", "prompt must be of none, login, consent, select_account")
+			return deny("invalid_request", "prompt must be one of none, login, consent, select_account")
 		}
 	}
 	if slices.Contains(r.Prompt, "none") && len(r.Prompt) > 1 {

@@ -53,7 +53,7 @@ func read(w http.ResponseWriter, r *http.Request, in any) error {
 		}
 		for _, name := range []string{"client_secret", "client_id", "code", "code_verifier", "refresh_token", "token", "access_token", "grant_type"} {
 			if q.Has(name) {
-				return badRequest("The parameter %s stands in the query, where it ends up in logs. Send it in the body, and replace the secret if it was one.", name)
+				return badRequest("The parameter %s is in the query, where it ends up in logs. Send it in the body, and replace the secret if it was one.", name)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, body crede
 func choose(r *http.Request, body credentials) (credentials, bool, error) {
 	headers := r.Header["Authorization"]
 	if len(headers) > 1 {
-		return credentials{}, false, badRequest("The header Authorization is there more than once. Send it once.")
+		return credentials{}, false, badRequest("The header Authorization was sent more than once. Send it once.")
 	}
 	if len(headers) == 0 {
 		return body, false, nil
@@ -143,7 +143,7 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 	}
 	if q := s.Guard.Count(wire.Client(r), "client "+secret.Hash(c.ClientID)); !q.OK {
 		f := fault.New(fault.Throttled, tooOften,
-			"%s This was so too often: wait as long as Retry-After says, then send the right ones.", wrong)
+			"%s There were too many such requests: wait as long as Retry-After says, then send the right ones.", wrong)
 		f.After = q.After
 		return partner.Partner{}, f
 	}

@@ -76,7 +76,7 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 }
 
 func errUsed() error {
-	return badGrant("The code was used already. Each code serves once; let the user connect again for a new one.")
+	return badGrant("The code was used already. Each code works once; let the user connect again for a new one.")
 }
 
 // checkCode returns why a code can no longer be exchanged, or nil. A code that is sent
@@ -95,7 +95,7 @@ func (s *Server) checkCode(ctx context.Context, who partner.Partner, g grant, p 
 	case !now.Before(g.expiresAt):
 		return badGrant("The code has expired. Exchange a code at once when it arrives; let the user connect again for a new one.")
 	case g.redirectEpoch != p.RedirectEpoch:
-		return badGrant("The code is void: the redirect URL of the application was changed since. Let the user connect again.")
+		return badGrant("The code is no longer valid: the redirect URL of the application was since changed. Let the user connect again.")
 	}
 	return nil
 }
@@ -112,13 +112,13 @@ func (s *Server) matches(ctx context.Context, g grant, in tokenRequest, now time
 		err = badGrant("redirect_uri is not the redirect URL that the code was sent to. %s Send exactly %s and let the user connect again; this code is used up.",
 			difference(in.RedirectURI, g.redirectURL), g.redirectURL)
 	case g.challenge != "" && in.CodeVerifier == "":
-		return badGrant("The parameter code_verifier is missing: the code was asked for with a code_challenge. Send the verifier that belongs to it.")
+		return badGrant("The parameter code_verifier is missing: the code was requested with a code_challenge. Send the verifier that belongs to it.")
 	case g.challenge == "" && in.CodeVerifier != "":
 		burned = byVerifier
-		err = badGrant("There is a code_verifier, but the code was asked for without a code_challenge. Send the challenge with the authorization request; this code is used up.")
+		err = badGrant("There is a code_verifier, but the code was requested without a code_challenge. Send the challenge with the authorization request; this code is used up.")
 	case g.challenge != "" && !secret.Equal(base64.RawURLEncoding.EncodeToString(sum[:]), g.challenge):
 		burned = byVerifier
-		err = badGrant("code_verifier does not fit the code_challenge (S256) that the code was asked for with. Let the user connect again; this code is used up.")
+		err = badGrant("code_verifier does not match the code_challenge (S256) of the authorization request. Let the user connect again; this code is used up.")
 	default:
 		return nil
 	}

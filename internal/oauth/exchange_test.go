@@ -141,8 +141,8 @@ func TestPKCE(t *testing.T) {
 		burns    bool
 	}{
 		"right":     {verifier, "", false},
-		"wrong":     {verifier + "x", "does not fit", true},
-		"challenge": {challenge, "does not fit", true}, // plain
+		"wrong":     {verifier + "x", "does not match", true},
+		"challenge": {challenge, "does not match", true}, // plain
 		"missing":   {"-", "code_verifier is missing", false},
 		"empty":     {"", "code_verifier is missing", false},
 	} {
@@ -226,7 +226,7 @@ func TestWhatEndsAConnection(t *testing.T) {
 			if a := h.post(h.refreshOf(held.Refresh)); tt.connected {
 				h.tokens(a)
 			} else {
-				h.refused(a, 400, "invalid_grant", "void")
+				h.refused(a, 400, "invalid_grant", "no longer valid")
 			}
 		})
 	}

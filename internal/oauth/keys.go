@@ -291,7 +291,7 @@ func (k *Keys) rotate(ctx context.Context, tx *sqldb.Tx, by audit.Actor, before 
 	next := before[i]
 	pending := !next.activatesAt.IsZero()
 	if pending && !atOnce {
-		return fault.New(fault.Conflict, "rotation_pending", "The next key of %s is to sign from %s on. Wait for that, or have it sign now.",
+		return fault.New(fault.Conflict, "rotation_pending", "The next key of %s signs from %s on. Wait until then, or rotate with --now.",
 			alg, next.activatesAt.Format(time.RFC3339))
 	}
 	from := now

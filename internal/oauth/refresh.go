@@ -117,8 +117,8 @@ func (s *Server) repeat(ctx context.Context, who partner.Partner, t token, now t
 	if err := s.revokeFamily(ctx, who, t.grant, "refresh token used again"); err != nil {
 		return nil, err
 	}
-	return nil, badGrant("The refresh token was used already, so somebody else may hold it, and all tokens of this connection are revoked. " +
-		"Keep the newest refresh_token only; let the user connect again.")
+	return nil, badGrant("The refresh token was used already, so somebody else may have it, and all tokens of this connection are revoked. " +
+		"Store only the newest refresh_token; let the user connect again.")
 }
 
 // answered returns the stored answer to the use of a refresh token, or sqldb.ErrNone

@@ -51,7 +51,7 @@ func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) err
 		case "":
 			err = missing("grant_type")
 		default:
-			err = fault.New(fault.Invalid, unsupportedGrant, "This grant_type is not served. Send %s or %s.", codeGrant, refreshGrant)
+			err = fault.New(fault.Invalid, unsupportedGrant, "This grant_type is not supported. Send %s or %s.", codeGrant, refreshGrant)
 		}
 		if err != nil {
 			return err

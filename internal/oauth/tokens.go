@@ -152,7 +152,7 @@ func (s *Server) prepare(ctx context.Context, c claims, scope string) (pair, []b
 // errEnded is the fault of a connection that ended because its license was released,
 // transferred or lost its owner.
 func errEnded(what string) error {
-	return badGrant("The %s is void: the license was released, transferred or lost its owner since. Let the user connect again.", what)
+	return badGrant("The %s is no longer valid: the license was since released, transferred or lost its owner. Let the user connect again.", what)
 }
 
 // licenseOf returns the license of a grant, and whether the grant is still valid for
@@ -222,7 +222,7 @@ func (s *Server) serving(ctx context.Context, value string) (use, error) {
 	}
 	l, valid, err := licenseOf(ctx, s.DB, t.grant)
 	if err == nil && !valid {
-		err = badToken("The access token is void: the license was released, transferred or lost its owner since. Let the user connect again.")
+		err = badToken("The access token is no longer valid: the license was since released, transferred or lost its owner. Let the user connect again.")
 	}
 	return use{t, l}, err
 }

@@ -64,7 +64,7 @@ func TestWebhookCheckNamesLikelyMistakes(t *testing.T) {
 		"firewall":          {false, reply(403, htmlPage), "it answered 403", []string{"The answer is a web page", "right secret", "byte by byte", "lower case", "refuses", "as unauthorized", "HTML"}, 17},
 		"success false":     {false, reply(200, `{"success":false}`), `with "success": false`, []string{"refuses every post: look at what it refuses, and why; its answer or its log may say. Or it does not have the right secret", "must accept license keys", "right secret", "byte by byte", "lower case", "refused the post"}, 17},
 		"strict, nothing":   {true, reply(200, `{"ok":true}`), `without "success": true`, []string{"strict"}, 3},
-		"strict, a string":  {true, reply(200, `{"success":"true"}`), `without "success": true`, []string{"no string"}, 3},
+		"strict, a string":  {true, reply(200, `{"success":"true"}`), `without "success": true`, []string{"not a string"}, 3},
 		"strict, other 2xx": {true, reply(201, `{"success":true}`), "must answer 200", []string{"strict"}, 3},
 		"strict, a page":    {true, reply(200, htmlPage), `without "success": true`, []string{"strict"}, 3},
 	} {

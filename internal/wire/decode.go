@@ -104,7 +104,7 @@ func (d Decoder) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if tooLarge {
 		// The rest of the body is not worth reading, so the connection ends here.
 		w.Header().Set("Connection", "close")
-		return nil, fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes, which is the most that is read.", limit)
+		return nil, fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes, the limit. Send a smaller one.", limit)
 	}
 	return body, nil
 }
