@@ -173,7 +173,7 @@ func (h *harness) application() string {
 	return srv.URL
 }
 
-// serve serves the door over HTTP and returns its URL.
+// serve serves the API over HTTP and returns its URL.
 func (h *harness) serve() string { return wiretest.Serve(h.TB, h.Handler()) }
 
 type answer = apptest.Answer

@@ -71,7 +71,7 @@ func get(t *testing.T, url string) (int, http.Header, string) {
 	return resp.StatusCode, resp.Header, string(body)
 }
 
-func TestHouseServes(t *testing.T) {
+func TestServes(t *testing.T) {
 	a, stop := run(t, config(t))
 	base, admin := "http://"+a.Addr(), "http://"+a.AdminAddr()
 	if a.URL() != base {

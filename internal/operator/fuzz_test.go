@@ -18,7 +18,7 @@ func fuzzBody(f *testing.F, method, path string) {
 	f.Helper()
 	h := newHarness(f)
 	key := h.buy("order-1")
-	door := h.operator.Handler()
+	handler := h.operator.Handler()
 	for _, w := range writes {
 		if w.method == method && w.path == path {
 			f.Add([]byte(withKey(w.body, key)))
@@ -35,15 +35,15 @@ func fuzzBody(f *testing.F, method, path string) {
 		r := httptest.NewRequestWithContext(t.Context(), method, withKey(path, key), bytes.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+h.tokens[account.Admin])
 		r.Header.Set("Content-Type", "application/json")
-		checkAnswer(t, door, r)
+		checkAnswer(t, handler, r)
 	})
 }
 
 // checkAnswer checks that a request is answered, in JSON, and not by a failure.
-func checkAnswer(t *testing.T, door http.Handler, r *http.Request) {
+func checkAnswer(t *testing.T, handler http.Handler, r *http.Request) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	silent := w.Code == http.StatusNoContent && w.Body.Len() == 0
 	if w.Code < 200 || w.Code >= 500 || !silent && !json.Valid(w.Body.Bytes()) {
 		t.Fatalf("%s %s answered %d: %s", r.Method, r.URL, w.Code, w.Body)
@@ -73,7 +73,7 @@ func FuzzPlanChange(f *testing.F)    { fuzzBody(f, "POST", "/operator/v1/license
 func FuzzQuery(f *testing.F) {
 	h := newHarness(f)
 	h.buy("order-1")
-	door := h.operator.Handler()
+	handler := h.operator.Handler()
 	for _, query := range []string{
 		"", "page=2&limit=1&order=asc", "after=1&limit=2", "email=ada@example.com&status=inactive&partner_id=1", "external_id=order-1&license_key=x",
 		"subject=partner:1&action=partner.create", "page=100000000000000000000", "%zz", "a=%00&email=%ff", "limit=1;page=2",
@@ -85,7 +85,7 @@ func FuzzQuery(f *testing.F) {
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/operator/v1/"+list, nil)
 			r.URL.RawQuery = query
 			r.Header.Set("Authorization", "Bearer "+h.tokens[account.Read])
-			checkAnswer(t, door, r)
+			checkAnswer(t, handler, r)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func FuzzQuery(f *testing.F) {
 func FuzzPath(f *testing.F) {
 	h := newHarness(f)
 	key := h.buy("order-1")
-	door := h.operator.Handler()
+	handler := h.operator.Handler()
 	for _, value := range []string{"1", "0", "x", key, "9223372036854775808", "\x00", "\xff", "a/b", ".."} {
 		f.Add(value)
 	}
@@ -113,7 +113,7 @@ func FuzzPath(f *testing.F) {
 			r.URL = u
 			r.Header.Set("Authorization", "Bearer "+h.tokens[account.Admin])
 			r.Header.Set("Content-Type", "application/json")
-			checkAnswer(t, door, r)
+			checkAnswer(t, handler, r)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func FuzzPath(f *testing.F) {
 // FuzzIdempotencyKey throws headers at a purchase.
 func FuzzIdempotencyKey(f *testing.F) {
 	h := newHarness(f)
-	door := h.operator.Handler()
+	handler := h.operator.Handler()
 	for _, key := range []string{"", "k", "a b", "\x00", "ä", strings.Repeat("k", 256)} {
 		f.Add(key)
 	}
@@ -130,6 +130,6 @@ func FuzzIdempotencyKey(f *testing.F) {
 		r.Header["Idempotency-Key"] = []string{key}
 		r.Header.Set("Authorization", "Bearer "+h.tokens[account.Sell])
 		r.Header.Set("Content-Type", "application/json")
-		checkAnswer(t, door, r)
+		checkAnswer(t, handler, r)
 	})
 }

@@ -221,7 +221,7 @@ func hello(w http.ResponseWriter, _ *http.Request, who caller) error {
 	return wire.Text(w, http.StatusOK, "hello "+string(who))
 }
 
-func TestDoorAuthenticates(t *testing.T) {
+func TestAuthRoutesAuthenticates(t *testing.T) {
 	d := authRoutes(nil, nil)
 	adminOnly := func(c caller) error {
 		if c != "admin" {
@@ -254,7 +254,7 @@ func TestDoorAuthenticates(t *testing.T) {
 	}
 }
 
-func TestDoorNotesWho(t *testing.T) {
+func TestAuthRoutesNotesWho(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_1", "")
 	r := httptest.NewRequestWithContext(ctx, "GET", "/hello", nil)
 	r.Header.Set("X-Licensing-Key", "anna")
@@ -264,7 +264,7 @@ func TestDoorNotesWho(t *testing.T) {
 	}
 }
 
-func TestDoorLimits(t *testing.T) {
+func TestAuthRoutesLimits(t *testing.T) {
 	c := newClock()
 	mux := wire.NewMux(authRoutes(&wire.Limiter{PerMinute: 2, Now: c.now}, nil).Route("GET", "/hello", hello))
 	for i, want := range []int{200, 200, 429, 429} {
@@ -285,7 +285,7 @@ func TestDoorLimits(t *testing.T) {
 	}
 }
 
-func TestDoorLimitsByBucket(t *testing.T) {
+func TestAuthRoutesLimitsByBucket(t *testing.T) {
 	d := authRoutes(&wire.Limiter{PerMinute: 1, Now: newClock().now}, nil)
 	d.Bucket = func(*http.Request, caller) string { return "all" }
 	mux := wire.NewMux(d.Route("GET", "/hello", hello))
@@ -294,9 +294,9 @@ func TestDoorLimitsByBucket(t *testing.T) {
 	}
 }
 
-// TestDoorThrottlesWrongCredentials: only who presents wrong ones waits; the right
+// TestAuthRoutesThrottlesWrongCredentials: only who presents wrong ones waits; the right
 // ones are served from the same address.
-func TestDoorThrottlesWrongCredentials(t *testing.T) {
+func TestAuthRoutesThrottlesWrongCredentials(t *testing.T) {
 	c := newClock()
 	mux := wire.NewMux(authRoutes(nil, &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: c.now}}).Route("GET", "/hello", hello))
 	const here, there = "192.0.2.1:1000", "[2001:db8:1:2::9]:1000"
