@@ -31,7 +31,7 @@ func backupCommand() *cobra.Command {
 		if err := app.Backup(cmd.Context(), cfg, args[0]); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; keep the secret key apart from it, and restore it with claviger restore\n", args[0])
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; store the secret key apart from it, and restore it with claviger restore\n", args[0])
 		return err
 	}
 	return cmd
@@ -40,7 +40,7 @@ func backupCommand() *cobra.Command {
 func erasedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "erased", Short: "List the ids of everybody who was erased",
-		Long: "Writes the ids of everybody who was erased, one to a line. Keep the list beside the backups and give it to claviger restore --erased: " +
+		Long: "Writes the ids of everybody who was erased, one to a line. Store the list beside the backups and give it to claviger restore --erased: " +
 			"an older backup still has those who were erased after it was made.",
 		Example: "claviger erased > erased.txt",
 		Args:    exactly(),
@@ -68,7 +68,7 @@ func restoreCommand() *cobra.Command {
 	var erased string
 	var gap int64
 	cmd := &cobra.Command{
-		Use: "restore <file>", Short: "Put a backup in the place of the database, with the service stopped",
+		Use: "restore <file>", Short: "Replace the database by a backup, with the service stopped",
 		Long: "Checks the backup, copies it beside the SQLite database and puts the copy in its place, all or nothing; the old database is kept beside it. The service must be stopped.\n\n" +
 			"Since the backup was made, partners have seen events and licenses that it does not know, so all ids go on higher, by --gap. " +
 			"Who was erased since is in the backup still: --erased names the list that claviger erased wrote, and they are erased again.\n\n" +

@@ -18,7 +18,7 @@ func configCommand() *cobra.Command {
 func configCheckCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "check", Short: "Print what is in force and where it came from",
+		Use: "check", Short: "Print the settings in force and where they came from",
 		Long: "Prints every setting of claviger serve as it is in force, and where it came from: a flag, a CLAVIGER_ variable, the file or the default. " +
 			"Secrets are hidden. Ends with 4 when a setting is wrong or unknown.",
 		Example: "claviger config check --config claviger.toml",

@@ -68,7 +68,7 @@ func tokenAddCommand() *cobra.Command {
 	var name, scopes, expires string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "add", Short: "Make a token and print it, this once",
+		Use: "add", Short: "Make a token and print it once",
 		Long: "Makes a token and prints it on standard output. Only a hash of it is stored, so it cannot be shown again.",
 		Example: "claviger token add --name checkout --scopes sell --expires 365d\n" +
 			"claviger token add --name admin --scopes admin",
@@ -114,7 +114,7 @@ func printNewToken(cmd *cobra.Command, l tokenLine, secret string, asJSON bool) 
 	if l.ExpiresAt != "" {
 		until = "end " + l.ExpiresAt
 	}
-	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "token %d, %s, with %s, %s; keep it, it is not shown again:\n", l.ID, l.Name, strings.Join(l.Scopes, ", "), until); err != nil {
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "token %d, %s, with %s, %s; store it, it is not shown again:\n", l.ID, l.Name, strings.Join(l.Scopes, ", "), until); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), secret)
@@ -123,7 +123,7 @@ func printNewToken(cmd *cobra.Command, l tokenLine, secret string, asJSON bool) 
 
 func tokenListCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{Use: "list", Short: "List the tokens there are and were", Args: exactly()}
+	cmd := &cobra.Command{Use: "list", Short: "List all tokens, also those that have ended", Args: exactly()}
 	g := settingFlags(cmd, app.Serve, "db")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -149,7 +149,7 @@ func tokenListCommand() *cobra.Command {
 
 func tokenRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke <id>", Short: "End a token at once",
+		Use: "revoke <id>", Short: "Revoke a token",
 		Long: "Ends a token at once, also in a service that is running. claviger token list shows the ids.",
 		Args: exactly("id"),
 	}

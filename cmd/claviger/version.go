@@ -11,7 +11,7 @@ import (
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Say what this program was built from", Args: exactly(),
+		Use: "version", Short: "Print the version of this program", Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), app.ThisBuild())

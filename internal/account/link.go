@@ -234,7 +234,7 @@ func deadLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) er
 	if _, err := liveLink(ctx, tx, token, now); err != nil {
 		return err
 	}
-	return errors.New("the link works and was not taken")
+	return errors.New("the link works and was not used")
 }
 
 func invalidLink() error {

@@ -108,7 +108,7 @@ func (m *LinkMailer) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			cmp.Or(m.Log, slog.Default()).Error("mailing the links that were asked for failed; the next round tries again", "err", err)
+			cmp.Or(m.Log, slog.Default()).Error("mailing sign-in links failed; it is tried again later", "err", err)
 		case more:
 			continue
 		}

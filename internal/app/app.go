@@ -170,7 +170,7 @@ func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) 
 		return nil, err
 	}
 	if made {
-		a.log.Info("made the secret key of this install; keep a copy apart from the database's backups", "file", a.cfg.KeyFile())
+		a.log.Info("created the secret key of this install; store a copy apart from the database's backups", "file", a.cfg.KeyFile())
 	}
 	box, err := secret.NewSealer(raw)
 	if err != nil {

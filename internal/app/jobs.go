@@ -71,7 +71,7 @@ func (h *Housekeeping) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			h.Log.Error("housekeeping failed; the next round tries again", "err", err)
+			h.Log.Error("pruning failed; it is tried again later", "err", err)
 		case n > 0 && !h.Quiet:
 			h.Log.Info("pruned expired rows", "count", n)
 		}

@@ -46,7 +46,7 @@ func (c Config) key(fresh bool) (raw []byte, made bool, err error) {
 		return raw, false, err
 	}
 	if !fresh {
-		return nil, false, fmt.Errorf("%w: the database holds sealed secrets and %s is gone; restore it from a backup, or set secret-key to what it held", ErrKey, path)
+		return nil, false, fmt.Errorf("%w: the database holds sealed secrets and %s is missing; restore it from a backup, or set secret-key to what it held", ErrKey, path)
 	}
 	if err := makeKey(path); err != nil {
 		return nil, false, fmt.Errorf("%w: make the key file: %w", ErrKey, err)

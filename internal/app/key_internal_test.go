@@ -86,7 +86,7 @@ func TestKeyRefusals(t *testing.T) {
 		fresh bool
 		want  string
 	}{
-		"lost file":                  {Config{DB: filepath.Join(dir, "lost.db")}, false, "is gone; restore it"},
+		"lost file":                  {Config{DB: filepath.Join(dir, "lost.db")}, false, "is missing; restore it"},
 		"broken file":                {Config{DB: filepath.Join(dir, "broken.db")}, true, "must be 32 bytes"},
 		"folder that is not there":   {Config{DB: filepath.Join(dir, "no", "x.db")}, true, "make the key file"},
 		"nodes must share one":       {Config{DB: "postgres://db/claviger", Addr: ":8080"}, true, "CLAVIGER_SECRET_KEY"},

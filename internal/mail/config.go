@@ -126,7 +126,7 @@ func parseSMTP(u *url.URL, security Security) (Config, error) {
 		return Config{}, errors.New("must have a user and a password, or neither")
 	}
 	if c.Security == Plain && c.Password != "" && !loopback(c.Host) {
-		return Config{}, errors.New("would send the password in the clear; leave out tls=none, or the password")
+		return Config{}, errors.New("would send the password without encryption; leave out tls=none, or the password")
 	}
 	return c, nil
 }

@@ -84,7 +84,7 @@ func (s *Sender) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.log().Error("sending mails failed; the next round tries again", "err", err)
+			s.log().Error("sending mails failed; it is tried again later", "err", err)
 		case n == s.batch():
 			continue // more may be due
 		}
@@ -136,7 +136,7 @@ func (s *Sender) claim(ctx context.Context, now, until time.Time) ([]Outgoing, e
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("take due mails: %w", err)
+		return nil, fmt.Errorf("claim due mails: %w", err)
 	}
 	slices.SortFunc(taken, func(a, b Outgoing) int { return cmp.Compare(a.ID, b.ID) })
 	return taken, nil

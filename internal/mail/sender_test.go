@@ -314,7 +314,7 @@ func TestRunOutlastsTheDatabase(t *testing.T) {
 		close(done)
 	}()
 	for range 3 {
-		if got := <-lines; !strings.Contains(got, "the next round tries again") {
+		if got := <-lines; !strings.Contains(got, "it is tried again later") {
 			t.Errorf("logged %s", got)
 		}
 	}
