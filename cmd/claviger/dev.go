@@ -56,7 +56,7 @@ func devCommand() *cobra.Command {
 
 // runDev tells what there is and serves. The card comes when the address
 // already takes connections, so that whoever reads it can go on at once.
-func runDev(cmd *cobra.Command, e *devserver.Emulator, asJSON bool) error {
+func runDev(cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
 	if err := tell(cmd, e, asJSON); err != nil {
 		return errors.Join(err, e.Close())
 	}
@@ -64,7 +64,7 @@ func runDev(cmd *cobra.Command, e *devserver.Emulator, asJSON bool) error {
 }
 
 // tell writes the card to standard output and everything else beside it.
-func tell(cmd *cobra.Command, e *devserver.Emulator, asJSON bool) error {
+func tell(cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
 	var err error
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), e.Card())

@@ -66,7 +66,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	}
 	buyers := &shop.Shop{
 		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Now: a.cfg.Now,
-		Glance: 200 * time.Millisecond, Patience: time.Second, TestMoney: a.cfg.TestMoney,
+		ShowAfter: 200 * time.Millisecond, WaitAtMost: time.Second, TestMoney: a.cfg.TestMoney,
 	}
 	return slices.Concat(people.Routes(), buyers.Routes(), ui.Assets()), notFound(shopPages), nil
 }

@@ -16,26 +16,26 @@ import (
 	"claviger/internal/wire"
 )
 
-// mailPath is where a developer reads the mails that nobody got.
+// mailPath is where a developer reads the emails that were not sent.
 const mailPath = "/dev/mail"
 
-// catcher is the transport of dev, by which a mail counts as sent and goes nowhere,
-// and shows the mails. What a mail says is blanked in the database once it was sent,
-// so the catcher has it in memory.
+// catcher is the mail transport of dev: it sends nothing and shows the emails. The
+// database clears the text of an email once it was sent, so the catcher holds the texts
+// in memory.
 type catcher struct {
 	pages *ui.Pages
 	db    *sqldb.DB
 	mails *mail.Outbox
 
 	lock  sync.Mutex
-	ids   []int64          // of the mails in texts, oldest first
-	texts map[int64]string // by mail
+	ids   []int64          // of the emails in texts, oldest first
+	texts map[int64]string // by email
 }
 
-// shown is how many mails the catcher knows of, the newest.
+// shown is how many of the newest emails the catcher holds.
 const shown = 200
 
-// Send remembers what the mail says.
+// Send stores the text of the email.
 func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err error) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -53,9 +53,9 @@ func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err erro
 	return false, nil
 }
 
-// text is what a mail says, or "" if that is not known any more.
+// text returns the text of an email, or "" if it is no longer held.
 func (c *catcher) text(m mail.Record) string {
-	if m.Text != "" { // it waits
+	if m.Text != "" { // it was not sent yet
 		return m.Text
 	}
 	c.lock.Lock()
@@ -72,11 +72,11 @@ func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.pages.Render(w, r, "mails", ui.View{Title: "Mails", Wide: true, NoIndex: true, Data: mails})
+	return c.pages.Render(w, r, "mails", ui.View{Title: "Emails", Wide: true, NoIndex: true, Data: mails})
 }
 
-// letter is a mail to be read.
-type letter struct {
+// emailView is the page of one email.
+type emailView struct {
 	mail.Record
 	Lines [][]span
 }
@@ -88,10 +88,10 @@ func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
 	}
 	at := slices.IndexFunc(mails, func(m mail.Record) bool { return strconv.FormatInt(m.ID, 10) == r.PathValue("id") })
 	if at < 0 {
-		return fault.New(fault.Missing, "unknown_mail", "There is no such mail among the newest %d.", shown)
+		return fault.New(fault.Missing, "unknown_mail", "There is no such email among the newest %d.", shown)
 	}
 	m := mails[at]
-	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: letter{m, lines(c.text(m))}})
+	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: emailView{m, lines(c.text(m))}})
 }
 
 // span is a piece of a line: a text or a link.
@@ -99,7 +99,7 @@ type span struct{ Text, URL string }
 
 var link = regexp.MustCompile(`https?://[^\s<>"]*[^\s<>".,;:!?')\]]`)
 
-// lines makes the links in a text ones to click on.
+// lines splits a text into lines, with its URLs as links.
 func lines(text string) [][]span {
 	var all [][]span
 	for line := range strings.Lines(text) {

@@ -16,7 +16,7 @@ import (
 // TestMails: what is put into the outbox can be read, and goes nowhere.
 func TestMails(t *testing.T) {
 	w, outbox := runWithKey(t)
-	w.open(t, "/dev/mail/").has(t, 200, "No mails yet")
+	w.open(t, "/dev/mail/").has(t, 200, "No emails yet")
 	db := sqldbtest.OpenWith(t, w.db, sqldb.Options{})
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -46,7 +46,7 @@ func TestMails(t *testing.T) {
 		t.Errorf("the page runs what a mail says:\n%s", one.text)
 	}
 	for _, id := range []string{"0", "99", "x"} {
-		w.open(t, "/dev/mail/"+id).has(t, 404, "no such mail")
+		w.open(t, "/dev/mail/"+id).has(t, 404, "no such email")
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 	"claviger/internal/fault"
 )
 
-// attemptCookie keeps what a browser that begins a sign-in has to bring back.
+// attemptCookie holds what a browser that begins a sign-in has to return.
 const attemptCookie = "sample-sign-in"
 
 // attempt is a sign-in that the sample began: what proves that its end belongs
@@ -59,8 +59,8 @@ func (s *sample) remember(w http.ResponseWriter, a attempt) {
 	http.SetCookie(w, c)
 }
 
-// login begins a sign-in. It can be saved as initiate_login_uri too: whoever comes
-// from the marketplace then says so in iss.
+// login begins a sign-in. It can be saved as initiate_login_uri too: requests from
+// the marketplace then have the parameter iss.
 func (s *sample) login(w http.ResponseWriter, r *http.Request) error {
 	if iss := r.URL.Query().Get("iss"); iss != "" && iss != s.url {
 		return fault.New(fault.Invalid, "invalid_parameter", "This application knows no marketplace called %s.", iss)
@@ -78,7 +78,7 @@ func (s *sample) login(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// welcome is what the sample learnt of a buyer.
+// welcome is what the sample learned about a buyer.
 type welcome struct {
 	License userLicense
 	Answer  []member // to the exchange
@@ -114,7 +114,7 @@ func (s *sample) callback(w http.ResponseWriter, r *http.Request) error {
 	return s.show(w, r, http.StatusOK, v)
 }
 
-// connect turns a code into the license of the buyer who brought it. A code
+// connect exchanges a code for the license of the buyer. A code
 // without a state comes from the marketplace; one with a state has to belong to
 // this browser's attempt.
 func (s *sample) connect(ctx context.Context, q url.Values, a attempt) (*welcome, error) {
@@ -205,7 +205,8 @@ func (s *sample) get(ctx context.Context, path, token string) ([]byte, error) {
 	return s.call(r)
 }
 
-// call asks the service. An answer that is not 200 is an error in its own words.
+// call sends a request to the service. An answer other than 200 is an error with its
+// text.
 func (s *sample) call(r *http.Request) ([]byte, error) {
 	resp, err := s.client.Do(r)
 	if err != nil {

@@ -1,10 +1,9 @@
 // Package devserver is `claviger dev`: the whole service on a developer's own
-// machine, seeded with a partner and people to play with, and open to targets
-// that the real one refuses. It owns what is seeded, the table dev_seeds, the
-// line that tells the credentials, and what stands in for the world around the
-// service: the mail catcher and a sample application of the partner. Everything
-// it makes, it makes through the rooms, and the sample speaks HTTP, so that what a
-// developer sees is what production does.
+// machine, seeded with a partner and users, and able to reach targets that the real
+// service refuses. It owns the seed data, the table dev_seeds, the line that prints the
+// credentials, the mail catcher, a sample application of the partner, and the gallery
+// of page parts. It creates everything through the domain packages, and the sample
+// uses HTTP, so that a developer sees what production does.
 package devserver
 
 import (
@@ -23,7 +22,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// Config is what `dev` is asked for.
+// Config is the configuration of `dev`.
 type Config struct {
 	App      app.Config // of mode app.Dev; without a DB the data is temporary
 	Webhook  string     // the partner's webhook URL; "" leaves what is stored, or the sample's
@@ -34,9 +33,9 @@ type Config struct {
 	SingleKey *bool
 }
 
-// Emulator is the seeded house. It listens, and serves once it runs.
-type Emulator struct {
-	house   *app.App
+// Server is the seeded service. It listens, and serves once it runs.
+type Server struct {
+	app     *app.App
 	catcher *catcher
 	sample  *sample
 	card    Card
@@ -44,12 +43,12 @@ type Emulator struct {
 	temp    string // the folder to remove at the end; "" if the data stays
 }
 
-// New opens or makes the data, seeds what is missing and listens.
-func New(ctx context.Context, cfg Config) (*Emulator, error) {
+// New opens or creates the data, seeds what is missing and listens.
+func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.Valid(); err != nil {
 		return nil, err
 	}
-	e := &Emulator{}
+	e := &Server{}
 	if cfg.App.DB == "" {
 		temp, err := os.MkdirTemp("", "claviger-dev-")
 		if err != nil {
@@ -63,8 +62,8 @@ func New(ctx context.Context, cfg Config) (*Emulator, error) {
 	return e, nil
 }
 
-// Valid refuses URLs that no profile would take; New does so too, before
-// anything is made.
+// Valid refuses URLs that no profile would accept; New does so too, before it creates
+// anything.
 func (c Config) Valid() error {
 	for _, u := range []struct{ flag, value string }{{"--webhook", c.Webhook}, {"--redirect", c.Redirect}} {
 		if u.value == "" {
@@ -77,14 +76,14 @@ func (c Config) Valid() error {
 	return nil
 }
 
-// open builds the house on its data. The secret key comes from the seed too, so
-// that a copied file is all there is to a copy.
-func (e *Emulator) open(ctx context.Context, cfg Config) error {
+// open builds the service on its data. The secret key is derived from the seed too, so
+// that copying the file copies everything.
+func (e *Server) open(ctx context.Context, cfg Config) error {
 	db, err := app.OpenMigrated(ctx, cfg.App)
 	if err != nil {
 		return err
 	}
-	s, err := plant(ctx, db)
+	s, err := loadSeed(ctx, db)
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -96,22 +95,22 @@ func (e *Emulator) open(ctx context.Context, cfg Config) error {
 			return errors.Join(err, db.Close())
 		}
 	}
-	if err := e.surround(&cfg.App, db); err != nil {
+	if err := e.addDevPages(&cfg.App, db); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	if e.house, err = app.NewOn(ctx, db, cfg.App); err != nil {
+	if e.app, err = app.NewOn(ctx, db, cfg.App); err != nil {
 		return errors.Join(err, db.Close())
 	}
-	e.catcher.mails = e.house.Services().Mail
+	e.catcher.mails = e.app.Services().Mail
 	if err := e.seed(ctx, s, cfg); err != nil {
-		return errors.Join(err, e.house.Close()) //nolint:contextcheck // what runs is stopped whatever ended ctx
+		return errors.Join(err, e.app.Close()) //nolint:contextcheck // what runs is stopped whatever ended ctx
 	}
 	return nil
 }
 
-// surround makes what stands in for the world and lets the house serve it. Where
-// the house is, and who its partner, they learn when that is known.
-func (e *Emulator) surround(cfg *app.Config, db *sqldb.DB) error {
+// addDevPages adds the pages that only dev has. They learn the URL of the service and its
+// partner later, when those are known.
+func (e *Server) addDevPages(cfg *app.Config, db *sqldb.DB) error {
 	pages, err := ui.New(files, nil, "templates/*.html")
 	if err != nil {
 		return err
@@ -128,11 +127,10 @@ func (e *Emulator) surround(cfg *app.Config, db *sqldb.DB) error {
 	return nil
 }
 
-// seed puts what is missing into the house, writes the card and hands the sample
-// its part of it.
-func (e *Emulator) seed(ctx context.Context, s seed, cfg Config) error {
-	rooms, url := e.house.Services(), e.house.URL()
-	p, err := s.grow(ctx, rooms, cfg, url)
+// seed creates what is missing, fills in the card and configures the sample.
+func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
+	rooms, url := e.app.Services(), e.app.URL()
+	p, err := s.seedData(ctx, rooms, cfg, url)
 	if err != nil {
 		return fmt.Errorf("seed the data: %w", err)
 	}
@@ -144,29 +142,29 @@ func (e *Emulator) seed(ctx context.Context, s seed, cfg Config) error {
 }
 
 // Card is what a developer needs to know, with the credentials.
-func (e *Emulator) Card() Card { return e.card }
+func (e *Server) Card() Card { return e.card }
 
 // Addr is where it listens, with the port that it got.
-func (e *Emulator) Addr() string { return e.house.Addr() }
+func (e *Server) Addr() string { return e.app.Addr() }
 
-// Notes says what on the card no longer holds, such as a key that was rotated.
-func (e *Emulator) Notes() []string { return e.notes }
+// Notes says what on the card is outdated, such as a key that was rotated.
+func (e *Server) Notes() []string { return e.notes }
 
-// Temporary reports whether the data ends with the emulator.
-func (e *Emulator) Temporary() bool { return e.temp != "" }
+// Temporary reports whether the data is removed at the end.
+func (e *Server) Temporary() bool { return e.temp != "" }
 
 // Run serves until ctx ends, stops in order and removes temporary data.
-func (e *Emulator) Run(ctx context.Context) error {
-	return errors.Join(e.house.Run(ctx), e.remove())
+func (e *Server) Run(ctx context.Context) error {
+	return errors.Join(e.app.Run(ctx), e.remove())
 }
 
-// Close gives back what New took, for an emulator that is not run.
-func (e *Emulator) Close() error {
-	return errors.Join(e.house.Close(), e.remove())
+// Close releases what New opened, for a server that is not run.
+func (e *Server) Close() error {
+	return errors.Join(e.app.Close(), e.remove())
 }
 
-// remove takes temporary data away.
-func (e *Emulator) remove() error {
+// remove deletes temporary data.
+func (e *Server) remove() error {
 	if e.temp == "" {
 		return nil
 	}

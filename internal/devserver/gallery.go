@@ -9,7 +9,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// galleryPath shows every part that pages are made of, for whoever builds a page.
+// galleryPath shows every part that pages are made of, for people who build pages.
 const galleryPath = "/dev/gallery"
 
 // gallery is the data of that page. The numbers are made up.

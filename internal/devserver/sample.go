@@ -35,10 +35,9 @@ const (
 	loginPath    = samplePath + "/login"
 )
 
-// sample is a partner's application, for those who have none yet: it takes the
-// webhooks and connects buyers, and shows what arrived. It lives in the process
-// of the service, but speaks to it as any partner does, by HTTP and with its
-// credentials.
+// sample is a partner's application, for those who have none yet: it receives
+// webhooks, connects buyers, and shows what arrived. It runs in the process of the
+// service, but calls it as any partner does, by HTTP and with its credentials.
 type sample struct {
 	pages       *ui.Pages
 	url         string // of the service
@@ -46,16 +45,16 @@ type sample struct {
 	credentials partner.Credentials
 	client      *http.Client
 
-	// secrets are what webhooks are signed with now, so that a rotation does not
-	// end the sample.
+	// secrets are what webhooks are signed with now, so that the sample survives a
+	// rotation.
 	secrets func(context.Context) ([]string, error)
 
 	mu  sync.Mutex
 	got []delivery // newest first
 }
 
-// kept is how many deliveries the sample remembers.
-const kept = 100
+// maxDeliveries is how many deliveries the sample stores.
+const maxDeliveries = 100
 
 // delivery is a webhook that arrived, with the members that the page shows.
 type delivery struct {
@@ -91,7 +90,7 @@ func pageRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.R
 	return rt
 }
 
-// webhook takes an event as docs/webhooks.md tells partners to.
+// webhook receives an event as docs/webhooks.md tells partners to.
 func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
 	if err != nil {
@@ -108,7 +107,7 @@ func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(body, &d); err != nil {
 		return fault.New(fault.Invalid, "invalid_body", "The body is not a license event.")
 	}
-	s.keep(d)
+	s.store(d)
 	return wire.JSON(w, http.StatusOK, taken{Success: true, Event: d.Event})
 }
 
@@ -130,22 +129,22 @@ func verified(secret string, h http.Header, body []byte, now time.Time) bool {
 		return false
 	}
 	mac := hmac.New(sha256.New, courier.StandardKey(secret))
-	_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body) // a hash takes everything
+	_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body) // a hash never fails
 	want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	return slices.ContainsFunc(strings.Fields(h.Get(courier.HeaderSignature)), func(one string) bool {
 		return hmac.Equal([]byte(one), want)
 	})
 }
 
-func (s *sample) keep(d delivery) {
+func (s *sample) store(d delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.got = slices.Insert(s.got, 0, d)
-	s.got = s.got[:min(len(s.got), kept)]
+	s.got = s.got[:min(len(s.got), maxDeliveries)]
 }
 
-// arrived is what came so far, newest first.
-func (s *sample) arrived() []delivery {
+// deliveries returns what arrived so far, newest first.
+func (s *sample) deliveries() []delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.got)
@@ -159,7 +158,7 @@ type sampleView struct {
 	Problem  string   // why nobody was; "" when nothing went wrong
 	Arrived  []delivery
 	Shop     string
-	Callback bool // somebody came to the callback
+	Callback bool // the callback was opened
 }
 
 func (s *sample) home(w http.ResponseWriter, r *http.Request) error {
@@ -168,7 +167,7 @@ func (s *sample) home(w http.ResponseWriter, r *http.Request) error {
 
 // show renders the one page that the sample has.
 func (s *sample) show(w http.ResponseWriter, r *http.Request, status int, v sampleView) error {
-	v.Name, v.Login, v.Shop, v.Arrived = s.name, s.url+loginPath, s.url+"/", s.arrived()
+	v.Name, v.Login, v.Shop, v.Arrived = s.name, s.url+loginPath, s.url+"/", s.deliveries()
 	title := s.name
 	if v.Welcome != nil {
 		title = "Welcome to " + s.name

@@ -152,7 +152,7 @@ func TestCallbackRefuses(t *testing.T) {
 		status int
 		text   string
 	}{
-		"": {200, "There was none"},
+		"": {200, "This request had none"},
 		"error=access_denied&error_description=No+license.": {200, "access_denied. No license."},
 		"code=x&state=y":          {400, "the state is not the one"},
 		"code=x&state=":           {400, "invalid_grant"},

@@ -24,17 +24,17 @@ type seed struct {
 	partnerID int64 // of the seeded partner; 0 until all is seeded
 }
 
-// The rows of dev_seeds: the seed itself, and once everything stands the seeded
-// partner's id. What a developer changes or deletes afterwards stays so.
+// The rows of dev_seeds: the seed itself, and once everything is created the seeded
+// partner's id. Later changes by a developer are not overwritten.
 const (
 	seedRow    = 1
 	partnerRow = 2
 )
 
-// plant returns the database's seed, making it in an empty one. A database with
-// partners and without a seed was not made here, and dev must not put its open
-// doors into it.
-func plant(ctx context.Context, db *sqldb.DB) (seed, error) {
+// loadSeed returns the database's seed, creating it in an empty one. A database with
+// partners and without a seed was not made by dev, which must not add its known
+// credentials to it.
+func loadSeed(ctx context.Context, db *sqldb.DB) (seed, error) {
 	s, err := readSeed(ctx, db)
 	if err != nil || s.text != "" {
 		return s, err
@@ -80,7 +80,7 @@ func readSeed(ctx context.Context, db *sqldb.DB) (seed, error) {
 	return s, nil
 }
 
-// keep writes a row of dev_seeds, if it is not there.
+// keep inserts a row of dev_seeds if it does not exist.
 func keep(ctx context.Context, db *sqldb.DB, id int64, text string) error {
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(`INSERT INTO dev_seeds (id, seed) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, id, text)
@@ -98,7 +98,7 @@ func (s seed) derive(name string) string { return hex.EncodeToString(s.bytes(nam
 func (s seed) bytes(name string) []byte {
 	key, err := hkdf.Key(sha256.New, []byte(s.text), nil, "claviger dev "+name, 32)
 	if err != nil {
-		panic("emulator: " + err.Error()) // It asks for no more than SHA-256 can give.
+		panic("devserver: " + err.Error()) // The length is within what SHA-256 can derive.
 	}
 	return key
 }
@@ -125,7 +125,7 @@ func (s seed) token() string { return string(secret.OperatorToken) + s.derive("o
 func (s seed) password(email string) string { return s.derive("password of " + email)[:16] }
 
 // brand is the one that the seeded partner got earlier, if it is not the
-// default: what worked before the restart goes on working.
+// default, so that it survives a restart.
 func (s seed) brand(ctx context.Context, db *sqldb.DB) (string, error) {
 	if s.partnerID == 0 {
 		return "", nil

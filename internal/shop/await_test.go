@@ -23,7 +23,7 @@ import (
 func annAndSlowApplication(t *testing.T, glance, patience time.Duration) (*pagetest.Service, *pagetest.Browser, license.License) {
 	t.Helper()
 	h, b, l := annAndLicense(t)
-	h.Shop.Glance, h.Shop.Patience = glance, patience
+	h.Shop.ShowAfter, h.Shop.WaitAtMost = glance, patience
 	hook := "https://tide.example/hook"
 	h.RedirectURL = "https://tide.example/in?a=1&b=%C3%BC&copy=2;c=(d)'" // and whatever else a partner may save
 	if _, _, _, err := h.Shop.OAuth.Profiles.Amend(t.Context(), pagetest.Tester, h.Partner.ID, nothing, profile.URLChange{Webhook: &hook, Redirect: &h.RedirectURL}, false); err != nil {
@@ -170,7 +170,7 @@ func TestConnectingPage(t *testing.T) {
 }
 
 // TestConnectingInVain: an application that cannot be told costs the buyer
-// Patience, and no more.
+// WaitAtMost, and no more.
 func TestConnectingInVain(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // before the request's own time is up

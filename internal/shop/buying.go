@@ -18,32 +18,32 @@ import (
 	"claviger/internal/wire"
 )
 
-// buyingRoutes are the pages of what is for sale.
+// buyingRoutes are the pages of products and of the buyer's licenses.
 func (s *Shop) buyingRoutes() []wire.Route {
 	return append(secretPath(
-		s.own(http.MethodGet, "/licenses/{id}", s.license),
-		s.own(http.MethodPost, "/licenses/{id}/release", s.release),
-		s.own(http.MethodGet, "/licensing/{id}/change_plan", s.plans),
-		s.own(http.MethodPost, "/licensing/{id}/change_plan", s.changePlan),
+		s.signedIn(http.MethodGet, "/licenses/{id}", s.license),
+		s.signedIn(http.MethodPost, "/licenses/{id}/release", s.release),
+		s.signedIn(http.MethodGet, "/licensing/{id}/change_plan", s.plans),
+		s.signedIn(http.MethodPost, "/licensing/{id}/change_plan", s.changePlan),
 	),
-		s.open(http.MethodGet, "/", s.home),
-		s.open(http.MethodGet, "/products/{id}", s.product),
-		s.own(http.MethodPost, "/products/{id}/buy", s.buy),
-		s.own(http.MethodGet, "/licenses", s.licenses),
+		s.public(http.MethodGet, "/", s.home),
+		s.public(http.MethodGet, "/products/{id}", s.product),
+		s.signedIn(http.MethodPost, "/products/{id}/buy", s.buy),
+		s.signedIn(http.MethodGet, "/licenses", s.licenses),
 	)
 }
 
-// shelf is how many products one page shows.
-const shelf = 48
+// productsPerPage is how many products one page shows.
+const productsPerPage = 48
 
-// shelfView is the front page.
-type shelfView struct {
+// homeView is the front page.
+type homeView struct {
 	Offers []partner.Offer
 	Pager  ui.Pager
 }
 
 func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	p := paging.Page{Number: 1, Limit: shelf}
+	p := paging.Page{Number: 1, Limit: productsPerPage}
 	if n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 32); err == nil && n > 1 {
 		p.Number = n
 	}
@@ -51,7 +51,7 @@ func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) 
 	if err != nil {
 		return err
 	}
-	view := shelfView{Offers: offers}
+	view := homeView{Offers: offers}
 	if p.Number > 1 {
 		view.Pager.Prev = "/?page=" + strconv.FormatInt(p.Number-1, 10)
 	}
@@ -66,13 +66,13 @@ type tierView struct {
 	partner.Plan
 	Current  bool   // the license has it
 	Checkout string // where it is paid for; "": see Test
-	Test     bool   // it can be bought with play money
+	Test     bool   // it can be bought with test money
 	Action   string // where the form that does so goes
-	Order    string // tells that form sent twice from two orders
+	Order    string // tells a form that was sent twice from two orders
 }
 
-// tiers are the plans of an application as they can be bought, which none can while
-// it is paused. With a license, the checkout learns which one the plan is for.
+// tiers are the plans of an application as they can be bought, and none can while it
+// is paused. With a license, the checkout URL names the license.
 func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.License, action string) []tierView {
 	list, order := make([]tierView, len(plans)), secret.UUID()
 	for i, p := range plans {
@@ -99,7 +99,7 @@ type productView struct {
 }
 
 func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	p, err := s.named(r)
+	p, err := s.partnerInPath(r)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	})
 }
 
-// named is the partner that the path names.
-func (s *Shop) named(r *http.Request) (partner.Partner, error) {
+// partnerInPath returns the partner that the path names.
+func (s *Shop) partnerInPath(r *http.Request) (partner.Partner, error) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
 		return partner.Partner{}, errNoProduct()
@@ -130,10 +130,10 @@ func errNoProduct() error {
 	return fault.New(fault.Missing, "unknown_product", "There is no such product. The front page lists what is for sale.")
 }
 
-// maxOrder is how long what tells orders apart may be, in characters.
+// maxOrder is how many characters the order of a form may have.
 const maxOrder = 100
 
-// order reads a form that buys a tier with play money.
+// order reads a form that buys a tier with test money.
 func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, error) {
 	if err := ui.ReadForm(r); err != nil {
 		return partner.Plan{}, "", err
@@ -159,9 +159,9 @@ func errNoPlan() error {
 	return fault.New(fault.Missing, "unknown_plan", "This plan is no longer for sale. Go back and choose another.")
 }
 
-// buy sells a license for play money and goes on to redeeming it.
+// buy sells a license for test money and redirects to its redeem page.
 func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	p, err := s.named(r)
+	p, err := s.partnerInPath(r)
 	if err != nil {
 		return err
 	}

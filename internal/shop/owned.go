@@ -15,23 +15,23 @@ import (
 type ownedView struct {
 	License license.License
 	Partner partner.Partner
-	Plan    partner.Plan // with the tier alone when it is not sold any more
+	Plan    partner.Plan // only with its tier if it is no longer sold
 	Status  string
 	Redeem  string // the page that connects it
 	Change  string // the page that changes its plan
 	Details string
 }
 
-// Ending is the end of the license's key: enough to tell it from others of the
-// same plan, and no use to whoever reads it on a screen.
-func (o ownedView) Ending() string {
+// KeyEnd is the end of the license key: it distinguishes licenses of the same plan, and
+// nobody can use it.
+func (o ownedView) KeyEnd() string {
 	const shown = 6
 	return o.License.Key[max(0, len(o.License.Key)-shown):]
 }
 
-// owned puts together what a license's owner sees. Plans and partners are asked
-// for once each.
-func (s *Shop) owned(r *http.Request, list []license.License) ([]ownedView, error) {
+// ownedViews returns licenses as their owner sees them. Each partner and its plans are
+// read once.
+func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView, error) {
 	type shelf struct {
 		partner partner.Partner
 		plans   map[int]partner.Plan
@@ -72,7 +72,7 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	if err != nil {
 		return err
 	}
-	owned, err := s.owned(r, list)
+	owned, err := s.ownedViews(r, list)
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	return s.Site.Render(w, r, v, "licenses", ui.View{Title: "My licenses", Data: views})
 }
 
-// mine is the license that the path names, when it is the visitor's. Somebody
-// else's is as unknown as one that does not exist.
-func (s *Shop) mine(r *http.Request, v *visitor.Visitor) (ownedView, error) {
+// ownLicense returns the license that the path names if it is the visitor's. Another
+// person's license is reported as one that does not exist.
+func (s *Shop) ownLicense(r *http.Request, v *visitor.Visitor) (ownedView, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
 	if err == nil && (l.OwnerID != v.User.ID || l.Erased) || fault.Is(err, "unknown_license") {
 		return ownedView{}, fault.New(fault.Missing, "unknown_license",
@@ -98,7 +98,7 @@ func (s *Shop) mine(r *http.Request, v *visitor.Visitor) (ownedView, error) {
 	if err != nil {
 		return ownedView{}, err
 	}
-	views, err := s.owned(r, []license.License{l})
+	views, err := s.ownedViews(r, []license.License{l})
 	if err != nil {
 		return ownedView{}, err
 	}
@@ -109,12 +109,12 @@ func (s *Shop) mine(r *http.Request, v *visitor.Visitor) (ownedView, error) {
 // own page.
 type licenseView struct {
 	ownedView
-	Stage stage
-	Bill  ui.Receipt // on its own page
+	Stage    stage
+	Receipts ui.Receipt // on its own page
 }
 
-// bill is the purchases of a license as receipts.
-func bill(list []license.Receipt) ui.Receipt {
+// receiptsOf returns the purchases of a license as receipts.
+func receiptsOf(list []license.Receipt) ui.Receipt {
 	b := ui.Receipt{Caption: "Receipts"}
 	for _, c := range list {
 		row := ui.ReceiptRow{At: c.At, What: "License, tier " + strconv.Itoa(c.Tier), Reference: c.ExternalID, Status: "paid", Cents: c.AmountCents, Currency: c.Currency}
@@ -133,7 +133,7 @@ func bill(list []license.Receipt) ui.Receipt {
 }
 
 func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	o, err := s.mine(r, v)
+	o, err := s.ownLicense(r, v)
 	if err != nil {
 		return err
 	}
@@ -146,13 +146,13 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		return err
 	}
 	return s.Site.Render(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
-		ownedView: o, Stage: stageOf(o.License, standing), Bill: bill(receipts),
+		ownedView: o, Stage: stageOf(o.License, standing), Receipts: receiptsOf(receipts),
 	}})
 }
 
 // release disconnects a license that was connected to the wrong account.
 func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	o, err := s.mine(r, v)
+	o, err := s.ownLicense(r, v)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ type plansView struct {
 }
 
 func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	o, err := s.mine(r, v)
+	o, err := s.ownLicense(r, v)
 	if err != nil {
 		return err
 	}
@@ -194,9 +194,9 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor)
 	}})
 }
 
-// changePlan changes the plan for play money.
+// changePlan changes the plan for test money.
 func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	o, err := s.mine(r, v)
+	o, err := s.ownLicense(r, v)
 	if err != nil {
 		return err
 	}

@@ -13,42 +13,42 @@ import (
 	"claviger/internal/visitor"
 )
 
-// redeemView is the page behind a redeem link: one sentence on where the license
-// stands, and the one next step.
+// redeemView is the page of a redeem link: one sentence about the state of the license,
+// and the one next step.
 type redeemView struct {
 	ownedView
 	Stage stage
 	Host  string // where the buyer would go
 }
 
-// stage is where a license stands for the person who wants to redeem it.
+// stage is the state of a license for the person who wants to redeem it.
 type stage string
 
-// The stages, each with its own words in the template.
+// The stages, each with its own text in the template.
 const (
 	ready     stage = "ready"     // bought and not activated
 	connected stage = "connected" // active
 	released  stage = "released"  // was disconnected
 	refunded  stage = "refunded"
 	held      stage = "held"
-	unready   stage = "unready" // the application cannot receive anybody yet
+	notReady  stage = "unready" // the application has no redirect URL yet
 	paused    stage = "paused"  // the marketplace has paused the application
 )
 
-// can reports whether the license can be redeemed in this stage.
-func (s stage) can() bool { return s == ready || s == connected || s == released }
+// canRedeem reports whether the license can be redeemed in this stage.
+func (s stage) canRedeem() bool { return s == ready || s == connected || s == released }
 
-// Can is for the template.
-func (v redeemView) Can() bool { return v.Stage.can() }
+// CanRedeem is for the template.
+func (v redeemView) CanRedeem() bool { return v.Stage.canRedeem() }
 
-// errNotYours tells nothing of the license but that it is somebody else's.
+// errNotYours says only that the license belongs to another person.
 func errNotYours() error {
 	return fault.New(fault.Forbidden, "license_not_yours",
 		"This license belongs to another account. Sign in with the account that it was bought with.")
 }
 
-// redeemable finds the license of a redeem link and where it stands. Whose it is
-// is looked at first, and nothing of somebody else's is told.
+// redeemable returns the license of a redeem link and its state. The owner is checked
+// first, and nothing about another person's license is revealed.
 func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oauth.Request, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
 	switch {
@@ -60,7 +60,7 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 	case l.Erased || l.OwnerID != 0 && l.OwnerID != v.User.ID:
 		return redeemView{}, oauth.Request{}, errNotYours()
 	}
-	views, err := s.owned(r, []license.License{l})
+	views, err := s.ownedViews(r, []license.License{l})
 	if err != nil {
 		return redeemView{}, oauth.Request{}, err
 	}
@@ -72,15 +72,15 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 	req, err := s.OAuth.MarketplaceRequest(r.Context(), l.PartnerID)
 	switch {
 	case fault.Is(err, "not_connected"):
-		if view.Stage.can() {
-			view.Stage = unready
+		if view.Stage.canRedeem() {
+			view.Stage = notReady
 		}
 	case err != nil:
 		return redeemView{}, oauth.Request{}, err
 	default:
 		view.Host = req.Host()
 	}
-	if view.Partner.Paused() && view.Stage.can() {
+	if view.Partner.Paused() && view.Stage.canRedeem() {
 		view.Stage = paused
 	}
 	return view, req, nil
@@ -101,7 +101,7 @@ func stageOf(l license.License, standing license.Standing) stage {
 	}
 }
 
-// redeemPage shows where the license stands.
+// redeemPage shows the state of the license.
 func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, err := s.redeemable(r, v)
 	if fault.Is(err, "license_not_yours") {
@@ -113,20 +113,20 @@ func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	return s.Site.Render(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: req.FormTo()})
 }
 
-// connectable is redeemable for the steps of a connection that begins here. Where
-// it cannot, the visitor is sent elsewhere and it is not ok: to the page that says
-// why, or to an application that wants to begin itself, which is never given a code
-// that it did not ask for.
+// connectable is redeemable for the steps of a connection that begins here. It is not
+// ok if the visitor was redirected: to the page that says why the license cannot be
+// connected, or to an application that begins connections itself, which never gets a
+// code that it did not request.
 func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) (view redeemView, req oauth.Request, ok bool, err error) {
 	if view, req, err = s.redeemable(r, v); err != nil {
 		return view, req, false, err
 	}
 	to := s.OAuth.Initiation(req)
 	switch {
-	case !view.Can():
+	case !view.CanRedeem():
 		to = view.Redeem
 	case to != "":
-		s.remember(r, view.License)
+		s.storeChoice(r, view.License)
 	default:
 		return view, req, true, nil
 	}
@@ -134,8 +134,8 @@ func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return view, req, false, nil
 }
 
-// activate begins the connection: straight on for whoever consented before, else
-// to the consent.
+// activate begins the connection: at once if the buyer consented before, otherwise with
+// the consent page.
 func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, ok, err := s.connectable(w, r, v)
 	if !ok {
@@ -153,26 +153,26 @@ func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 }
 
 // connect accepts the request for a license and sends the buyer to the
-// application, once it has heard of the license or Patience is over. Who has to
-// wait for that longer than Glance is shown a page meanwhile.
+// application, after the first attempt to deliver its event or after WaitAtMost. A page
+// is shown if that takes longer than ShowAfter.
 func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, redemptionID string) error {
 	to, l, err := s.OAuth.Accept(r.Context(), v.Actor(), req, oauth.Authentication{UserID: v.User.ID, At: v.Signed.At}, redemptionID)
 	if err != nil {
 		return err
 	}
-	s.served(r, l.RedemptionID)
-	glance := s.Glance
+	s.removeChoice(r, l.RedemptionID)
+	wait := s.ShowAfter
 	if slices.Contains(req.Prompt, "none") {
-		glance = s.Patience // nothing may be shown
+		wait = s.WaitAtMost // nothing may be shown
 	}
-	told := req.Profile.WebhookURL == "" || s.Webhooks.AwaitAttempt(r.Context(), l.ID, glance)
-	if told || glance >= s.Patience {
+	attempted := req.Profile.WebhookURL == "" || s.Webhooks.AwaitAttempt(r.Context(), l.ID, wait)
+	if attempted || wait >= s.WaitAtMost {
 		ui.SeeOther(w, r, to)
 		return nil
 	}
 	return s.Site.Render(w, r, v, "connecting", ui.View{
 		Title: "Connecting you to " + req.Partner.Name, Data: req.Partner,
-		DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.Patience-glance) }},
+		DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.WaitAtMost-wait) }},
 	})
 }
 
@@ -185,7 +185,7 @@ type consentView struct {
 	Choices []ownedView // one, or several to choose from
 }
 
-// hidden is a member of the request that the form carries on.
+// hidden is a member of the request that the form passes on.
 type hidden struct{ Name, Value string }
 
 // consentPage asks for the consent in the flow that began here.
@@ -205,7 +205,7 @@ func (s *Shop) askConsent(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	})
 }
 
-// consent takes the answer.
+// consent receives the decision.
 func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err

@@ -1,8 +1,7 @@
-// Package shop is the door of the buyer: the product pages,
-// redeeming a license, the consent that lets an application know it, changing the
-// plan, and what one has bought. It owns these pages and their words; what they
-// do is done by the rooms. The pages of the OAuth flow are here too: package oauth
-// decides, this package asks the person.
+// Package shop serves the buyer's pages: products, redeeming a license, the consent that
+// lets an application read it, changing the plan, and the buyer's licenses. It owns
+// these pages and their texts; the domain packages do the work. The pages of the OAuth
+// flow are here too: package oauth decides, this package asks the person.
 package shop
 
 import (
@@ -21,7 +20,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// Shop is the door.
+// Shop serves the pages.
 type Shop struct {
 	Site     *visitor.Site // with pages made by NewPages
 	Partners *partner.Registry
@@ -30,10 +29,10 @@ type Shop struct {
 	OAuth    *oauth.Server
 	Now      func() time.Time
 
-	// Patience is how long a buyer waits, before going to the application, for it to
-	// be told of the license. For the first of it, Glance, nothing is shown: a page
-	// that flashes is worse than none.
-	Glance, Patience time.Duration
+	// WaitAtMost is how long a buyer waits for the first attempt to deliver the event of
+	// their license before they are redirected to the application. A page is shown after
+	// ShowAfter: one that disappears at once would only distract.
+	ShowAfter, WaitAtMost time.Duration
 
 	TestMoney bool // plans without a checkout may be bought with test money
 }
@@ -41,8 +40,7 @@ type Shop struct {
 //go:embed all:templates
 var files embed.FS
 
-// NewPages reads the door's templates, for a marketplace of that name at that
-// address.
+// NewPages reads the templates, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	p, err := ui.New(files, template.FuncMap{"plan": partner.Plan.DisplayName}, "templates/*.html")
 	if err != nil {
@@ -52,19 +50,19 @@ func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	return p, nil
 }
 
-// Routes is the table of the door's pages.
+// Routes returns the routes of the pages.
 func (s *Shop) Routes() []wire.Route {
 	return append(s.buyingRoutes(), s.connectingRoutes()...)
 }
 
-// open makes the route of a page that everybody may see.
-func (s *Shop) open(method, path string, h visitor.Handler) wire.Route {
+// public makes the route of a page that everybody may see.
+func (s *Shop) public(method, path string, h visitor.Handler) wire.Route {
 	return s.Site.Route(method, path, visitor.Anyone, withPause(h))
 }
 
-// own makes the route of a page for somebody who is signed in; others sign in
+// signedIn makes the route of a page for somebody who is signed in; others sign in
 // first, then return.
-func (s *Shop) own(method, path string, h visitor.Handler) wire.Route {
+func (s *Shop) signedIn(method, path string, h visitor.Handler) wire.Route {
 	return s.Site.Route(method, path, visitor.SignedIn, withPause(h))
 }
 
@@ -80,14 +78,14 @@ func withPause(h visitor.Handler) visitor.Handler {
 	}
 }
 
-// errPaused is what a buyer reads of a partner that is paused.
+// errPaused is what a buyer reads about a partner that is paused.
 func errPaused() error {
 	return fault.New(fault.Conflict, "partner_paused",
 		"This application is not available right now, and nothing was changed. You keep the licenses that you have. Try again later.")
 }
 
-// secretPath marks routes whose path has the redemption id of a license: whoever
-// knows that of an unclaimed one can claim it.
+// secretPath marks routes whose path has the redemption id of a license: anybody who
+// knows the id of an unclaimed license can claim it.
 func secretPath(routes ...wire.Route) []wire.Route {
 	for i := range routes {
 		routes[i].SecretPath = true

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/visitor"
 )
 
-// accountView is the page about oneself.
+// accountView is the page about the visitor's account.
 type accountView struct {
 	account.Data
 }
@@ -26,32 +26,32 @@ func (h *Handler) account(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	return h.Site.Render(w, r, v, "account", ui.View{Title: "Your account", Data: accountView{d}})
 }
 
-// keptRight is what a session remembers of a link that lets its user choose a
-// password without the current one, and rightLife how long that counts.
+// resetRecord is the session's record of a link that lets its user choose a password
+// without the current one, and resetLife how long it is valid.
 const (
-	keptRight = "may-choose-password"
-	rightLife = 30 * time.Minute
+	resetRecord = "may-choose-password"
+	resetLife   = 30 * time.Minute
 )
 
 // allowPassword lets a user choose a password in this browser. The account's own
 // record of the link would let every browser of theirs.
 func (h *Handler) allowPassword(r *http.Request, u account.User) {
-	h.Site.Sessions.Keep(r.Context(), keptRight, strconv.FormatInt(u.ID, 10)+" "+h.Now().Format(time.RFC3339))
+	h.Site.Sessions.Put(r.Context(), resetRecord, strconv.FormatInt(u.ID, 10)+" "+h.Now().Format(time.RFC3339))
 }
 
 // mayChoose reports whether the visitor came here by such a link.
 func (h *Handler) mayChoose(r *http.Request, v *visitor.Visitor) bool {
-	id, at, _ := strings.Cut(h.Site.Sessions.Kept(r.Context(), keptRight), " ")
+	id, at, _ := strings.Cut(h.Site.Sessions.Get(r.Context(), resetRecord), " ")
 	t, err := time.Parse(time.RFC3339, at)
-	return err == nil && id == strconv.FormatInt(v.User.ID, 10) && h.Now().Sub(t) < rightLife
+	return err == nil && id == strconv.FormatInt(v.User.ID, 10) && h.Now().Sub(t) < resetLife
 }
 
 // passwordView is the page that changes a password, or chooses the first one.
 type passwordView struct {
 	ui.Form
-	Email string // for password managers
-	By    bool   // the visitor came here by a link and may skip this
-	First bool   // there is no password yet
+	Email  string // for password managers
+	ByLink bool   // the visitor used a link and may skip this
+	First  bool   // there is no password yet
 }
 
 func (h *Handler) passwordView(r *http.Request, v *visitor.Visitor) (passwordView, error) {
@@ -59,8 +59,8 @@ func (h *Handler) passwordView(r *http.Request, v *visitor.Visitor) (passwordVie
 	if err != nil {
 		return passwordView{}, err
 	}
-	view := passwordView{Form: ui.Form{Next: next(r)}, Email: v.User.Email, By: h.mayChoose(r, v), First: !d.HasPassword}
-	if !view.By && !view.First {
+	view := passwordView{Form: ui.Form{Next: next(r)}, Email: v.User.Email, ByLink: h.mayChoose(r, v), First: !d.HasPassword}
+	if !view.ByLink && !view.First {
 		view.Fields = append(view.Fields, ui.Field{
 			Name: "current_password", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true,
 		})
@@ -71,7 +71,7 @@ func (h *Handler) passwordView(r *http.Request, v *visitor.Visitor) (passwordVie
 
 func (h *Handler) showPassword(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view passwordView) error {
 	title := "Change your password"
-	if view.By || view.First {
+	if view.ByLink || view.First {
 		title = "Choose a password"
 	}
 	req, err := h.OAuth.RequestAt(r.Context(), view.Next)
@@ -100,7 +100,7 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	}
 	at := v.Signed.At
 	var u account.User
-	if view.By {
+	if view.ByLink {
 		u, err = h.Accounts.ResetPassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("password"))
 	} else {
 		if wait := h.Throttle.OwnPassword(r, v.User.ID); wait > 0 {
@@ -112,7 +112,7 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	}
 	switch f, ok := refused(view.Form, err); {
 	case fault.Is(err, "reset_over"):
-		h.Site.Sessions.Take(r.Context(), keptRight)
+		h.Site.Sessions.Pop(r.Context(), resetRecord)
 		ui.SeeOther(w, r, passwordPath)
 		return nil
 	case ok:
@@ -121,12 +121,12 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	case err != nil:
 		return err
 	}
-	h.Site.Sessions.Take(r.Context(), keptRight)
-	return h.stay(w, r, u, at, "Your new password is set. Other browsers are signed out.", view.Next)
+	h.Site.Sessions.Pop(r.Context(), resetRecord)
+	return h.staySignedIn(w, r, u, at, "Your new password is set. Other browsers are signed out.", view.Next)
 }
 
-// stay keeps this browser signed in after all sessions of its user were ended.
-func (h *Handler) stay(w http.ResponseWriter, r *http.Request, u account.User, at time.Time, done, next string) error {
+// staySignedIn signs this browser in again after all sessions of its user were ended.
+func (h *Handler) staySignedIn(w http.ResponseWriter, r *http.Request, u account.User, at time.Time, done, next string) error {
 	if err := h.Site.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, at); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *v
 	if err != nil {
 		return err
 	}
-	return h.stay(w, r, u, v.Signed.At, "You are signed out everywhere else.", accountPath)
+	return h.staySignedIn(w, r, u, v.Signed.At, "You are signed out everywhere else.", accountPath)
 }
 
 // deleteView is the page that erases the visitor.
@@ -152,7 +152,7 @@ type deleteView struct {
 	ui.Form
 	Confirm  string // what is to be typed
 	Licenses int
-	Operator bool // who has to ask another operator
+	Operator bool // they have to ask another operator
 }
 
 func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, error) {
@@ -162,7 +162,7 @@ func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, e
 	}
 	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator}
 	if view.Confirm == "" {
-		view.Confirm = "delete" // Whom the operator's own systems know need not have an address.
+		view.Confirm = "delete" // A user of the operator's own systems may have no address.
 	}
 	view.Fields = []ui.Field{{
 		Name: "confirm", Label: "Type " + view.Confirm + " to confirm", Value: ui.FormText(r, "confirm"), Autocomplete: "off", Required: true,
@@ -178,8 +178,8 @@ func (h *Handler) deletePage(w http.ResponseWriter, r *http.Request, v *visitor.
 	return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Data: view})
 }
 
-// delete erases the visitor. Operators do not erase themselves, so that the
-// marketplace is never left without one: another one does it.
+// delete erases the visitor. Operators cannot erase themselves, so that the marketplace
+// always has one: another operator does it.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -201,13 +201,13 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err := h.Site.Sessions.SignOut(r.Context()); err != nil {
 		return err
 	}
-	h.Site.Pages.SetNote(w, goodbyePath, "deleted")
-	ui.SeeOther(w, r, goodbyePath)
+	h.Site.Pages.SetNote(w, deletedPath, "deleted")
+	ui.SeeOther(w, r, deletedPath)
 	return nil
 }
 
-// goodbye is the page after that. It tells nobody else that their account is gone.
-func (h *Handler) goodbye(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+// deleted is the page after that. Nobody else is shown it.
+func (h *Handler) deleted(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() || ui.Note(r) == "" {
 		ui.SeeOther(w, r, "/")
 		return nil

@@ -13,8 +13,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// dataFile is what is kept about a person, as they download it; the page says what
-// it leaves out. It has nothing in it that would let its reader in somewhere.
+// dataFile is what is stored about a person, for them to download; the page says what it
+// leaves out. It contains no credentials.
 type dataFile struct {
 	MadeAt      wire.Time        `json:"made_at"`
 	Account     dataAccount      `json:"account"`
@@ -62,7 +62,7 @@ type dataMembership struct {
 	Since       wire.Time `json:"since"`
 }
 
-// data sends the visitor what is kept about them, as a file.
+// data sends the visitor what is stored about them, as a file.
 func (h *Handler) data(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	account, err := h.accountData(r, v)
 	if err != nil {
@@ -98,7 +98,7 @@ func (h *Handler) accountData(r *http.Request, v *visitor.Visitor) (dataAccount,
 	}, nil
 }
 
-// membershipData is for which applications the visitor acts, and as what.
+// membershipData returns the applications that the visitor is a member of, and the roles.
 func (h *Handler) membershipData(r *http.Request, v *visitor.Visitor) ([]dataMembership, error) {
 	members, err := h.Partners.Memberships(r.Context(), v.User.ID)
 	if err != nil {
@@ -116,7 +116,7 @@ func (h *Handler) membershipData(r *http.Request, v *visitor.Visitor) ([]dataMem
 }
 
 // licenseData is the visitor's licenses with their receipts, which are read one
-// license at a time: few have many, and hardly anybody asks.
+// license at a time: few people have many, and the file is requested rarely.
 func (h *Handler) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicense, error) {
 	owned, err := h.Licenses.Owned(r.Context(), v.User.ID)
 	if err != nil {
@@ -165,7 +165,7 @@ func (h *Handler) productNames(r *http.Request, l license.License) (application,
 	return p.Name, of.DisplayName(), err
 }
 
-// connectedSince is since when which licenses may be read by their application.
+// connectedSince returns since when which licenses may be read by their application.
 func (h *Handler) connectedSince(r *http.Request, v *visitor.Visitor) (map[int64]wire.Time, error) {
 	since := make(map[int64]wire.Time)
 	if h.OAuth == nil {

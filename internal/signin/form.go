@@ -10,17 +10,17 @@ import (
 	"claviger/internal/visitor"
 )
 
-// goOn sends a person who has signed in to where they were going.
-func goOn(w http.ResponseWriter, r *http.Request, next string) {
+// redirectToNext redirects a person who has signed in to the page that they came from.
+func redirectToNext(w http.ResponseWriter, r *http.Request, next string) {
 	ui.SeeOther(w, r, cmp.Or(account.LocalPath(next), licensesPath))
 }
 
-// emailField asks who somebody is.
+// emailField is the field for the address of an account.
 func emailField(typed string) ui.Field {
 	return ui.Field{Name: "email", Label: "Email address", Type: "email", Value: typed, Autocomplete: "username", Required: true}
 }
 
-// newPasswordField asks for a password to be chosen.
+// newPasswordField is the field for a new password.
 func newPasswordField(label string) ui.Field {
 	return ui.Field{
 		Name: "password", Label: label, Type: "password", Autocomplete: "new-password", Required: true,
@@ -28,7 +28,7 @@ func newPasswordField(label string) ui.Field {
 	}
 }
 
-// next is the page that a form says to go on to.
+// next returns the page that a form leads to.
 func next(r *http.Request) string { return account.LocalPath(r.FormValue("next")) }
 
 // showForm shows a page with a form.
@@ -40,8 +40,8 @@ func (h *Handler) showForm(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return h.Site.Render(w, r, v, name, ui.View{Title: title, Status: status, NoIndex: true, FormTo: req.FormTo(), Data: f})
 }
 
-// refused writes at its field what a room did not take, in the words of a page.
-// It is not ok when err is not about a field of the form.
+// refused adds the error of a domain package to its field, in the words of a page. It is
+// not ok if err is not about a field of the form.
 func refused(f ui.Form, err error) (ui.Form, bool) {
 	e := fault.Of(err)
 	if e == nil || e.Kind != fault.Unprocessable {

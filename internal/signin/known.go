@@ -11,18 +11,17 @@ import (
 	"claviger/internal/validate"
 )
 
-// A browser that somebody signed in with is known from then on, for that address:
-// it waits in a lane of its own to have a password hashed, and its tries are counted
-// apart. However many strangers try to sign in, and from wherever, whoever has been
-// here before is served. The cookie says no more than that: it signs nobody in, and
-// what it gives to its thief is ten tries a minute.
+// A browser that a person signed in with is known from then on, for that address: it
+// has a queue of its own for hashing passwords, and its attempts are counted separately.
+// However many strangers try to sign in, people who signed in before are served. The
+// cookie does nothing else: it signs nobody in, and a thief gains ten attempts a minute.
 const knownLife = 180 * 24 * time.Hour
 
-// knownLabel ties what is sealed to this use.
+// knownLabel binds the sealed text to this use.
 const knownLabel = "known browser"
 
-// knownCookie is the cookie's name. Browsers take one with the prefix only from
-// this very host, over https.
+// knownCookie is the cookie's name. Browsers accept one with the prefix only
+// from this host, over https.
 func (h *Handler) knownCookie() string {
 	if h.secure() {
 		return "__Host-claviger-known"
@@ -38,12 +37,12 @@ func (h *Handler) signUserIn(w http.ResponseWriter, r *http.Request, u account.U
 	if err := h.Site.SignIn(r.Context(), u, h.Now(), next); err != nil {
 		return err
 	}
-	h.know(w, u)
+	h.setKnownCookie(w, u)
 	return nil
 }
 
-// know makes this a known browser of whoever has just signed in.
-func (h *Handler) know(w http.ResponseWriter, u account.User) {
+// setKnownCookie makes this a known browser of the user who has just signed in.
+func (h *Handler) setKnownCookie(w http.ResponseWriter, u account.User) {
 	if u.Email == "" || h.Sealer == nil {
 		return
 	}
@@ -56,9 +55,9 @@ func (h *Handler) know(w http.ResponseWriter, u account.User) {
 	})
 }
 
-// known returns the name under which this browser's tries are counted, if somebody
-// signed in with it under this address before, and "" otherwise.
-func (h *Handler) known(r *http.Request, email string) string {
+// knownBrowser returns the name under which this browser's attempts are counted, or "" if
+// nobody signed in with it under this address before.
+func (h *Handler) knownBrowser(r *http.Request, email string) string {
 	c, err := r.Cookie(h.knownCookie())
 	if err != nil || h.Sealer == nil {
 		return ""

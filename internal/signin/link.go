@@ -13,13 +13,13 @@ import (
 	"claviger/internal/wire"
 )
 
-// linkView is the page that a mailed link opens. Mail programs and scanners open
-// links by themselves; only its button uses the link up.
+// linkView is the page of a mailed link. Email programs and scanners open links by
+// themselves, so only its button uses the link.
 type linkView struct {
 	Token   string
 	Purpose account.Purpose
-	Masked  string // whom it signs in, enough of it to recognize oneself
-	Other   string // who is signed in here now, if that is somebody else
+	Masked  string // enough of the address for its owner to recognize it
+	Other   string // the address that is signed in here now, if it is another one
 }
 
 func (h *Handler) linkPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -39,7 +39,7 @@ func (h *Handler) linkPage(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return h.Site.Render(w, r, v, "link", ui.View{Title: "Sign in", NoIndex: true, FormTo: req.FormTo(), Data: view})
 }
 
-// masked is an address of which a stranger learns little: b•••@example.com.
+// masked hides most of an address from strangers: b•••@example.com.
 func masked(email string) string {
 	name, domain, ok := strings.Cut(email, "@")
 	if !ok || name == "" {
@@ -49,19 +49,19 @@ func masked(email string) string {
 }
 
 // useLink signs in by a mailed link. In the browser that signed up the password
-// typed there counts from now on; whoever has none yet, or asked for a new one,
-// chooses it next.
+// typed there becomes valid; a person who has none yet, or requested a reset, chooses
+// one next.
 func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	ctx := r.Context()
 	var e account.Entry
-	var led string // where a link that works no more led to
+	var led string // where a link that no longer works led to
 	err := h.Throttle.LinkGuard().Lookup(r, func() (err error) {
-		e, err = h.Accounts.UseLink(ctx, r.PostFormValue("token"), h.Site.Sessions.Kept(ctx, keptBrowser), wire.Client(r))
+		e, err = h.Accounts.UseLink(ctx, r.PostFormValue("token"), h.Site.Sessions.Get(ctx, signUpSecret), wire.Client(r))
 		if err != nil {
-			opened, _ := h.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails likewise
+			opened, _ := h.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails in the same way
 			led = opened.Next
 		}
 		return err
@@ -77,7 +77,7 @@ func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if err := h.signUserIn(w, r, e.User, e.Next); err != nil {
 		return err
 	}
-	h.Site.Sessions.Take(ctx, keptBrowser)
+	h.Site.Sessions.Pop(ctx, signUpSecret)
 	if e.NeedsPassword {
 		h.allowPassword(r, e.User)
 		ui.SeeOther(w, r, passwordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
@@ -86,11 +86,11 @@ func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if e.Purpose == account.ForSignUp {
 		h.Site.Sessions.Flash(ctx, "Your email address is confirmed. Welcome!")
 	}
-	goOn(w, r, e.Next)
+	redirectToNext(w, r, e.Next)
 	return nil
 }
 
-// tooManyLinks is what somebody reads who tried too many links that never were.
+// tooManyLinks is the page for a client that tried too many invalid links.
 func (h *Handler) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, wait time.Duration) error {
 	view := expiredLinkView{
 		In: v.SignedIn(), Form: ui.Form{Fields: []ui.Field{emailField("")}}, Title: "This link is not valid",
@@ -100,15 +100,15 @@ func (h *Handler) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visito
 	return h.Site.Render(w, r, v, "expired-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
 }
 
-// expiredLinkView is the page of a link that does not work any more.
+// expiredLinkView is the page of a link that no longer works.
 type expiredLinkView struct {
 	ui.Form
 	Title, Text string
 	In          bool // somebody is signed in
 }
 
-// expiredLink says why a link does not work and offers a new one, or to go on to where
-// it led for whoever is signed in.
+// expiredLink says why a link does not work and offers a new one, or the page that it
+// led to if the visitor is signed in.
 func (h *Handler) expiredLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, next string, err error) error {
 	view := expiredLinkView{In: v.SignedIn(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
 	status := http.StatusGone

@@ -61,26 +61,26 @@ func (h *Handler) Routes() []wire.Route {
 	return []wire.Route{
 		open(http.MethodGet, visitor.SignInPath, h.signInPage),
 		open(http.MethodPost, visitor.SignInPath, h.signIn),
-		open(http.MethodGet, askedBySignIn, to(visitor.SignInPath)),
-		open(http.MethodPost, askedBySignIn, h.sendLink),
+		open(http.MethodGet, sendLinkPath, redirectTo(visitor.SignInPath)),
+		open(http.MethodPost, sendLinkPath, h.sendLink),
 		open(http.MethodGet, "/sign-in/link", h.linkPage),
 		open(http.MethodPost, "/sign-in/link", h.useLink),
 		open(http.MethodGet, "/sign-up", h.signUpPage),
-		open(http.MethodPost, askedBySignUp, h.signUp),
+		open(http.MethodPost, signUpPath, h.signUp),
 		open(http.MethodGet, "/reset", h.resetPage),
-		open(http.MethodPost, askedByReset, h.reset),
+		open(http.MethodPost, resetPath, h.reset),
 		open(http.MethodGet, checkMailPath, h.checkMail),
-		open(http.MethodGet, "/sign-out", to(accountPath)),
+		open(http.MethodGet, "/sign-out", redirectTo(accountPath)),
 		open(http.MethodPost, "/sign-out", h.signOut),
 		own(http.MethodGet, accountPath, h.account),
 		own(http.MethodGet, passwordPath, h.passwordPage),
 		own(http.MethodPost, passwordPath, h.password),
-		own(http.MethodGet, "/account/sign-out-everywhere", to(accountPath)),
+		own(http.MethodGet, "/account/sign-out-everywhere", redirectTo(accountPath)),
 		own(http.MethodPost, "/account/sign-out-everywhere", h.signOutEverywhere),
 		own(http.MethodGet, "/account/data", h.data),
 		own(http.MethodGet, "/account/delete", h.deletePage),
 		own(http.MethodPost, "/account/delete", h.delete),
-		open(http.MethodGet, goodbyePath, h.goodbye),
+		open(http.MethodGet, deletedPath, h.deleted),
 	}
 }
 
@@ -90,11 +90,11 @@ const (
 	passwordPath  = "/account/password"
 	licensesPath  = "/licenses"
 	checkMailPath = "/check-mail"
-	goodbyePath   = "/goodbye"
+	deletedPath   = "/goodbye"
 )
 
-// to sends whoever comes to another page.
-func to(path string) visitor.Handler {
+// redirectTo sends whoever comes to another page.
+func redirectTo(path string) visitor.Handler {
 	return func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
 		ui.SeeOther(w, r, path)
 		return nil

@@ -11,11 +11,11 @@ import (
 	"claviger/internal/wire"
 )
 
-// signInPage asks who somebody is. Whoever is signed in goes on at once, unless
-// they are to say it again.
+// signInPage shows the form. A visitor who is signed in is redirected at once, unless
+// they have to sign in again.
 func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() && r.FormValue("again") == "" {
-		goOn(w, r, next(r))
+		redirectToNext(w, r, next(r))
 		return nil
 	}
 	return h.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.User.Email))
@@ -41,8 +41,8 @@ func (h *Handler) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.
 	return h.Site.Render(w, r, v, "sign-in", view)
 }
 
-// signIn takes an address and its password. What is wrong with them it does not
-// tell: not whether anybody has the address.
+// signIn checks an address and its password. The answer does not reveal whether an
+// account has the address.
 func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return h.showSignIn(w, r, v, http.StatusUnprocessableEntity,
 			f.WithError("password", "Enter your password, or request a sign-in link."))
 	}
-	browser := h.known(r, email)
+	browser := h.knownBrowser(r, email)
 	if wait := h.Throttle.Password(r, email, browser); wait > 0 {
 		return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("Too many attempts to sign in. Wait "+
 			ui.RetryAfter(w.Header(), wait)+", or request a sign-in link."))
@@ -72,12 +72,12 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err := h.signUserIn(w, r, u, f.Next); err != nil {
 		return err
 	}
-	goOn(w, r, f.Next)
+	redirectToNext(w, r, f.Next)
 	return nil
 }
 
-// refusedSignIn is what somebody reads whose address and password did not let them
-// in, "" when err is something else. It is the same whether anybody has the address.
+// refusedSignIn is the text for a sign-in that failed, "" if err is something else. It is
+// the same whether or not an account has the address.
 func refusedSignIn(w http.ResponseWriter, err error) string {
 	switch f := fault.Of(err); {
 	case f == nil:
@@ -93,8 +93,8 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 	return ""
 }
 
-// sendLink mails a sign-in link to the address, if it is somebody's. Whether it
-// is, the answer does not tell.
+// sendLink mails a sign-in link to the address if an account has it. The answer does not
+// reveal whether one has.
 func (h *Handler) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (h *Handler) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	err := validEmail(email)
 	if err == nil {
 		if wait := h.Throttle.Mail(r, email); wait > 0 {
-			return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
+			return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyEmails(w, wait)))
 		}
 		err = h.Accounts.SendLink(r.Context(), email, f.Next)
 	}
@@ -114,18 +114,18 @@ func (h *Handler) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	if err != nil {
 		return err
 	}
-	h.mailed(w, r, askedBySignIn, email, f.Next)
+	h.redirectToCheckMail(w, r, sendLinkPath, email, f.Next)
 	return nil
 }
 
-// tooManyMails is what somebody reads who asked for too many mails.
-func tooManyMails(w http.ResponseWriter, wait time.Duration) string {
+// tooManyEmails is the text for a person who requested too many emails.
+func tooManyEmails(w http.ResponseWriter, wait time.Duration) string {
 	return "You requested several emails just now. Use the newest one; if none arrived, wait " +
 		ui.RetryAfter(w.Header(), wait) + " and try again."
 }
 
-// signOut ends the session of this browser. A form with a page to go on to is
-// that of somebody who wants to be there as somebody else.
+// signOut ends the session of this browser. A form that names a next page is sent by a
+// person who wants to sign in with another account.
 func (h *Handler) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err

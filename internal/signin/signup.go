@@ -13,19 +13,19 @@ import (
 	"claviger/internal/wire"
 )
 
-// keptBrowser is what a browser's session remembers of its sign-up: the secret
-// that tells this browser from another when the mailed link is used.
-const keptBrowser = "browser"
+// signUpSecret is the session's record of a sign-up: a secret that identifies this browser
+// when the mailed link is used.
+const signUpSecret = "browser"
 
 func (h *Handler) signUpPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() {
-		goOn(w, r, next(r))
+		redirectToNext(w, r, next(r))
 		return nil
 	}
 	return h.showSignUp(w, r, v, http.StatusOK, signUpForm(r, "", ""))
 }
 
-// signUpForm is the form with an address and a name in it.
+// signUpForm returns the form with an address and a name.
 func signUpForm(r *http.Request, email, name string) ui.Form {
 	return ui.Form{Next: next(r), Fields: []ui.Field{
 		{Name: "name", Label: "Name", Value: name, Autocomplete: "name"},
@@ -38,8 +38,8 @@ func (h *Handler) showSignUp(w http.ResponseWriter, r *http.Request, v *visitor.
 	return h.showForm(w, r, v, "sign-up", "Create an account", status, f)
 }
 
-// signUp mails a link that opens the account. Nothing here tells whether the
-// address has one already; the mail does.
+// signUp mails a link that creates the account. The answer does not reveal whether the
+// address has an account; the email does.
 func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -47,14 +47,14 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	email, name := ui.FormText(r, "email"), ui.FormText(r, "name")
 	f := signUpForm(r, email, name)
 	if v.SignedIn() {
-		goOn(w, r, f.Next)
+		redirectToNext(w, r, f.Next)
 		return nil
 	}
 	var browser string
 	err := validEmail(email)
 	if err == nil {
 		if wait := h.Throttle.Mail(r, email); wait > 0 {
-			return h.showSignUp(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
+			return h.showSignUp(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyEmails(w, wait)))
 		}
 		browser, err = h.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next, account.Client{From: wire.Address(r)})
 	}
@@ -68,36 +68,37 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err != nil {
 		return err
 	}
-	h.Site.Sessions.Keep(r.Context(), keptBrowser, browser)
-	h.mailed(w, r, askedBySignUp, email, f.Next)
+	h.Site.Sessions.Put(r.Context(), signUpSecret, browser)
+	h.redirectToCheckMail(w, r, signUpPath, email, f.Next)
 	return nil
 }
 
-// validEmail checks an address before it is counted or looked for.
+// validEmail checks an address before it is counted or looked up.
 func validEmail(email string) error {
 	_, err := validate.Email("email", email)
 	return err
 }
 
-// The forms that mail a link, by where they are sent to.
+// The paths of forms that mail a link.
 const (
-	askedBySignUp = "/sign-up"
-	askedByReset  = "/reset"
-	askedBySignIn = "/sign-in/send"
+	signUpPath   = "/sign-up"
+	resetPath    = "/reset"
+	sendLinkPath = "/sign-in/send"
 )
 
-// mailSent is the page after a mail was asked for. It is the same whether one
-// was sent or not.
-type mailSent struct {
+// emailSent is the page after an email was requested. It is the same whether or not one
+// was sent.
+type emailSent struct {
 	Email   string
 	Next    string
 	SignUp  bool
-	Again   string // where its form asks for another; "" when it has none
-	Mailbox string // where mails are shown instead of sent; "" when they are sent
+	Again   string // where its form requests another; "" if it has none
+	Mailbox string // where emails are shown instead of sent; "" if they are sent
 }
 
-// mailed sends whoever asked for a mail to the page that says what to do now.
-func (h *Handler) mailed(w http.ResponseWriter, r *http.Request, form, email, next string) {
+// redirectToCheckMail redirects a person who requested an email to the page that says what
+// to do next.
+func (h *Handler) redirectToCheckMail(w http.ResponseWriter, r *http.Request, form, email, next string) {
 	h.Site.Pages.SetNote(w, checkMailPath, form+" "+email)
 	to := checkMailPath
 	if next != "" {
@@ -106,14 +107,14 @@ func (h *Handler) mailed(w http.ResponseWriter, r *http.Request, form, email, ne
 	ui.SeeOther(w, r, to)
 }
 
-// checkMail is that page. Whoever asked for nothing has none.
+// checkMail is that page. Visitors who requested nothing are redirected.
 func (h *Handler) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	form, email, _ := strings.Cut(ui.Note(r), " ")
-	m := mailSent{Email: email, Next: next(r), Mailbox: h.Mailbox}
+	m := emailSent{Email: email, Next: next(r), Mailbox: h.Mailbox}
 	switch {
-	case validEmail(email) == nil && form == askedBySignUp:
+	case validEmail(email) == nil && form == signUpPath:
 		m.SignUp = true
-	case validEmail(email) == nil && (form == askedByReset || form == askedBySignIn):
+	case validEmail(email) == nil && (form == resetPath || form == sendLinkPath):
 		m.Again = form
 	default:
 		ui.SeeOther(w, r, visitor.SignIn(m.Next))
@@ -134,8 +135,7 @@ func (h *Handler) showReset(w http.ResponseWriter, r *http.Request, v *visitor.V
 	return h.showForm(w, r, v, "reset", "Reset your password", status, f)
 }
 
-// reset mails a link that lets somebody choose a new password, if the address is
-// somebody's.
+// reset mails a link for choosing a new password if an account has the address.
 func (h *Handler) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (h *Handler) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	err := validEmail(email)
 	if err == nil {
 		if wait := h.Throttle.Mail(r, email); wait > 0 {
-			return h.showReset(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyMails(w, wait)))
+			return h.showReset(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyEmails(w, wait)))
 		}
 		err = h.Accounts.SendReset(r.Context(), email, f.Next)
 	}
@@ -155,6 +155,6 @@ func (h *Handler) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	if err != nil {
 		return err
 	}
-	h.mailed(w, r, askedByReset, email, f.Next)
+	h.redirectToCheckMail(w, r, resetPath, email, f.Next)
 	return nil
 }

@@ -29,8 +29,8 @@ type asset struct {
 	zip   []byte
 }
 
-// assets by name, and the version that stands in their addresses: a new build with
-// other files has other addresses, so that browsers may keep them for good.
+// assets by name, and the version in their URLs: a new build with other files has
+// other URLs, so browsers may cache them forever.
 var assets, version = loadAssets()
 
 // kinds are the content types of assets, by ending.
@@ -53,20 +53,20 @@ func loadAssets() (map[string]asset, string) {
 		if err != nil {
 			panic(err)
 		}
-		all.Write([]byte(f.Name() + "\x00")) // a hash takes everything
+		all.Write([]byte(f.Name() + "\x00")) // a hash never fails
 		all.Write(text)
 		sum := sha256.Sum256(text)
 		list[f.Name()] = asset{
 			kind:  kinds[path.Ext(f.Name())],
 			etag:  hex.EncodeToString(sum[:8]),
 			plain: text,
-			zip:   compress(text),
+			zip:   gzipped(text),
 		}
 	}
 	return list, hex.EncodeToString(all.Sum(nil)[:8])
 }
 
-func compress(text []byte) []byte {
+func gzipped(text []byte) []byte {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level exists
 	_, err := z.Write(text)
@@ -74,7 +74,7 @@ func compress(text []byte) []byte {
 		err = z.Close()
 	}
 	if err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // a buffer never fails
 	}
 	return b.Bytes()
 }
@@ -94,7 +94,8 @@ func Assets() []wire.Route {
 }
 
 // serveAsset sends one. While nodes of two versions run side by side, a page of
-// one may ask the other for its style: it gets what there is, and does not keep it.
+// one may request the style of the other: it gets the current file and does not cache
+// it.
 func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	a, ok := assets[r.PathValue("name")]
 	if !ok {

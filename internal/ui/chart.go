@@ -92,7 +92,7 @@ func (c Chart) Marks() []string {
 	return []string{c.number(top), c.number(top / 2), c.number(0)}
 }
 
-// Ends are the labels below the chart that there is always room for.
+// Ends are the labels below the chart that always fit.
 func (c Chart) Ends() []string {
 	n := len(c.Labels)
 	if n < 3 {

@@ -8,7 +8,7 @@ import (
 )
 
 // DelayedRedirect makes a page that is looked at while something is waited for, and from
-// which the browser then goes on by itself. The page is sent but for its end;
+// which the browser then leaves by itself. The page is sent but for its end;
 // Wait is called; the end says where to go. Browsers show what they have of a
 // page and obey its refresh when they read it, so this needs no script, and no
 // second request.
@@ -21,11 +21,11 @@ type DelayedRedirect struct {
 // like it: what templates insert has its "<" escaped.
 const refresh = `<meta http-equiv="refresh"`
 
-// errNoRefresh is the error of a page that waits and then has no way on.
-var errNoRefresh = errors.New("it has an DelayedRedirect, and no " + refresh + " in its template")
+// errNoRefresh is the error of a page that waits and then redirects nowhere.
+var errNoRefresh = errors.New("it has a DelayedRedirect and no " + refresh + " in its template")
 
-// split returns how much of the page is shown during the wait: all of a page that
-// leads nowhere.
+// split returns how much of the page is sent before the wait: all of it without a
+// redirect.
 func (o *DelayedRedirect) split(page []byte) (int, error) {
 	if o == nil {
 		return len(page), nil
@@ -47,7 +47,7 @@ func (o *DelayedRedirect) send(w http.ResponseWriter, r *http.Request, page []by
 		_ = http.NewResponseController(w).Flush()
 		o.Wait()
 		if err := r.Context().Err(); errors.Is(err, context.Canceled) {
-			return err // whoever waited has left
+			return err // the client has disconnected
 		}
 		page = page[end:]
 	}

@@ -38,7 +38,7 @@ func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) && fault.Of(err) == nil {
-		// Whatever a room made of it, the time was up.
+		// Whatever error it became, the deadline passed.
 		err = context.DeadlineExceeded
 	}
 	f := failureOf(w.Header(), err)
@@ -108,18 +108,18 @@ func failureOf(h http.Header, err error) failure {
 	}
 }
 
-// notFound is the code of an address where nothing is, as in package wire.
+// notFound is the code of a path that does not exist, as in package wire.
 const notFound = "not_found"
 
-// NotFound is the page of an address where nothing is.
+// NotFound is the page of a path that does not exist.
 func (p *Pages) NotFound() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.Fail(w, r, fault.New(fault.Missing, notFound, "There is no page at this address. It may have moved, or the link may be incomplete."))
 	})
 }
 
-// WrongMethod is the page of an address that was asked in a way which it does not
-// answer; see wire.Route.
+// WrongMethod is the page of a URL that does not support the method of the request;
+// see wire.Route.
 func (p *Pages) WrongMethod(w http.ResponseWriter, r *http.Request) {
 	f := failure{
 		Status: http.StatusMethodNotAllowed,
@@ -133,14 +133,14 @@ func (p *Pages) WrongMethod(w http.ResponseWriter, r *http.Request) {
 }
 
 // SameOrigin refuses forms that another site posts to us, by http.CrossOriginProtection:
-// browsers say where a request comes from. Paths in exempt take posts from anywhere,
+// browsers say where a request comes from. Paths in exempt accept posts from anywhere,
 // each in every method and with or without its trailing slash. Programs, which say
 // nothing of an origin, pass.
 func (p *Pages) SameOrigin(next http.Handler, exempt ...string) http.Handler {
 	guard := http.NewCrossOriginProtection()
 	if o := p.origin(); o != "" {
-		// Behind a proxy the Host header may not be what the browser asked for. An
-		// origin of the wrong form is refused at start by whoever reads the setting.
+		// Behind a proxy the Host header may differ from what the browser sent. A
+		// malformed origin is refused at start, where the setting is read.
 		_ = guard.AddTrustedOrigin(o)
 	}
 	for _, path := range exempt {

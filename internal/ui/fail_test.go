@@ -13,11 +13,11 @@ import (
 	"claviger/internal/wire"
 )
 
-// away is the error of something that is away for now.
-type away struct{}
+// unavailable is the error of something that is away for now.
+type unavailable struct{}
 
-func (away) Error() string     { return "dial tcp 10.0.0.5: refused" }
-func (away) Unavailable() bool { return true }
+func (unavailable) Error() string     { return "dial tcp 10.0.0.5: refused" }
+func (unavailable) Unavailable() bool { return true }
 
 func TestFail(t *testing.T) {
 	slow := fault.New(fault.Throttled, "slow", "Too many tries.")
@@ -37,7 +37,7 @@ func TestFail(t *testing.T) {
 		{"throttled", "GET", slow, 429, []string{"Please wait", "Too many tries.", "Try again"}, []string{"req_7"}, "2"},
 		{"internal", "GET", errors.New("password is hunter2"), 500, []string{"Something went wrong", "req_7", "Try again"}, []string{"hunter2"}, ""},
 		{"internal after a form", "POST", errors.New("password is hunter2"), 500, []string{"req_7"}, []string{"hunter2", "Try again</a>"}, ""},
-		{"away", "GET", away{}, 503, []string{"temporarily unavailable", "req_7", "Try again"}, []string{"10.0.0.5"}, "2"},
+		{"away", "GET", unavailable{}, 503, []string{"temporarily unavailable", "req_7", "Try again"}, []string{"10.0.0.5"}, "2"},
 		{"too late", "GET", context.DeadlineExceeded, 503, []string{"temporarily unavailable"}, nil, "2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

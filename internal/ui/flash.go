@@ -23,7 +23,7 @@ func flash(ctx context.Context) (text string, remove func()) {
 }
 
 // A form that succeeds answers with a redirect. Facts that the next page needs and
-// that must not stand in its URL travel in a cookie of that page's path alone: most
+// that must not be in its URL are stored in a cookie of that page's path alone: most
 // people who request an email have no session, and requesting one creates none.
 const (
 	noteCookie = "claviger-note"

@@ -61,7 +61,7 @@ func (f Form) Failed() bool {
 }
 
 // Refuse writes a fault at the field that it names, or above the form, and reports
-// whether err was one: any other error is not the person's to mend.
+// whether err was one: the person cannot correct any other error.
 func (f *Form) Refuse(err error) bool {
 	e := fault.Of(err)
 	if e == nil {

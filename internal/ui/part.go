@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// plain are pages without a door, for errors where none is at hand.
+// plain are pages of no package, for errors where no other pages are known.
 var plain = func() *Pages {
 	p, err := New(nil, nil)
 	if err != nil {

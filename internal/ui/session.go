@@ -24,16 +24,16 @@ const (
 	keyAt    = "at"
 	keySeen  = "seen"
 	keyFlash = "flash"
-	keyKept  = "kept."
+	keyValue = "kept."
 )
 
 // sessionsKey marks the context of a request whose session is loaded.
 type sessionsKey struct{}
 
-// Sessions know who sits at a browser, by a cookie. A visitor gets one when there
-// is something to remember, and not before.
+// Sessions know who is signed in at a browser, by a cookie. A visitor gets one when
+// there is something to store, and not before.
 type Sessions struct {
-	// Fail shows the page of a store that cannot be asked. NewSessions sets one
+	// Fail shows the page of a store that is unavailable. NewSessions sets one
 	// without a brand; Pages.Fail is better.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
@@ -47,12 +47,12 @@ type Signed struct {
 	At     time.Time // when the person proved who they are
 }
 
-// NewSessions makes sessions that are kept in store. secure says that browsers
+// NewSessions makes sessions that are stored in store. secure says that browsers
 // reach us by https only; the cookie is then never sent another way.
 func NewSessions(store scs.CtxStore, secure bool) *Sessions {
 	name := "claviger"
 	if secure {
-		// Browsers take a cookie of this name only from this very host, over https.
+		// Browsers accept a cookie of this name only from this host, over https.
 		name = "__Host-claviger"
 	}
 	// Not scs.New: it starts a goroutine that never ends. The price is that the
@@ -71,7 +71,7 @@ func NewSessions(store scs.CtxStore, secure bool) *Sessions {
 // would then write on each request.
 type idleStore struct{ scs.CtxStore }
 
-// CommitCtx keeps the session for as long as it may be idle, if not shorter.
+// CommitCtx stores the session for as long as it may be idle, if not shorter.
 func (s idleStore) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
 	if until := time.Now().Add(idle); until.Before(expiry) {
 		expiry = until
@@ -80,8 +80,8 @@ func (s idleStore) CommitCtx(ctx context.Context, token string, data []byte, exp
 }
 
 // Wrap loads the session of a request, and saves it before the answer when it has
-// changed. When the store cannot be asked, a page says so: nobody is taken for
-// signed out because of it.
+// changed. When the store is unavailable, a page says so: nobody counts as signed
+// out because of it.
 func (s *Sessions) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Cookie")
@@ -91,7 +91,7 @@ func (s *Sessions) Wrap(next http.Handler) http.Handler {
 		}
 		ctx, err := s.scs.Load(r.Context(), token)
 		if err != nil {
-			s.Fail(w, r, fmt.Errorf("load the session: %w", away{err}))
+			s.Fail(w, r, fmt.Errorf("load the session: %w", unavailable{err}))
 			return
 		}
 		r = r.WithContext(context.WithValue(ctx, sessionsKey{}, s))
@@ -104,14 +104,14 @@ func (s *Sessions) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// away is the error of a store that could not be asked.
-type away struct{ error }
+// unavailable is the error of a store that did not answer.
+type unavailable struct{ error }
 
 // Unwrap returns the error of the store.
-func (e away) Unwrap() error { return e.error }
+func (e unavailable) Unwrap() error { return e.error }
 
 // Unavailable says that it is worth trying again.
-func (e away) Unavailable() bool { return true }
+func (e unavailable) Unavailable() bool { return true }
 
 // sessionWriter saves the session before the first byte of the answer is out.
 // That of scs goes on with the handler's answer when saving fails.
@@ -143,7 +143,7 @@ func (w *sessionWriter) save() bool {
 			w.Header().Del("Location")
 			w.Header().Del(headerRedirect)
 			w.Header().Del("Content-Disposition")
-			w.sessions.Fail(w.ResponseWriter, w.request, fmt.Errorf("save the session: %w", away{err}))
+			w.sessions.Fail(w.ResponseWriter, w.request, fmt.Errorf("save the session: %w", unavailable{err}))
 			return false
 		}
 		s.WriteSessionCookie(ctx, w.ResponseWriter, token, expiry)
@@ -167,7 +167,7 @@ func (w *sessionWriter) WriteHeader(status int) {
 // Write saves the session if need be and goes on with the answer.
 func (w *sessionWriter) Write(b []byte) (int, error) {
 	if !w.save() {
-		return len(b), nil // it was answered already, and why is noted
+		return len(b), nil // the error was answered and logged already
 	}
 	w.written = true
 	return w.ResponseWriter.Write(b)
@@ -183,7 +183,7 @@ func (w *sessionWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // who knew the old one is signed in with them.
 func (s *Sessions) SignIn(ctx context.Context, userID, epoch int64, at time.Time) error {
 	if err := s.scs.RenewToken(ctx); err != nil {
-		return fmt.Errorf("renew the session: %w", away{err})
+		return fmt.Errorf("renew the session: %w", unavailable{err})
 	}
 	s.scs.Put(ctx, keyUser, userID)
 	s.scs.Put(ctx, keyEpoch, epoch)
@@ -199,13 +199,13 @@ func (s *Sessions) Token(ctx context.Context) string { return s.scs.Token(ctx) }
 // SignOut ends this session and everything in it.
 func (s *Sessions) SignOut(ctx context.Context) error {
 	if err := s.scs.Destroy(ctx); err != nil {
-		return fmt.Errorf("end the session: %w", away{err})
+		return fmt.Errorf("end the session: %w", unavailable{err})
 	}
 	return nil
 }
 
-// Who says who is signed in at the browser of this request.
-func (s *Sessions) Who(ctx context.Context) (Signed, bool) {
+// SignedIn returns who is signed in at the browser of this request.
+func (s *Sessions) SignedIn(ctx context.Context) (Signed, bool) {
 	id := s.scs.GetInt64(ctx, keyUser)
 	if id == 0 {
 		return Signed{}, false
@@ -217,18 +217,18 @@ func (s *Sessions) Who(ctx context.Context) (Signed, bool) {
 	}, true
 }
 
-// Keep remembers a value of this browser's under a name, such as the secret that
-// ties a mailed link to it. Signing out forgets it.
-func (s *Sessions) Keep(ctx context.Context, name, value string) {
-	s.scs.Put(ctx, keyKept+name, value)
+// Put stores a value of this browser under a name, such as the secret that binds a
+// mailed link to it. Signing out removes it.
+func (s *Sessions) Put(ctx context.Context, name, value string) {
+	s.scs.Put(ctx, keyValue+name, value)
 }
 
-// Kept returns a value that was kept, "" when there is none.
-func (s *Sessions) Kept(ctx context.Context, name string) string {
-	return s.scs.GetString(ctx, keyKept+name)
+// Get returns a stored value, "" if there is none.
+func (s *Sessions) Get(ctx context.Context, name string) string {
+	return s.scs.GetString(ctx, keyValue+name)
 }
 
-// Take returns a value that was kept and forgets it.
-func (s *Sessions) Take(ctx context.Context, name string) string {
-	return s.scs.PopString(ctx, keyKept+name)
+// Pop returns a stored value and removes it.
+func (s *Sessions) Pop(ctx context.Context, name string) string {
+	return s.scs.PopString(ctx, keyValue+name)
 }

@@ -104,7 +104,7 @@ func (v *visitor) signIn(id int64) {
 func (v *visitor) who() (id int64) {
 	v.t.Helper()
 	v.visit(func(ctx context.Context, _ http.ResponseWriter) {
-		s, _ := v.sessions.Who(ctx)
+		s, _ := v.sessions.SignedIn(ctx)
 		id = s.UserID
 	})
 	return id
@@ -130,10 +130,10 @@ func TestCookie(t *testing.T) {
 func TestAVisitorGetsNoCookie(t *testing.T) {
 	v := newVisitor(t, false)
 	w := v.visit(func(ctx context.Context, w http.ResponseWriter) {
-		if _, ok := v.sessions.Who(ctx); ok {
+		if _, ok := v.sessions.SignedIn(ctx); ok {
 			t.Error("somebody is signed in")
 		}
-		if got := v.sessions.Take(ctx, "x"); got != "" {
+		if got := v.sessions.Pop(ctx, "x"); got != "" {
 			t.Errorf("found %q", got)
 		}
 		w.WriteHeader(http.StatusOK)
@@ -149,18 +149,18 @@ func TestAVisitorGetsNoCookie(t *testing.T) {
 
 func TestSignInRenewsTheToken(t *testing.T) {
 	v := newVisitor(t, false)
-	v.visit(func(ctx context.Context, _ http.ResponseWriter) { v.sessions.Keep(ctx, "browser", "secret") })
+	v.visit(func(ctx context.Context, _ http.ResponseWriter) { v.sessions.Put(ctx, "browser", "secret") })
 	before := *v.cookie
 	v.signIn(7)
 	if before.Value == v.cookie.Value || len(v.store.rows) != 1 {
 		t.Error("the token from before the sign-in is still good")
 	}
 	v.visit(func(ctx context.Context, _ http.ResponseWriter) {
-		got, ok := v.sessions.Who(ctx)
+		got, ok := v.sessions.SignedIn(ctx)
 		if diff := cmp.Diff(ui.Signed{UserID: 7, Epoch: 3, At: sold}, got); diff != "" || !ok {
 			t.Errorf("who (-want +got):\n%s", diff)
 		}
-		if got := v.sessions.Kept(ctx, "browser"); got != "secret" {
+		if got := v.sessions.Get(ctx, "browser"); got != "secret" {
 			t.Errorf("the browser's secret is %q after the sign-in", got)
 		}
 	})

@@ -36,7 +36,7 @@ type Cell struct {
 // Pager leads to the neighbouring pages of a list, for the part "pager".
 type Pager struct {
 	Label   string // what is paged, such as "Pages of deliveries"
-	Showing string // such as "51 to 100 of 1,204"; "" when nobody counts
+	Showing string // such as "51 to 100 of 1,204"; "" if it is not counted
 	Prev    string // URLs, "" for none
 	Next    string
 }

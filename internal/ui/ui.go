@@ -1,14 +1,15 @@
-// Package ui is what every door of pages shares: the shell around a page, the
-// parts that pages are made of, their look, the headers that guard them, error
-// pages, sessions, and the refusal of forms that another site posts.
+// Package ui is what all packages of pages share: the layout around a page, the parts
+// that pages are made of, the style sheet, security headers, error pages, fragments
+// for htmx, forms, sessions, flash and throttling, and the refusal of forms that
+// another site posts.
 //
-// It owns no page and no table and knows no room: what a page says is the door's
-// business, and sessions are kept by the store that is handed in. Requests in
-// JSON are package wire's.
+// It owns no page and no table and knows nothing of the domain: a package of pages
+// writes its texts, and sessions are stored by the store that it is given. Package
+// wire handles requests in JSON.
 //
-// A door keeps its pages as html/template files. A file is what stands inside
-// <main>, with one <h1>; a file whose name begins with "_" holds parts that all
-// pages of the door share. Each sees a Page: View.Data is .Data.
+// Pages are html/template files. A file is the content of <main>, with one <h1>; a
+// file whose name begins with "_" holds templates that all pages of the package share.
+// Each sees a Page: View.Data is .Data.
 //
 //	//go:embed pages/*.html
 //	var files embed.FS
@@ -18,12 +19,13 @@
 //
 //	return pages.Render(w, r, "sign-in", ui.View{Title: "Sign in", Data: data})
 //
-// A page can also be shown while something is waited for, and lead on by itself:
-// see DelayedRedirect.
+// A page can also be shown during a wait and then redirect: see DelayedRedirect. A
+// page can answer htmx with one of its templates: see View.Fragment.
 //
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
-// receipt. The functions beside them: money, time, day, label, asset, and button,
-// empty and key, which make what the part of the same name takes.
+// receipt, table, pager, tabs, timeline, stats, chart and code; /dev/gallery of
+// "claviger dev" shows them. Functions for templates: money, time, day, label, asset,
+// inc, and button, empty and key, which make the argument of the part of that name.
 package ui
 
 import (
@@ -57,7 +59,7 @@ type View struct {
 	FormTo          []string         // origins besides our own where a form of this page may end, such as the partner's
 	Status          int              // 0 is 200
 	NoIndex         bool             // search engines should leave the page alone
-	Wide            bool             // for lists and tables: the page takes more than a column of text
+	Wide            bool             // for lists and tables: the page is wider than a column of text
 	DelayedRedirect *DelayedRedirect // where the browser goes on to by itself; nil: nowhere
 	Fragment        string           // the template of this page that answers fragment requests; "": they get the whole page
 	Data            any              // the page's own
@@ -67,7 +69,7 @@ type View struct {
 type Item struct {
 	Label   string
 	URL     string
-	Current bool // it leads to where we are
+	Current bool // it is the page that is shown
 }
 
 // Page is what templates see.
@@ -78,8 +80,7 @@ type Page struct {
 	SignOut string
 }
 
-// Pages are the pages of one door, in the shell. Set its fields before the first
-// page is shown.
+// Pages are the pages of one package. Set the fields before the first page is shown.
 type Pages struct {
 	Brand     string // what the marketplace is called; "" is Claviger
 	PublicURL string // where browsers find us, such as https://market.example; https turns HSTS on
@@ -89,8 +90,8 @@ type Pages struct {
 	pages map[string]*template.Template
 }
 
-// New reads a door's pages: those of files that match a pattern of fs.Glob, "*.html"
-// when none is given. A page is called like its file, without folder and ending.
+// New reads the pages of a package: the files that match a pattern of fs.Glob,
+// "*.html" when none is given. A page is called like its file, without folder and ending.
 func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
 	if len(pattern) == 0 {
 		pattern = []string{"*.html"}
@@ -216,18 +217,18 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	if v.DelayedRedirect != nil {
-		w.Header().Set("X-Accel-Buffering", "no") // a proxy such as nginx would keep it until it is whole
+		w.Header().Set("X-Accel-Buffering", "no") // a proxy such as nginx would buffer it until it is complete
 	}
 	w.WriteHeader(max(v.Status, http.StatusOK))
 	if err := v.DelayedRedirect.send(w, r, b.Bytes(), end); err != nil {
-		wire.RequestLogOf(r.Context()).Gone = true // its reader has left
+		wire.RequestLogOf(r.Context()).Gone = true // the client has disconnected
 		return fmt.Errorf("send page %s: %w", name, err)
 	}
 	return nil
 }
 
-// Headers sets the headers that every answer of a door of pages has, for those
-// that are no page, such as redirects and downloads. Render sets its own.
+// Headers sets the headers of every answer that belongs to pages and is none, such as
+// redirects and downloads. Render sets its own.
 func (p *Pages) Headers(h http.Header) {
 	policy, _ := contentPolicy(nil) // which fails only for origins
 	p.guard(h, policy)
@@ -247,8 +248,8 @@ func (p *Pages) guard(h http.Header, policy string) {
 	}
 }
 
-// origin is what may stand in form-action: a scheme, or a scheme and a host. It
-// has nothing that would begin another source or directive.
+// origin is a valid source of form-action: a scheme, or a scheme and a host. It has
+// nothing that would begin another source or directive.
 var origin = regexp.MustCompile(`^[a-z][a-z0-9+.-]*:(//[A-Za-z0-9.\-_\[\]:]+)?$`)
 
 // contentPolicy is the Content-Security-Policy of a page. Browsers hold redirects
@@ -274,7 +275,7 @@ func (p *Pages) origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// or is s, or what stands for an empty one.
+// or returns s, or otherwise if s is empty.
 func or(s, otherwise string) string {
 	if s == "" {
 		return otherwise

@@ -22,9 +22,9 @@ func (s *Site) SignIn(ctx context.Context, u account.User, now time.Time, next s
 		return err
 	}
 	if strings.HasPrefix(next, oauth.AuthorizePath+"?") {
-		s.Sessions.Keep(ctx, signedInFor, now.Format(time.RFC3339Nano)+" "+secret.Hash(next))
+		s.Sessions.Put(ctx, signedInFor, now.Format(time.RFC3339Nano)+" "+secret.Hash(next))
 	} else {
-		s.Sessions.Take(ctx, signedInFor)
+		s.Sessions.Pop(ctx, signedInFor)
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func (s *Site) SignIn(ctx context.Context, u account.User, now time.Time, next s
 // TakeSignIn returns the record of a sign-in on the way to an application's request
 // and removes it: the same request sent again is a new one. It is "" if there is
 // none; see Visitor.SignedInFor.
-func (s *Site) TakeSignIn(ctx context.Context) string { return s.Sessions.Take(ctx, signedInFor) }
+func (s *Site) TakeSignIn(ctx context.Context) string { return s.Sessions.Pop(ctx, signedInFor) }
 
 // SignedInFor reports whether a record of TakeSignIn is about the path next, and the
 // visitor has been signed in since.

@@ -46,7 +46,7 @@ type Site struct {
 // visitor reads who is signed in. A session that was ended elsewhere, or whose user
 // was erased, belongs to nobody.
 func (s *Site) visitor(r *http.Request) (*Visitor, error) {
-	signed, ok := s.Sessions.Who(r.Context())
+	signed, ok := s.Sessions.SignedIn(r.Context())
 	if !ok {
 		return &Visitor{Client: wire.Client(r)}, nil
 	}

@@ -17,14 +17,14 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// The people of the contract, by what they are.
+// The seeded users, by role.
 const (
 	buyerEmail    = "buyer@example.com"
 	memberEmail   = "partner@example.com"
 	operatorEmail = "operator@example.com"
 )
 
-// actor is who makes what is seeded, in the audit log.
+// actor seeds the data, in the audit log.
 var actor = audit.System("claviger dev")
 
 // plans are those of the seeded partner. They have no checkout: dev sells for
@@ -35,10 +35,10 @@ var plans = []partner.Plan{
 	{Tier: 3, Name: "Business", PriceCents: 17900, Currency: "USD"},
 }
 
-// grow makes what the seed promises and is not there yet, and puts what this
-// start asks for (URLs, brand, single key) in its place. It can be cut off anywhere and run
-// again; once it was through, only the second half happens.
-func (s seed) grow(ctx context.Context, rooms *app.Services, cfg Config, url string) (partner.Partner, error) {
+// seedData creates what does not exist yet and applies the options of this start (URLs,
+// brand, single key). It may be interrupted anywhere and run again; once it is complete,
+// only the options are applied.
+func (s seed) seedData(ctx context.Context, rooms *app.Services, cfg Config, url string) (partner.Partner, error) {
 	if s.partnerID == 0 {
 		p, err := s.partner(ctx, rooms, cfg)
 		if err != nil {
@@ -74,9 +74,8 @@ func (s seed) grow(ctx context.Context, rooms *app.Services, cfg Config, url str
 	return p, err
 }
 
-// target is what becomes of one of the partner's URLs: what the start asks for,
-// or else the sample's, unless the developer has one of their own. The sample's
-// may be at another address than the last time.
+// target returns one of the partner's URLs: the option of this start, or the sample's,
+// unless the developer saved another. The sample may have another port than last time.
 func target(asked, stored, url, path string) *string {
 	switch sample := url + path; {
 	case asked != "":
@@ -87,7 +86,7 @@ func target(asked, stored, url, path string) *string {
 	return nil
 }
 
-// partner makes the seeded partner and its plans.
+// partner creates the seeded partner and its plans.
 func (s seed) partner(ctx context.Context, rooms *app.Services, cfg Config) (partner.Partner, error) {
 	p, err := rooms.Partners.ByKey(ctx, s.credentials(false).APIKey)
 	if fault.Is(err, "invalid_key") {
@@ -105,7 +104,7 @@ func (s seed) partner(ctx context.Context, rooms *app.Services, cfg Config) (par
 	return p, nil
 }
 
-// people makes the buyer, the partner's member and the operator.
+// people creates the buyer, the partner's member and the operator.
 func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner) error {
 	names := map[string]string{buyerEmail: "Bea Buyer", memberEmail: "Pat Partner", operatorEmail: "Olga Operator"}
 	for _, email := range []string{buyerEmail, memberEmail, operatorEmail} {
@@ -117,7 +116,7 @@ func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner
 		if err != nil {
 			return err
 		}
-		debug.FreeOSMemory() // Hashing took 19 MiB; the emulator is small otherwise.
+		debug.FreeOSMemory() // Hashing took 19 MiB; the program is small otherwise.
 		err = rooms.DB.Write(ctx, func(tx *sqldb.Tx) error {
 			if email == operatorEmail {
 				if _, err := account.SetOperator(ctx, tx, actor, u.ID, true, app.Now()); err != nil {
@@ -138,7 +137,7 @@ func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner
 	return nil
 }
 
-// operatorToken makes the operator's token, which may do everything.
+// operatorToken creates the operator's token, which has every scope.
 func (s seed) operatorToken(ctx context.Context, rooms *app.Services) error {
 	_, err := rooms.Accounts.ByToken(ctx, s.token())
 	if fault.Is(err, "invalid_token") {

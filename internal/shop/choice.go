@@ -1,0 +1,71 @@
+package shop
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"claviger/internal/license"
+	"claviger/internal/secret"
+	"claviger/internal/visitor"
+)
+
+// chosen is the session's record of the license whose button was pressed, and
+// chosenLife how long it is valid.
+const (
+	chosen     = "chosen-license"
+	chosenLife = 10 * time.Minute
+)
+
+// choice is that record.
+type choice struct {
+	at      string
+	license string // its redemption id
+	request string // the hash of the one that it was shown for; "": none yet
+}
+
+// storeChoice records which license the buyer chose before the application begins the
+// connection.
+func (s *Shop) storeChoice(r *http.Request, l license.License) {
+	s.putChoice(r, choice{at: s.Now().Format(time.RFC3339), license: l.RedemptionID})
+}
+
+func (s *Shop) putChoice(r *http.Request, c choice) {
+	s.Site.Sessions.Put(r.Context(), chosen, strings.TrimSpace(c.at+" "+c.license+" "+c.request))
+}
+
+// readChoice returns the license that the buyer chose for this request, if any.
+func (s *Shop) readChoice(r *http.Request, a authorization) (choice, bool) {
+	words := append(strings.Fields(s.Site.Sessions.Get(r.Context(), chosen)), "", "", "")
+	c := choice{words[0], words[1], words[2]}
+	t, err := time.Parse(time.RFC3339, c.at)
+	return c, err == nil && s.Now().Sub(t) <= chosenLife && (c.request == "" || c.request == secret.Hash(a.path()))
+}
+
+// bindChoice limits the choice to this request, which is about to show a page with it:
+// that page may be loaded again, but the application's next request is a new one.
+func (s *Shop) bindChoice(r *http.Request, a authorization, shown []license.License) {
+	if c, ok := s.readChoice(r, a); ok && c.request == "" && len(shown) == 1 && shown[0].RedemptionID == c.license {
+		c.request = secret.Hash(a.path())
+		s.putChoice(r, c)
+	}
+}
+
+// removeChoice removes the choice of a license that is now connected.
+func (s *Shop) removeChoice(r *http.Request, redemptionID string) {
+	if strings.Contains(s.Site.Sessions.Get(r.Context(), chosen), " "+redemptionID) {
+		s.Site.Sessions.Pop(r.Context(), chosen)
+	}
+}
+
+// candidates returns the licenses that the request may be for: the one whose button
+// the buyer pressed before the application began, or all of them.
+func (s *Shop) candidates(r *http.Request, v *visitor.Visitor, a authorization) ([]license.License, error) {
+	if c, ok := s.readChoice(r, a); ok {
+		l, err := s.Licenses.ByRedemption(r.Context(), c.license)
+		if err == nil && l.PartnerID == a.Partner.ID && (l.OwnerID == 0 || l.OwnerID == v.User.ID) && !l.Erased {
+			return []license.License{l}, nil
+		}
+	}
+	return s.Licenses.Redeemable(r.Context(), v.User.ID, a.Partner.ID)
+}
