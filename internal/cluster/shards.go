@@ -55,7 +55,7 @@ func (m *member) silent() (ids []string) {
 // or stopped first lets the others renew their rows.
 func (m *member) reap(ctx context.Context) error {
 	silent := m.silent()
-	if len(silent) == 0 || m.leaving || m.last-m.since < int64(m.node.times().Steady) {
+	if len(silent) == 0 || m.last-m.since < int64(m.node.times().Steady) {
 		return nil
 	}
 	type reaped struct {

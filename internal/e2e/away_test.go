@@ -2,136 +2,12 @@ package e2e_test
 
 import (
 	"context"
-	"net"
-	"net/url"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"claviger/internal/sqldb/sqldbtest"
 )
-
-// line is the line between the service and its database, which can be cut.
-type line struct {
-	net.Listener
-	network, address string // of the database
-
-	mu    sync.Mutex
-	down  bool
-	ice   chan struct{} // nothing goes through before its end; nil: everything does
-	conns map[net.Conn]bool
-}
-
-// lineTo lays a line to the database at that URL and returns the URL at its
-// other end.
-func lineTo(t *testing.T, database string) (*line, string) {
-	t.Helper()
-	cfg, err := pgconn.ParseConfig(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &line{conns: map[net.Conn]bool{}}
-	l.network, l.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
-	if l.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = l.Close()
-		l.cut()
-	})
-	go l.serve(t.Context())
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := u.Query()
-	q.Del("host")
-	q.Del("port")
-	u.Host, u.RawQuery = l.Addr().String(), q.Encode()
-	return l, u.String()
-}
-
-func (l *line) serve(ctx context.Context) {
-	for {
-		near, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer near.Close() //nolint:errcheck // Either side may have closed it.
-			far, err := new(net.Dialer).DialContext(ctx, l.network, l.address)
-			if err != nil {
-				return
-			}
-			if !l.join(near, far) {
-				_ = far.Close()
-				return
-			}
-			go l.carry(far, near)
-			l.carry(near, far)
-		}()
-	}
-}
-
-// carry takes what comes from one end to the other, unless the line is frozen.
-func (l *line) carry(to, from net.Conn) {
-	defer to.Close() //nolint:errcheck // Either side may have closed it.
-	for load := make([]byte, 32<<10); ; {
-		n, err := from.Read(load)
-		l.mu.Lock()
-		ice := l.ice
-		l.mu.Unlock()
-		if ice != nil {
-			<-ice
-		}
-		if _, werr := to.Write(load[:n]); err != nil || werr != nil {
-			return
-		}
-	}
-}
-
-// join has both ends cut when the line is; false if it is.
-func (l *line) join(ends ...net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range ends {
-		l.conns[c] = true
-	}
-	return !l.down
-}
-
-// freeze lets connections stand and nothing through, as a network does that
-// drops what it is given.
-func (l *line) freeze() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ice = make(chan struct{})
-}
-
-// cut breaks every connection, in the middle of whatever it carries, and lets
-// none through until mend.
-func (l *line) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = true
-	if l.ice != nil {
-		close(l.ice)
-		l.ice = nil
-	}
-	for c := range l.conns {
-		_ = c.Close()
-	}
-	clear(l.conns)
-}
-
-func (l *line) mend() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = false
-}
 
 // How often the database goes away, how many answers have to say so each time
 // before it comes back, and how often it does so only to go again.
@@ -141,7 +17,7 @@ const (
 	flickers   = 8
 )
 
-// TestDatabaseAway cuts the line to the database under load, several times, now
+// TestDatabaseAway cuts the connections to the database under load, several times, now
 // and then after nothing went through it for a while. Meanwhile the service says
 // so, to everybody who asks; afterwards it goes on by itself, and nothing that it
 // acknowledged is lost.
@@ -150,7 +26,8 @@ func TestDatabaseAway(t *testing.T) {
 		t.Skip("an SQLite file does not go away")
 	}
 	t.Parallel()
-	database, db := lineTo(t, sqldbtest.URL(t))
+	database := sqldbtest.NewProxy(t, sqldbtest.URL(t))
+	db := database.URL
 	e := newEndpoint(t, friendly)
 	c := launch(t, "--db", db, "--webhook", e.URL, "--retry", quickly)
 	e.know(c.card.Partner.WebhookSecret)
@@ -166,17 +43,17 @@ func TestDatabaseAway(t *testing.T) {
 		acks.Load().await(t)
 		sorries.Store(newFuse(awayBefore))
 		if round%2 == 1 {
-			database.freeze()
+			database.Freeze()
 			checkReady(t, c) // Requests would take all the time that they may.
 		}
-		database.cut()
+		database.Cut()
 		checkReady(t, c)
 		sorry(t, c.partner().must(t, 503, "GET", "/v2/licenses", nil))
 		sorry(t, c.operator().must(t, 503, "GET", "/operator/v1/events", nil))
 		sorries.Load().await(t)
 		flicker(t, database, &acks, &sorries)
 		acks.Store(newFuse(100))
-		database.mend()
+		database.Mend()
 		t.Logf("outage %d: %d acts acknowledged so far, %d events delivered", round+1, m.acked.Load(), e.count().delivered)
 	}
 	acks.Load().await(t)
@@ -203,14 +80,14 @@ func TestDatabaseAway(t *testing.T) {
 }
 
 // flicker lets the database come back and go again before much can be done.
-func flicker(t *testing.T, database *line, acks, sorries *atomic.Pointer[fuse]) {
+func flicker(t *testing.T, database *sqldbtest.Proxy, acks, sorries *atomic.Pointer[fuse]) {
 	t.Helper()
 	for range flickers {
 		acks.Store(newFuse(5))
-		database.mend()
+		database.Mend()
 		acks.Load().await(t)
 		sorries.Store(newFuse(1))
-		database.cut()
+		database.Cut()
 		sorries.Load().await(t)
 	}
 }
