@@ -28,17 +28,17 @@ type contract map[string]*http.Client
 func contractOf(t testing.TB, base string) contract {
 	t.Helper()
 	c := contract{}
-	for _, door := range []string{"/v2/", "/operator/v1/"} {
-		described := caller{base: base}.must(t, 200, "GET", door+"openapi.json", nil)
-		c[door] = wiretest.LoadContract(t, described.body).Client(t)
+	for _, prefix := range []string{"/v2/", "/operator/v1/"} {
+		described := caller{base: base}.must(t, 200, "GET", prefix+"openapi.json", nil)
+		c[prefix] = wiretest.LoadContract(t, described.body).Client(t)
 	}
 	return c
 }
 
 // client is the one for a path; what nothing describes has the plain one.
 func (c contract) client(path string) *http.Client {
-	for door, client := range c {
-		if strings.HasPrefix(path, door) {
+	for prefix, client := range c {
+		if strings.HasPrefix(path, prefix) {
 			return client
 		}
 	}

@@ -3,5 +3,5 @@
 // application in a real browser and what standard clients make of it, what a
 // developer does with `claviger dev`, what a machine does that loses power, and what partners are told
 // while nodes are killed, the database goes away or another partner hangs. It
-// holds tests only; what a single room promises is tested there.
+// holds tests only; what a single package promises is tested there.
 package e2e

@@ -63,7 +63,7 @@ func (h *harness) keyed(t *testing.T, path, key, body string) string {
 func TestErasedIsInNoColumn(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
-	rooms := h.Services()
+	services := h.Services()
 	test := audit.System("test")
 	made := read[struct {
 		ID int64 `json:"id"`
@@ -73,32 +73,32 @@ func TestErasedIsInNoColumn(t *testing.T) {
 	h.operator.must(t, 201, "PUT", fmt.Sprintf("/operator/v1/partners/%d/plans/1", partnerID), plan)
 
 	h.operator.must(t, 201, "POST", "/operator/v1/users", map[string]any{"email": "Wilhelmina@Quux.example", "name": "Wilhelmina Quux"})
-	browser, err := rooms.Accounts.SignUp(t.Context(), account.Person{Email: "Wilhelmina@Quux.example", Name: "Wilhelmina Quux"}, "correct horse battery", "", account.Client{})
+	browser, err := services.Accounts.SignUp(t.Context(), account.Person{Email: "Wilhelmina@Quux.example", Name: "Wilhelmina Quux"}, "correct horse battery", "", account.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, _, err := rooms.Accounts.Link(t.Context(), test, 1, "")
+	link, _, err := services.Accounts.Link(t.Context(), test, 1, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, token, _ := strings.Cut(link, "token=")
-	if _, err := rooms.Accounts.UseLink(t.Context(), token, browser, "203.0.113.9"); err != nil {
+	if _, err := services.Accounts.UseLink(t.Context(), token, browser, "203.0.113.9"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rooms.Profiles.AddContact(t.Context(), test, partnerID, "Wilhelmina Quux", "WILHELMINA@quux.example"); err != nil {
+	if _, err := services.Profiles.AddContact(t.Context(), test, partnerID, "Wilhelmina Quux", "WILHELMINA@quux.example"); err != nil {
 		t.Fatal(err)
 	}
 	h.keyed(t, "/purchases", "buy", fmt.Sprintf(`{"partner_id":%d,"tier":1,"user":{"email":"wilhelmina@quux.example","name":"Wilhelmina Quux","external_id":"crm-quux"},"external_id":"o-1"}`, partnerID))
 	refund := fmt.Sprintf(`{"partner_id":%d,"purchase_external_id":"o-1","external_id":"r-1","reason":"Mrs \"Quux\" <never> ordered it & says so"}`, partnerID)
 	h.keyed(t, "/refunds", "back", refund)
-	if err := rooms.Accounts.SendReset(t.Context(), "wilhelmina@quux.example", "/account?quux"); err != nil {
+	if err := services.Accounts.SendReset(t.Context(), "wilhelmina@quux.example", "/account?quux"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&account.LinkMailer{Book: rooms.Accounts}).Round(t.Context()); err != nil {
+	if _, err := (&account.LinkMailer{Book: services.Accounts}).Round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err = rooms.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		rooms.Mail.Put(tx, mail.Message{Cause: "told", To: "WILHELMINA@quux.example", Subject: "Webhooks fail", Text: "Hello"}, time.Now())
+	err = services.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		services.Mail.Put(tx, mail.Message{Cause: "told", To: "WILHELMINA@quux.example", Subject: "Webhooks fail", Text: "Hello"}, time.Now())
 		tx.Queue(`INSERT INTO link_requests (email_key, purpose, next, created_at) VALUES ('wilhelmina@quux.example', 'gone', '', 0)`)
 		return nil
 	})
@@ -106,7 +106,7 @@ func TestErasedIsInNoColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	needles := []string{"wilhelmina", "quux", "203.0.113.9", "never"}
-	seen := traces(t, rooms.DB, needles...)
+	seen := traces(t, services.DB, needles...)
 	for _, column := range []string{
 		"audit_entries.client", "contacts.email", "contacts.name", "idempotency_keys.answer", "login_links.next",
 		"mails.recipient", "refunds.answer", "refunds.reason", "users.email", "users.external_id", "users.name",
@@ -116,7 +116,7 @@ func TestErasedIsInNoColumn(t *testing.T) {
 		}
 	}
 	h.operator.must(t, 200, "DELETE", "/operator/v1/users/1", nil)
-	if diff := cmp.Diff([]string(nil), traces(t, rooms.DB, needles...)); diff != "" {
+	if diff := cmp.Diff([]string(nil), traces(t, services.DB, needles...)); diff != "" {
 		t.Errorf("traces of an erased person (-want +got)\n%s", diff)
 	}
 	// The refund is not done again, and its answers tell no reason any more.

@@ -15,8 +15,8 @@ import (
 //
 //   - oidcc-idtoken-unsigned: an unsigned identity token is never made.
 //   - oidcc-max-age-1 and oidcc-codereuse-30seconds want time to pass, and this
-//     house has the real clock; the half of them that needs none is here, the rest
-//     is in the rooms (shop: TestPrompts, oauth: TestCodeUsedAgain).
+//     service has the real clock; the half of them that needs none is here, the rest
+//     is in the packages (shop: TestPrompts, oauth: TestCodeUsedAgain).
 func TestBasicPlan(t *testing.T) {
 	t.Parallel()
 	a := newApplication(t, devNode(t, nil))

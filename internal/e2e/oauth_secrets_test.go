@@ -132,7 +132,7 @@ func (b mailbox) Send(ctx context.Context, m mail.Outgoing) (bool, error) {
 	}
 }
 
-// watched is a whole house with its log, and people and programs that a witness
+// watched is a whole service with its log, and people and programs that a witness
 // watches.
 type watched struct {
 	*application
@@ -143,7 +143,7 @@ type watched struct {
 	person *visitor
 }
 
-// Two routes that no house has: one fails, one panics.
+// Two routes that no service has: one fails, one panics.
 var faulty = []wire.Route{
 	wire.Public("POST", "/fails", func(http.ResponseWriter, *http.Request) error { return errors.New("the disk is on fire") }),
 	wire.Public("POST", "/panics", func(http.ResponseWriter, *http.Request) error { panic("a bug") }),

@@ -94,7 +94,7 @@ func (w *harness) Count(sql string, args ...any) int64 {
 	return n
 }
 
-// Exec changes the database behind the rooms' backs.
+// Exec changes the database without the packages that own its tables.
 func (w *harness) Exec(sql string, args ...any) {
 	w.Helper()
 	err := w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
