@@ -166,7 +166,7 @@ func (b *bench) devOnce(ctx context.Context, program, file string) (time.Duratio
 	if err := json.Unmarshal(line, &card); err != nil {
 		return 0, 0, fmt.Errorf("read the first line: %w", err)
 	}
-	if _, err := get(ctx, card.BaseURL+"/v2/licenses", card.Partner.APIKey); err != nil {
+	if _, err := readAPI(ctx, card.BaseURL, "/v2/licenses", card.Partner.APIKey); err != nil {
 		return 0, 0, err
 	}
 	took := time.Since(start)
@@ -193,7 +193,7 @@ func free(ctx context.Context) (string, error) {
 func awaitHTTP(ctx context.Context, addr, key string) error {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		_, err := get(ctx, "http://"+addr+"/v2/licenses?limit=1", key)
+		_, err := readAPI(ctx, "http://"+addr, "/v2/licenses?limit=1", key)
 		if err == nil || time.Now().After(deadline) || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, io.EOF) {
 			return err
 		}

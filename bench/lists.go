@@ -30,7 +30,7 @@ func (b *bench) lists(ctx context.Context, store seed.Store) error {
 	}
 	defer service.stop()
 	const target = "/v2/licenses?limit=100"
-	same, err := get(ctx, "http://"+service.Addr+target, seed.APIKey(1))
+	same, err := readAPI(ctx, "http://"+service.Addr, target, seed.APIKey(1))
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func (t *tokens) lookUp(ctx context.Context, chains []*chain) error {
 	for i, c := range chains {
 		requests[i] = []byte("GET " + licensePath + c.access + " HTTP/1.1\r\nHost: bench\r\n\r\n")
 	}
-	same, err := get(ctx, "http://"+t.service.Addr+licensePath+chains[0].access, "")
+	same, err := get(ctx, "http://"+t.service.Addr+licensePath+chains[0].access)
 	if err != nil {
 		return err
 	}

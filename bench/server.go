@@ -16,6 +16,7 @@ import (
 	"claviger/bench/internal/seed"
 	"claviger/bench/internal/yard"
 	"claviger/internal/app"
+	claviger "claviger/sdk/go"
 )
 
 // serviceRole is this program as the service, in a process of its own: the load
@@ -136,7 +137,7 @@ func (s *server) stop() {
 
 // profile writes the server's CPU profile of the next seconds into a file.
 func (b *bench) profileOf(ctx context.Context, s *server, name string, seconds int) error {
-	resp, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.Admin, seconds), "")
+	resp, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.Admin, seconds))
 	if err != nil {
 		return fmt.Errorf("take a profile: %w", err)
 	}
@@ -147,7 +148,7 @@ func (b *bench) profileOf(ctx context.Context, s *server, name string, seconds i
 
 // counter reads one of the server's metrics.
 func (s *server) counter(ctx context.Context, name string) (float64, error) {
-	resp, err := get(ctx, "http://"+s.Admin+"/metrics", "")
+	resp, err := get(ctx, "http://"+s.Admin+"/metrics")
 	if err != nil {
 		return 0, fmt.Errorf("read the metrics: %w", err)
 	}
@@ -159,14 +160,28 @@ func (s *server) counter(ctx context.Context, name string) (float64, error) {
 	return 0, fmt.Errorf("there is no metric %s", name)
 }
 
-// get asks once and keeps the answer, which must be 200.
-func get(ctx context.Context, url, token string) (yard.Answer, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// readAPI reads from the API once and keeps the answer, which must be 200.
+func readAPI(ctx context.Context, url, path, key string) (yard.Answer, error) {
+	c, err := claviger.NewClient(claviger.Config{URL: url, Secret: key})
 	if err != nil {
 		return yard.Answer{}, err
 	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := c.Send(ctx, claviger.Request{Method: http.MethodGet, Path: path})
+	if err != nil {
+		return yard.Answer{}, err
+	}
+	if resp.Status != http.StatusOK {
+		err = fmt.Errorf("%s answered %d: %s", path, resp.Status, resp.Body)
+	}
+	resp.Header.Del("Date") // the server sets it
+	return yard.Answer{Header: resp.Header, Body: resp.Body}, err
+}
+
+// get reads something else of a server once and keeps the answer, which must be 200.
+func get(ctx context.Context, url string) (yard.Answer, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return yard.Answer{}, err
 	}
 	return keep(r)
 }

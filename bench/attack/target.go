@@ -2,20 +2,19 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
+
+	claviger "claviger/sdk/go"
+	"claviger/sdk/go/operator"
 )
 
 // target is a running `claviger dev` with the bounds of `serve`.
@@ -28,7 +27,6 @@ type target struct {
 // card is what `dev --json` prints.
 type card struct {
 	BaseURL       string `json:"base_url"`
-	OperatorURL   string `json:"operator_url"`
 	OperatorToken string `json:"operator_token"`
 	Partner       struct {
 		ID     int64  `json:"id"`
@@ -84,19 +82,27 @@ func (t *target) stop() {
 
 // seller is a partner that an attack made.
 type seller struct {
-	ID     int64  `json:"id"`
-	APIKey string `json:"api_key"`
+	ID     int64
+	APIKey string
 }
 
 // addPartner makes a partner with one plan.
 func (t *target) addPartner(ctx context.Context, name, webhook string) (seller, error) {
-	var s seller
-	body := map[string]any{"name": name, "webhook_url": webhook, "external_id": name}
-	if err := t.operate(ctx, "POST", "/partners", body, &s); err != nil {
-		return s, err
+	market, err := t.market()
+	if err != nil {
+		return seller{}, err
 	}
-	return s, t.operate(ctx, "PUT", "/partners/"+strconv.FormatInt(s.ID, 10)+"/plans/1",
-		map[string]any{"name": "Basic", "price_cents": 5900, "currency": "USD"}, nil)
+	p, err := market.CreatePartner(ctx, operator.NewPartner{Name: name, WebhookURL: &webhook, ExternalID: &name})
+	if err != nil {
+		return seller{}, err
+	}
+	_, err = market.PutPlan(ctx, p.ID, 1, operator.NewPlan{Name: "Basic", PriceCents: new(int64(5900)), Currency: new("USD")})
+	return seller{p.ID, p.APIKey}, err
+}
+
+// market is the client of the marketplace.
+func (t *target) market() (*operator.Client, error) {
+	return operator.NewClient(operator.Config{URL: t.card.BaseURL, Secret: t.card.OperatorToken})
 }
 
 // addTwo makes a partner that minds its own business, and one that attacks.
@@ -110,63 +116,26 @@ func (t *target) addTwo(ctx context.Context, webhook string) (honest, hostile se
 
 // sell sells n licenses in orders of at most a hundred.
 func (t *target) sell(ctx context.Context, s seller, n int) error {
-	for n > 0 {
+	market, err := t.market()
+	for n > 0 && err == nil {
 		order := min(n, 100)
-		if err := t.operate(ctx, "POST", "/purchases", map[string]any{"partner_id": s.ID, "tier": 1, "quantity": order}, nil); err != nil {
-			return err
-		}
+		_, err = market.CreatePurchase(ctx, operator.NewPurchase{PartnerID: s.ID, Tier: 1, Quantity: &order})
 		n -= order
 	}
-	return nil
+	return err
 }
 
-var orders atomic.Int64
-
-// operate calls the operator API.
-func (t *target) operate(ctx context.Context, method, path string, body, answer any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, method, t.card.OperatorURL+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Authorization", "Bearer "+t.card.OperatorToken)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", "attack-"+strconv.FormatInt(orders.Add(1), 10))
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	got, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, got)
-	}
-	if answer == nil {
-		return nil
-	}
-	return json.Unmarshal(got, answer)
-}
-
-// get asks for a path with a key, reads the answer and returns its status.
+// get asks for a path with a key, once, and returns the status of the answer.
 func (t *target) get(ctx context.Context, client *http.Client, path, key string) (int, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.card.BaseURL+path, http.NoBody)
+	c, err := claviger.NewClient(claviger.Config{URL: t.card.BaseURL, Secret: key, HTTP: client})
 	if err != nil {
 		return 0, err
 	}
-	r.Header.Set("Authorization", "Bearer "+key)
-	resp, err := client.Do(r)
+	resp, err := c.Send(ctx, claviger.Request{Method: http.MethodGet, Path: path})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode, err
+	return resp.Status, nil
 }
 
 // host is where the program listens.

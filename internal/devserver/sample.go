@@ -2,17 +2,11 @@ package devserver
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +16,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
+	claviger "claviger/sdk/go"
 )
 
 //go:embed templates
@@ -100,7 +95,9 @@ func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(secrets, func(secret string) bool { return verified(secret, r.Header, body, app.Now()) }) {
+	if !slices.ContainsFunc(secrets, func(secret string) bool {
+		return claviger.VerifyWebhook(secret, r.Header, body, app.Now()) == nil
+	}) {
 		return wire.JSON(w, http.StatusUnauthorized, refusal{Message: "wrong signature"})
 	}
 	d := delivery{At: app.Now(), ID: r.Header.Get(courier.HeaderID)}
@@ -119,21 +116,6 @@ type taken struct {
 type refusal struct {
 	Success bool   `json:"success"`
 	Message string `json:"message"`
-}
-
-// verified checks a signature of Standard Webhooks, of which there may be several.
-func verified(secret string, h http.Header, body []byte, now time.Time) bool {
-	id, timestamp := h.Get(courier.HeaderID), h.Get(courier.HeaderTimestamp)
-	sec, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil || now.Sub(time.Unix(sec, 0)).Abs() > 5*time.Minute {
-		return false
-	}
-	mac := hmac.New(sha256.New, courier.StandardKey(secret))
-	_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body) // a hash never fails
-	want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	return slices.ContainsFunc(strings.Fields(h.Get(courier.HeaderSignature)), func(one string) bool {
-		return hmac.Equal([]byte(one), want)
-	})
 }
 
 func (s *sample) store(d delivery) {

@@ -1,15 +1,15 @@
 package e2e_test
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"claviger/internal/wire/wiretest"
+	claviger "claviger/sdk/go"
 )
 
 // caller is a program with a key or token, as a partner or a marketplace runs
@@ -60,31 +60,21 @@ type answer struct {
 
 // call sends a request, body as JSON unless it is nil.
 func (c caller) call(ctx context.Context, method, path string, body any) (answer, error) {
-	var sent io.Reader = http.NoBody
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return answer{}, err
-		}
-		sent = bytes.NewReader(text)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, sent)
+	return c.send(ctx, claviger.Request{Method: method, Path: path, Body: body})
+}
+
+// send sends a request by the client that partners and marketplaces use. What is open
+// to everybody is asked for without regard to the key.
+func (c caller) send(ctx context.Context, r claviger.Request) (answer, error) {
+	client, err := claviger.NewClient(claviger.Config{URL: c.base, Secret: cmp.Or(c.token, "none"), HTTP: c.contract.client(r.Path)})
 	if err != nil {
 		return answer{}, err
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.contract.client(path).Do(req)
+	resp, err := client.Send(ctx, r)
 	if err != nil {
 		return answer{}, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // It was read.
-	got, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, got}, err
+	return answer{resp.Status, resp.Header, resp.Body}, nil
 }
 
 // must sends a request that has to be answered with that status and returns the

@@ -1,8 +1,8 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,6 +17,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
+	claviger "claviger/sdk/go"
 )
 
 // traces are the columns whose texts have something of a person in them.
@@ -36,23 +37,13 @@ func traces(t *testing.T, db *sqldb.DB, needles ...string) []string {
 // keyed sends a request of the operator with an Idempotency-Key and returns the body.
 func (h *harness) keyed(t *testing.T, path, key, body string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+"/operator/v1"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
+	got, err := h.operator.send(t.Context(), claviger.Request{
+		Method: http.MethodPost, Path: "/operator/v1" + path, Body: json.RawMessage(body), IdempotencyKey: key,
+	})
+	if err != nil || got.status != http.StatusCreated {
+		t.Fatalf("%s answered %d %s, %v", path, got.status, got.body, err)
 	}
-	req.Header.Set("Authorization", "Bearer "+h.operator.token)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", key)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close() //nolint:errcheck // It was read.
-	got, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusCreated {
-		t.Fatalf("%s answered %d %s, %v", path, res.StatusCode, got, err)
-	}
-	return string(got)
+	return string(got.body)
 }
 
 // TestErasedIsInNoColumn: of somebody who signed up, bought, was refunded with a
