@@ -50,7 +50,7 @@ func TestMails(t *testing.T) {
 	}
 }
 
-// runWithKey starts an emulator and returns an outbox with its secret key.
+// runWithKey starts a server and returns an outbox with its secret key.
 func runWithKey(t *testing.T) (*harness, *mail.Outbox) {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))

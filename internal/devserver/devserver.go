@@ -129,15 +129,15 @@ func (e *Server) addDevPages(cfg *app.Config, db *sqldb.DB) error {
 
 // seed creates what is missing, fills in the card and configures the sample.
 func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
-	rooms, url := e.app.Services(), e.app.URL()
-	p, err := s.seedData(ctx, rooms, cfg, url)
+	services, url := e.app.Services(), e.app.URL()
+	p, err := s.seedData(ctx, services, cfg, url)
 	if err != nil {
 		return fmt.Errorf("seed the data: %w", err)
 	}
 	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials(p.SingleKey)
-	e.sample.secrets = func(ctx context.Context) ([]string, error) { return rooms.Partners.WebhookSecrets(ctx, p.ID) }
+	e.sample.secrets = func(ctx context.Context) ([]string, error) { return services.Partners.WebhookSecrets(ctx, p.ID) }
 	e.card = s.card(url, p)
-	e.notes, err = s.stale(ctx, rooms, p)
+	e.notes, err = s.stale(ctx, services, p)
 	return err
 }
 

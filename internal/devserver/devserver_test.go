@@ -22,7 +22,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// config is that of an emulator for one test.
+// config is that of a server for one test.
 func config(db string) devserver.Config {
 	cfg := app.Defaults(app.Dev)
 	cfg.Addr, cfg.DB = "127.0.0.1:0", db
@@ -31,7 +31,7 @@ func config(db string) devserver.Config {
 	return devserver.Config{App: cfg}
 }
 
-// once makes an emulator, closes it and returns what it told.
+// once makes a server, closes it and returns what it told.
 func once(t *testing.T, cfg devserver.Config) (devserver.Card, []string) {
 	t.Helper()
 	e, err := devserver.New(t.Context(), cfg)
@@ -114,9 +114,9 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// TestAgain: the second start prints the same and leaves alone what was
+// TestSecondStart: the second start prints the same and leaves alone what was
 // changed or deleted in between.
-func TestAgain(t *testing.T) {
+func TestSecondStart(t *testing.T) {
 	db := sqldbtest.URL(t)
 	first, _ := once(t, config(db))
 	opened, partners, _ := services(t, db)
@@ -146,9 +146,9 @@ func auditSize(t *testing.T, db *sqldb.DB) int {
 	return len(entries)
 }
 
-// TestCutOff: a first start that was cut off before it was through goes on from
+// TestInterruptedSeed: a first start that was cut off before it was through goes on from
 // where it was.
-func TestCutOff(t *testing.T) {
+func TestInterruptedSeed(t *testing.T) {
 	db := sqldbtest.URL(t)
 	first, _ := once(t, config(db))
 	opened, partners, accounts := services(t, db)

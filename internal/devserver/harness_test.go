@@ -19,7 +19,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// harness is an emulator that runs, and a browser before it.
+// harness is a server that runs, and a browser before it.
 type harness struct {
 	devserver.Card
 	db      string
@@ -27,7 +27,7 @@ type harness struct {
 	browser *http.Client
 }
 
-// run starts an emulator, which ends with the test.
+// run starts a server, which ends with the test.
 func run(t *testing.T, flags ...func(*devserver.Config)) *harness {
 	t.Helper()
 	w := &harness{db: sqldbtest.URL(t)}
@@ -46,7 +46,7 @@ func run(t *testing.T, flags ...func(*devserver.Config)) *harness {
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the emulator ended with %v", err)
+			t.Errorf("the server ended with %v", err)
 		}
 	})
 	jar, err := cookiejar.New(nil)
@@ -134,7 +134,7 @@ func (a answer) has(t *testing.T, status int, texts ...string) {
 }
 
 // TestTargets: without flags the sample is the partner's application, wherever
-// the emulator listens, unless the developer has one.
+// the server listens, unless the developer has one.
 func TestTargets(t *testing.T) {
 	db := sqldbtest.URL(t)
 	start := func(base, webhook, redirect string) profile.Profile {
@@ -162,8 +162,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestCardTells: the card for people leads to the pages.
-func TestCardTells(t *testing.T) {
+// TestCard: the card for people leads to the pages.
+func TestCard(t *testing.T) {
 	card := devserver.Card{BaseURL: "http://dev", ShopURL: "http://dev/", MailURL: "http://dev/dev/mail/", Buyer: devserver.PersonCard{Email: "b@example.com"}}
 	var b strings.Builder
 	if err := card.Print(&b); err != nil {

@@ -52,8 +52,8 @@ func TestSampleVerifies(t *testing.T) {
 	}
 }
 
-// TestSampleRemembers bounds what the sample keeps.
-func TestSampleRemembers(t *testing.T) {
+// TestSampleStoresDeliveries bounds what the sample keeps.
+func TestSampleStoresDeliveries(t *testing.T) {
 	w := run(t)
 	for range 101 {
 		w.send(t, "POST", "/dev/partner/webhook", "application/json", event, signed(w.Partner.WebhookSecret, event, time.Now())).has(t, 200)

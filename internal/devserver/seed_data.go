@@ -38,24 +38,24 @@ var plans = []partner.Plan{
 // seedData creates what does not exist yet and applies the options of this start (URLs,
 // brand, single key). It may be interrupted anywhere and run again; once it is complete,
 // only the options are applied.
-func (s seed) seedData(ctx context.Context, rooms *app.Services, cfg Config, url string) (partner.Partner, error) {
+func (s seed) seedData(ctx context.Context, services *app.Services, cfg Config, url string) (partner.Partner, error) {
 	if s.partnerID == 0 {
-		p, err := s.partner(ctx, rooms, cfg)
+		p, err := s.partner(ctx, services, cfg)
 		if err != nil {
 			return p, err
 		}
-		if err := s.people(ctx, rooms, p); err != nil {
+		if err := s.people(ctx, services, p); err != nil {
 			return p, err
 		}
-		if err := s.operatorToken(ctx, rooms); err != nil {
+		if err := s.operatorToken(ctx, services); err != nil {
 			return p, err
 		}
-		if err := keep(ctx, rooms.DB, partnerRow, strconv.FormatInt(p.ID, 10)); err != nil {
+		if err := keep(ctx, services.DB, partnerRow, strconv.FormatInt(p.ID, 10)); err != nil {
 			return p, err
 		}
 		s.partnerID = p.ID
 	}
-	stored, err := rooms.Profiles.Read(ctx, rooms.DB, s.partnerID)
+	stored, err := services.Profiles.Read(ctx, services.DB, s.partnerID)
 	if err != nil {
 		return partner.Partner{}, err
 	}
@@ -70,7 +70,7 @@ func (s seed) seedData(ctx context.Context, rooms *app.Services, cfg Config, url
 		Webhook:  target(cfg.Webhook, stored.WebhookURL, url, webhookPath),
 		Redirect: target(cfg.Redirect, stored.RedirectURL, url, callbackPath),
 	}
-	p, _, _, err := rooms.Profiles.Amend(ctx, actor, s.partnerID, change, urls, false)
+	p, _, _, err := services.Profiles.Amend(ctx, actor, s.partnerID, change, urls, false)
 	return p, err
 }
 
@@ -87,17 +87,17 @@ func target(asked, stored, url, path string) *string {
 }
 
 // partner creates the seeded partner and its plans.
-func (s seed) partner(ctx context.Context, rooms *app.Services, cfg Config) (partner.Partner, error) {
-	p, err := rooms.Partners.ByKey(ctx, s.credentials(false).APIKey)
+func (s seed) partner(ctx context.Context, services *app.Services, cfg Config) (partner.Partner, error) {
+	p, err := services.Partners.ByKey(ctx, s.credentials(false).APIKey)
 	if fault.Is(err, "invalid_key") {
 		draft := partner.Draft{Name: "Sample App", Brand: cfg.App.Brand, SingleKey: cfg.SingleKey != nil && *cfg.SingleKey}
-		p, _, _, err = rooms.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials(draft.SingleKey))
+		p, _, _, err = services.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials(draft.SingleKey))
 	}
 	if err != nil {
 		return p, err
 	}
 	for _, plan := range plans {
-		if _, _, err := rooms.Partners.PutPlan(ctx, actor, p.ID, plan); err != nil {
+		if _, _, err := services.Partners.PutPlan(ctx, actor, p.ID, plan); err != nil {
 			return p, err
 		}
 	}
@@ -105,19 +105,19 @@ func (s seed) partner(ctx context.Context, rooms *app.Services, cfg Config) (par
 }
 
 // people creates the buyer, the partner's member and the operator.
-func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner) error {
+func (s seed) people(ctx context.Context, services *app.Services, p partner.Partner) error {
 	names := map[string]string{buyerEmail: "Bea Buyer", memberEmail: "Pat Partner", operatorEmail: "Olga Operator"}
 	for _, email := range []string{buyerEmail, memberEmail, operatorEmail} {
-		u, _, err := rooms.Accounts.Create(ctx, actor, account.Person{Email: email, Name: names[email]})
+		u, _, err := services.Accounts.Create(ctx, actor, account.Person{Email: email, Name: names[email]})
 		if err != nil {
 			return err
 		}
-		password, err := rooms.Accounts.NewPassword(ctx, s.password(email))
+		password, err := services.Accounts.NewPassword(ctx, s.password(email))
 		if err != nil {
 			return err
 		}
 		debug.FreeOSMemory() // Hashing took 19 MiB; the program is small otherwise.
-		err = rooms.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		err = services.DB.Write(ctx, func(tx *sqldb.Tx) error {
 			if email == operatorEmail {
 				if _, err := account.SetOperator(ctx, tx, actor, u.ID, true, app.Now()); err != nil {
 					return err
@@ -129,7 +129,7 @@ func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner
 			return err
 		}
 		if email == memberEmail {
-			if _, err := rooms.Partners.AddMember(ctx, actor, p.ID, u.ID, partner.Admin); err != nil {
+			if _, err := services.Partners.AddMember(ctx, actor, p.ID, u.ID, partner.Admin); err != nil {
 				return err
 			}
 		}
@@ -138,17 +138,17 @@ func (s seed) people(ctx context.Context, rooms *app.Services, p partner.Partner
 }
 
 // operatorToken creates the operator's token, which has every scope.
-func (s seed) operatorToken(ctx context.Context, rooms *app.Services) error {
-	_, err := rooms.Accounts.ByToken(ctx, s.token())
+func (s seed) operatorToken(ctx context.Context, services *app.Services) error {
+	_, err := services.Accounts.ByToken(ctx, s.token())
 	if fault.Is(err, "invalid_token") {
-		_, _, err = rooms.Accounts.AddToken(ctx, actor, "claviger dev", []account.Scope{account.Admin}, time.Time{}, s.token())
+		_, _, err = services.Accounts.AddToken(ctx, actor, "claviger dev", []account.Scope{account.Admin}, time.Time{}, s.token())
 	}
 	return err
 }
 
 // stale says which of the seeded secrets were replaced since: they are hashed,
 // so what replaced them cannot be printed.
-func (s seed) stale(ctx context.Context, rooms *app.Services, p partner.Partner) ([]string, error) {
+func (s seed) stale(ctx context.Context, services *app.Services, p partner.Partner) ([]string, error) {
 	var notes []string
 	c := s.credentials(p.SingleKey)
 	note := func(err error, code, what string) error {
@@ -158,19 +158,19 @@ func (s seed) stale(ctx context.Context, rooms *app.Services, p partner.Partner)
 		notes = append(notes, what+" was replaced since it was seeded; the one shown no longer works")
 		return nil
 	}
-	_, err := rooms.Partners.ByKey(ctx, c.APIKey)
+	_, err := services.Partners.ByKey(ctx, c.APIKey)
 	if err := note(err, "invalid_key", "api_key"); err != nil {
 		return nil, err
 	}
-	_, err = rooms.Partners.ByClient(ctx, rooms.Partners.DB, c.ClientID, c.ClientSecret)
+	_, err = services.Partners.ByClient(ctx, services.Partners.DB, c.ClientID, c.ClientSecret)
 	if err := note(err, "invalid_client", "client_secret"); err != nil {
 		return nil, err
 	}
-	_, err = rooms.Accounts.ByToken(ctx, s.token())
+	_, err = services.Accounts.ByToken(ctx, s.token())
 	if err := note(err, "invalid_token", "operator_token"); err != nil {
 		return nil, err
 	}
-	secrets, err := rooms.Partners.WebhookSecrets(ctx, p.ID)
+	secrets, err := services.Partners.WebhookSecrets(ctx, p.ID)
 	if err == nil && !slices.Contains(secrets, c.WebhookSecret) {
 		notes = append(notes, "webhook_secret was replaced since it was seeded; the one shown no longer signs")
 	}

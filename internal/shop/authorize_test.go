@@ -229,9 +229,9 @@ func TestPrompts(t *testing.T) {
 	b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("max_age", "3600"))).WantCallback(h.RedirectURL)
 }
 
-// TestSlowWayBack: who signs in for an application that wants the newest sign-in
+// TestSlowReturnFromSignIn: who signs in for an application that wants the newest sign-in
 // there is has a moment to come back, and not more.
-func TestSlowWayBack(t *testing.T) {
+func TestSlowReturnFromSignIn(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
 	again := func() *pagetest.Page {

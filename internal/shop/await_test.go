@@ -127,9 +127,9 @@ func connects(s *pagetest.Page, h *pagetest.Service) {
 	s.Error("the page has no link to go on by hand")
 }
 
-// TestBuyerArrivesAfterTheNews: the buyer is sent to the application once it has
+// TestRedirectAfterFirstAttempt: the buyer is sent to the application once it has
 // been told of the license, and not before. When that is soon, no page is shown.
-func TestBuyerArrivesAfterTheNews(t *testing.T) {
+func TestRedirectAfterFirstAttempt(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, time.Hour, 2*time.Hour)
 	page := b.Get(consentPage(l))
 	sent := make(chan *pagetest.Page, 1)
@@ -169,9 +169,9 @@ func TestConnectingPage(t *testing.T) {
 	}
 }
 
-// TestConnectingInVain: an application that cannot be told costs the buyer
+// TestConnectingWithoutAnswer: an application that cannot be told costs the buyer
 // WaitAtMost, and no more.
-func TestConnectingInVain(t *testing.T) {
+func TestConnectingWithoutAnswer(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // before the request's own time is up
 	defer stop()
@@ -213,8 +213,8 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestBuyerLeaves while the page is shown: the request ends, and its line says so.
-func TestBuyerLeaves(t *testing.T) {
+// TestBuyerDisconnects while the page is shown: the request ends, and its line says so.
+func TestBuyerDisconnects(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Hour)
 	ctx, leave := context.WithCancel(t.Context())
 	answer := allow(ctx, b, l)

@@ -24,9 +24,9 @@ func pressed(b *pagetest.Browser, l license.License) {
 	b.Post(pagetest.RedeemPath(l)).WantCallback(start)
 }
 
-// TestButtonOfSomebodyElse: whoever signs in next at a browser is not shown the
+// TestChoiceOfAnotherUsersLicense: whoever signs in next at a browser is not shown the
 // license that was meant before.
-func TestButtonOfSomebodyElse(t *testing.T) {
+func TestChoiceOfAnotherUsersLicense(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	h.AddUser(pagetest.Eve, pagetest.Password)
 	h.Sell(pagetest.Eve, 2)
@@ -36,8 +36,8 @@ func TestButtonOfSomebodyElse(t *testing.T) {
 	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL) // for her own
 }
 
-// TestButtonOfAnotherApplication: a license is meant for its own application only.
-func TestButtonOfAnotherApplication(t *testing.T) {
+// TestChoiceForAnotherApplication: a license is meant for its own application only.
+func TestChoiceForAnotherApplication(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	there := "https://other.example/in"
 	other, _, _, err := h.Shop.OAuth.Profiles.Enrol(t.Context(), pagetest.Tester, partner.Draft{Name: "Other"}, profile.URLs{Redirect: there}, false, partner.Credentials{})
@@ -57,8 +57,8 @@ func asksWhich(b *pagetest.Browser, pairs ...string) bool {
 	return strings.Contains(b.Get(pagetest.AuthorizeURL(b.AuthorizeRequest(pairs...))).Want(http.StatusOK, "Connect Tide Planner?").Text(), "Which license?")
 }
 
-// TestButtonOfLongAgo: what was meant counts for a while.
-func TestButtonOfLongAgo(t *testing.T) {
+// TestChoiceExpires: what was meant counts for a while.
+func TestChoiceExpires(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.Sell(pagetest.Ann, 3)
 	pressed(b, l)
@@ -93,9 +93,9 @@ func TestConsentPageLoadedAgain(t *testing.T) {
 	}
 }
 
-// TestButtonThatServed: once the license is connected its button counts no more,
+// TestChoiceIsRemovedAfterConnecting: once the license is connected its button counts no more,
 // whether a page asked or not.
-func TestButtonThatServed(t *testing.T) {
+func TestChoiceIsRemovedAfterConnecting(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.Sell(pagetest.Ann, 3)
 	pressed(b, l)
@@ -110,9 +110,9 @@ func TestButtonThatServed(t *testing.T) {
 	}
 }
 
-// TestButtonAfterARefusal: an application that may first look whether it can do
+// TestChoiceAfterARefusal: an application that may first look whether it can do
 // without a page still learns which license was meant.
-func TestButtonAfterARefusal(t *testing.T) {
+func TestChoiceAfterARefusal(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.Sell(pagetest.Ann, 3)
 	pressed(b, l)

@@ -34,7 +34,7 @@ func identity(h *pagetest.Service, code string) string {
 	return got.ID
 }
 
-// annKnown is a house whose application knows Ann, whose identity token it has,
+// annKnown is a service whose application knows Ann, whose identity token it has,
 // and Eve, who has a license of her own.
 func annKnown(t *testing.T) (h *pagetest.Service, ofAnn string) {
 	t.Helper()

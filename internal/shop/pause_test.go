@@ -10,7 +10,7 @@ import (
 
 const operatorsReason = "suspected fraud by the vendor"
 
-// pause pauses the partner of the house, or resumes it.
+// pause pauses the partner, or resumes it.
 func pause(h *pagetest.Service, paused bool) {
 	h.Helper()
 	var err error

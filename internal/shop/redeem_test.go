@@ -11,7 +11,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// annAndLicense is a house with Ann signed in and a license of hers.
+// annAndLicense is a service with Ann signed in and her license.
 func annAndLicense(t *testing.T) (*pagetest.Service, *pagetest.Browser, license.License) {
 	t.Helper()
 	h := pagetest.New(t)

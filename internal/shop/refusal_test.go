@@ -83,9 +83,9 @@ func TestDecisionAfterTheRedirectChanged(t *testing.T) {
 	}
 }
 
-// TestDecisionWhileTheDatabaseIsAway is an error of ours and no answer to the
+// TestDecisionWhileTheDatabaseIsUnavailable is an error of ours and no answer to the
 // application.
-func TestDecisionWhileTheDatabaseIsAway(t *testing.T) {
+func TestDecisionWhileTheDatabaseIsUnavailable(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest()))
 	if err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {

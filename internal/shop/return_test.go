@@ -12,9 +12,9 @@ import (
 // oddState is as long as a state may be, and grows the most on its way.
 var oddState = (strings.Repeat(`"é&%+/\ <`, 410) + strings.Repeat("x", 4096))[:4096]
 
-// TestSignInLosesNothing: what an application sent is whole when its buyer comes
+// TestSignInPreservesTheRequest: what an application sent is whole when its buyer comes
 // back, by whichever way they signed in.
-func TestSignInLosesNothing(t *testing.T) {
+func TestSignInPreservesTheRequest(t *testing.T) {
 	for name, signIn := range map[string]func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page{
 		"password": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
 			h.AddUser(pagetest.Ann, pagetest.Password)

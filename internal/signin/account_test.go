@@ -239,9 +239,9 @@ func TestAccountIsForWhoIsSignedIn(t *testing.T) {
 	b.Get("/account/sign-out-everywhere").WantRedirect("/account")
 }
 
-// TestOwnPasswordStaysOpen: nobody closes it to somebody who is signed in by typing
+// TestOwnPasswordIsNotLockedByOthers: nobody closes it to somebody who is signed in by typing
 // something for an address.
-func TestOwnPasswordStaysOpen(t *testing.T) {
+func TestOwnPasswordIsNotLockedByOthers(t *testing.T) {
 	h := pagetest.New(t)
 	u := h.AddUser(pagetest.Ann, pagetest.Password)
 	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)

@@ -44,7 +44,7 @@ func TestSignInByLink(t *testing.T) {
 	late.WantSignedIn("")
 }
 
-func TestDeadLinks(t *testing.T) {
+func TestLinksThatNoLongerWork(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, "")
 	b := h.NewBrowser()
@@ -84,9 +84,9 @@ func TestDeadLinks(t *testing.T) {
 	}
 }
 
-// TestDeadLinkKnowsTheWay: a link that does not work any more still leads to where
+// TestExpiredLinkLeadsToItsPage: a link that does not work any more still leads to where
 // it led, by a new one, by the password, or at once for whoever is signed in.
-func TestDeadLinkKnowsTheWay(t *testing.T) {
+func TestExpiredLinkLeadsToItsPage(t *testing.T) {
 	const next = "/account?x=1"
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -216,7 +216,7 @@ func TestReset(t *testing.T) {
 	b, other := h.NewBrowser(), h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 	page := b.Press(b.Get("/sign-in?next=%2Flicenses%3Fx%3D1"), "Sign in", "email", pagetest.Ann, "password", "forgotten").Want(http.StatusUnauthorized, "Sign in")
 	if !strings.Contains(page.Body, `href="/reset?next=%2flicenses%3fx%3d1"`) {
-		t.Error("the way to the reset forgets where to go on to")
+		t.Error("the link to the reset page loses the next page")
 	}
 	b.Follow(b.Press(b.Get("/reset?next=%2Flicenses%3Fx%3D1"), "Send me a link", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
 	s := b.Press(b.Get(h.MailedLink(pagetest.Ann)).Want(http.StatusOK, "Choose a new password"), "Continue as")
@@ -239,7 +239,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-func TestResetIsOverAfterAWhile(t *testing.T) {
+func TestResetExpires(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	b := h.NewBrowser()
@@ -250,9 +250,9 @@ func TestResetIsOverAfterAWhile(t *testing.T) {
 	h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 }
 
-// TestRightIsNotInherited: whoever signs in next at this browser has to know the
+// TestResetIsOnlyForItsUser: whoever signs in next at this browser has to know the
 // current password.
-func TestRightIsNotInherited(t *testing.T) {
+func TestResetIsOnlyForItsUser(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	h.AddUser("bob@example.com", pagetest.Password)

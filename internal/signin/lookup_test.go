@@ -8,10 +8,10 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestAskingLooksAtNobody: the pages that have a link mailed look up nobody while
+// TestRequestingLinksReadsNoUsers: the pages that have a link mailed look up nobody while
 // the visitor waits, so that the time they take tells nothing about an address.
 // They are answered while the table of people is out of the way.
-func TestAskingLooksAtNobody(t *testing.T) {
+func TestRequestingLinksReadsNoUsers(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	rename := func(from, to string) {

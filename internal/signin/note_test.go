@@ -56,8 +56,8 @@ func TestPagesAfterAFormByHand(t *testing.T) {
 	b.Get("/check-mail").WantRedirect("/sign-in?next=")
 }
 
-// TestGoodbyeIsAPage that can be loaded again, until somebody signs in.
-func TestGoodbyeIsAPage(t *testing.T) {
+// TestDeletedPageCanBeReloaded that can be loaded again, until somebody signs in.
+func TestDeletedPageCanBeReloaded(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	h.AddUser(pagetest.Eve, pagetest.Password)

@@ -157,9 +157,9 @@ func TestSameAnswerToWhoAsksForMail(t *testing.T) {
 	}
 }
 
-// TestThrottledAccountOpensByMail: whoever tries a password until the account is
+// TestThrottledAccountCanUseALink: whoever tries a password until the account is
 // closed for a while has not closed it for its owner.
-func TestThrottledAccountOpensByMail(t *testing.T) {
+func TestThrottledAccountCanUseALink(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	for i := range 12 {
@@ -229,7 +229,7 @@ func TestSessionIsRenewed(t *testing.T) {
 	}
 }
 
-func TestSignedOutForGood(t *testing.T) {
+func TestSignOutEndsTheSession(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	b, thief := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password), h.NewBrowser()
@@ -282,7 +282,7 @@ func TestOpenRedirects(t *testing.T) {
 	}
 }
 
-func TestNextIsKept(t *testing.T) {
+func TestNextIsPassedOn(t *testing.T) {
 	h := pagetest.New(t)
 	const next, escaped = "/licensing/a?b=c&d=/e", "%2flicensing%2fa%3fb%3dc%26d%3d%2fe"
 	b := h.NewBrowser()
@@ -342,7 +342,7 @@ func TestNobodyGetsACookieForLooking(t *testing.T) {
 	}
 }
 
-// TestFormsOfOtherSites: no form of the door can be sent from another site, but
+// TestFormsOfOtherSites: no form can be sent from another site, but
 // for the one that OpenID wants to be open, which does nothing by itself.
 func TestFormsOfOtherSites(t *testing.T) {
 	h := pagetest.New(t)

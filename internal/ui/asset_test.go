@@ -65,7 +65,7 @@ func TestAssets(t *testing.T) {
 }
 
 // TestAssetOfAnotherVersion: a page of another node's version is not left bare, and
-// what it gets is not kept under that version's address.
+// what it gets is not cached under that version's address.
 func TestAssetOfAnotherVersion(t *testing.T) {
 	mux := wire.NewMux(ui.Assets()...)
 	got := get(t, mux, "/assets/0000000000000000/app.css")

@@ -152,8 +152,8 @@ func TestDelayedRedirectWithoutFlush(t *testing.T) {
 	}
 }
 
-// TestDelayedRedirectOfWhoLeft: somebody who left meanwhile is noted, and sent nothing more.
-func TestDelayedRedirectOfWhoLeft(t *testing.T) {
+// TestDelayedRedirectAfterDisconnect: somebody who left meanwhile is noted, and sent nothing more.
+func TestDelayedRedirectAfterDisconnect(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_7", "")
 	ctx, leave := context.WithCancel(ctx)
 	w := httptest.NewRecorder()

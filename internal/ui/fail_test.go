@@ -67,7 +67,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestFailWhenTimeIsUp: whatever a room made of the deadline, the answer is 503.
+// TestFailWhenTimeIsUp: whatever error the deadline became, the answer is 503.
 func TestFailWhenTimeIsUp(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
@@ -78,7 +78,7 @@ func TestFailWhenTimeIsUp(t *testing.T) {
 	}
 }
 
-func TestFailWhenNobodyListens(t *testing.T) {
+func TestFailAfterDisconnect(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_7", "")
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -47,8 +47,8 @@ func TestFlashIsShownOnce(t *testing.T) {
 	}
 }
 
-// TestFlashWaitsForAPage: what nobody reads does not use the flash up.
-func TestFlashWaitsForAPage(t *testing.T) {
+// TestFlashIsLeftForAPage: what nobody reads does not use the flash up.
+func TestFlashIsLeftForAPage(t *testing.T) {
 	for name, c := range map[string]struct {
 		page string
 		view ui.View
@@ -70,7 +70,7 @@ func TestFlashWaitsForAPage(t *testing.T) {
 	}
 }
 
-func TestFlashWaitsBehindAnErrorPage(t *testing.T) {
+func TestFlashIsLeftByErrorPages(t *testing.T) {
 	for name, err := range map[string]error{
 		"fault": fault.New(fault.Missing, "unknown_license", "There is no such license."), "error": errors.New("the disk is full"),
 	} {

@@ -80,7 +80,7 @@ func full(data any) ui.View {
 	}
 }
 
-// site serves the sample pages as a door would.
+// site serves the sample pages as a package of pages would.
 func site(t *testing.T) http.Handler {
 	t.Helper()
 	pages := sample(t)

@@ -24,7 +24,7 @@ const (
 	keyAt    = "at"
 	keySeen  = "seen"
 	keyFlash = "flash"
-	keyValue = "kept."
+	keyValue = "kept." // a prefix, as stored sessions have it
 )
 
 // sessionsKey marks the context of a request whose session is loaded.

@@ -220,9 +220,9 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// TestStoreAway: nobody is signed out because the database is away, and no answer
-// goes out that claims what was not kept.
-func TestStoreAway(t *testing.T) {
+// TestStoreUnavailable: nobody is signed out because the database is away, and no answer
+// goes out that claims what was not stored.
+func TestStoreUnavailable(t *testing.T) {
 	v := newVisitor(t, false)
 	v.signIn(7)
 	v.store.err = errors.New("dial tcp 10.0.0.5: refused")

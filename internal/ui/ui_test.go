@@ -115,7 +115,7 @@ type gone struct{ *httptest.ResponseRecorder }
 
 func (gone) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestAReaderWhoLeftIsNoted(t *testing.T) {
+func TestDisconnectIsLogged(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_1", "")
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err := sample(t).Render(gone{httptest.NewRecorder()}, r, "text", ui.View{Data: "Hello"}); err == nil || !note.Gone {
