@@ -240,7 +240,7 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"made the secret key", "claviger token add", "msg=serving", "msg=stopped"} {
+	for _, want := range []string{"created the secret key", "claviger token add", "msg=serving", "msg=stopped"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, log.String())
 		}

@@ -35,7 +35,7 @@ func TestServeFromNothing(t *testing.T) {
 	t.Cleanup(func() { _ = serve.Process.Kill() })
 	lines := bufio.NewReader(log)
 	base, said := awaitServing(t, lines)
-	for _, want := range []string{"public-url is not set", "made the secret key"} {
+	for _, want := range []string{"public-url is not set", "created the secret key"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the start did not say %q:\n%s", want, said)
 		}
