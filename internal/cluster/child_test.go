@@ -113,7 +113,7 @@ type child struct {
 
 func startChild(t *testing.T, url, file string) *child {
 	t.Helper()
-	c := &child{exec.Command(os.Args[0]), newLines()}
+	c := &child{exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]), newLines()}
 	c.Env = append(os.Environ(), childURL+"="+url, childFile+"="+file)
 	c.Stderr = c.log
 	if err := c.Start(); err != nil {

@@ -88,9 +88,6 @@ func (m *member) move(ctx context.Context, from, to string, rows []Claim) ([]Cla
 			SELECT shard FROM shards WHERE node = $1 AND epoch * $4 + shard = ANY($3)`+m.conn.ForNoKeyUpdateSkipLocked()+`)
 		UPDATE shards SET node = $2, epoch = epoch + 1 WHERE shard IN (SELECT shard FROM free)
 		RETURNING shard, node, epoch`, from, to, versions, int64(Shards))
-	for _, c := range moved {
-		m.rows[c.Shard] = c
-	}
 	m.hurry = m.hurry || err == nil && len(moved) < len(rows)
 	return moved, err
 }
