@@ -211,8 +211,8 @@ func (b *bench) describeServer(ctx context.Context, url string) error {
 		}
 		return v
 	}
-	b.machine += fmt.Sprintf(", PostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)",
-		setting("server_version"), setting("fsync"), setting("synchronous_commit"), setting("shared_buffers"))
+	b.machine += fmt.Sprintf(",\nPostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)",
+		strings.Fields(setting("server_version"))[0], setting("fsync"), setting("synchronous_commit"), setting("shared_buffers"))
 	if setting("fsync") != "on" {
 		say("fsync is off: what PostgreSQL acknowledges here is not on disk; start it by script/with-postgres with CLAVIGER_PG_DURABLE=1")
 	}
