@@ -51,7 +51,7 @@ type Services struct {
 	Events   *event.Log
 	Licenses *license.Registry
 	OAuth    *oauth.Server
-	Answers  *idempotency.Pruner
+	Outcomes *idempotency.Pruner
 	Mail     *mail.Outbox
 }
 
@@ -203,7 +203,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, EraseAddress: profile.EraseContacts}
 	r.OAuth = a.connect(r, box)
-	r.Answers = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
+	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
 	a.services = r
 }
 

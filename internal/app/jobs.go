@@ -39,7 +39,7 @@ type Housekeeping struct {
 func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 	db := a.services.DB
 	return map[string]func(context.Context) (int64, error){
-		"stored answers":    a.services.Answers.Prune,
+		"stored outcomes":   a.services.Outcomes.Prune,
 		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,

@@ -105,7 +105,7 @@ func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	if e.Idempotency, err = onceOf(r, t, raw); err != nil {
+	if e.Idempotency, err = idempotencyOf(r, t, raw); err != nil {
 		return err
 	}
 	if err := mustRepeat(e.Idempotency, e.Draft.ExternalID); err != nil {

@@ -61,9 +61,9 @@ func (t mayTime) MarshalJSON() ([]byte, error) {
 	return wire.Time(t).MarshalJSON()
 }
 
-// onceOf is what makes a request recognisable when it comes again. Method, path
+// idempotencyOf identifies a request, so that a repeat is recognised. Method, path
 // and body are hashed together: the same key on another path is another request.
-func onceOf(r *http.Request, t account.Token, body []byte) (idempotency.Request, error) {
+func idempotencyOf(r *http.Request, t account.Token, body []byte) (idempotency.Request, error) {
 	keys := r.Header.Values("Idempotency-Key")
 	if len(keys) == 0 {
 		return idempotency.Request{}, nil

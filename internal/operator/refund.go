@@ -78,7 +78,7 @@ func (o *Operator) refund(w http.ResponseWriter, r *http.Request, t account.Toke
 	if err != nil {
 		return err
 	}
-	if order.Idempotency, err = onceOf(r, t, raw); err != nil {
+	if order.Idempotency, err = idempotencyOf(r, t, raw); err != nil {
 		return err
 	}
 	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {

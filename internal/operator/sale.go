@@ -87,7 +87,7 @@ func (o *Operator) purchase(w http.ResponseWriter, r *http.Request, t account.To
 	if err != nil {
 		return err
 	}
-	if order.Idempotency, err = onceOf(r, t, raw); err != nil {
+	if order.Idempotency, err = idempotencyOf(r, t, raw); err != nil {
 		return err
 	}
 	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {
@@ -149,7 +149,7 @@ func (o *Operator) changePlan(w http.ResponseWriter, r *http.Request, t account.
 	if err != nil {
 		return err
 	}
-	if order.Idempotency, err = onceOf(r, t, raw); err != nil {
+	if order.Idempotency, err = idempotencyOf(r, t, raw); err != nil {
 		return err
 	}
 	l, err := o.Licenses.ChangePlan(r.Context(), actor(t), r.PathValue("key"), order)
