@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,4 +161,91 @@ func TestNoPlaceOfOneMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFaultCodesAreConstants: a fault's code is a constant of the package that raises
+// it, and is compared with that constant. A bare string could be misspelt unnoticed.
+func TestFaultCodesAreConstants(t *testing.T) {
+	codes := make(map[string]string) // value of a code: its constant
+	all := sources(t)
+	for _, s := range all {
+		if strings.HasSuffix(s.path, "/code.go") {
+			constants(s.file, func(name, value string) { codes[value] = s.name + "." + name })
+		}
+	}
+	if len(codes) < 50 {
+		t.Fatalf("found %d codes; is the test blind?", len(codes))
+	}
+	for _, s := range all {
+		if s.test || s.name == "webhook" { // its faults move with its rewrite
+			continue
+		}
+		for _, lit := range bareCodes(s.file, codes) {
+			t.Errorf("%s: %s is the code of a fault; use a constant (%s)", s.set.Position(lit.Pos()), lit.Value, codes[strings.Trim(lit.Value, `"`)])
+		}
+	}
+}
+
+// constants calls f with each constant of a file that is a string.
+func constants(file *ast.File, f func(name, value string)) {
+	for _, decl := range file.Decls {
+		d, ok := decl.(*ast.GenDecl)
+		if !ok || d.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range d.Specs {
+			v := spec.(*ast.ValueSpec)
+			for i, expr := range v.Values {
+				if lit, ok := expr.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					if value, err := strconv.Unquote(lit.Value); err == nil {
+						f(v.Names[i].Name, value)
+					}
+				}
+			}
+		}
+	}
+}
+
+// bareCodes lists the literals of a file that stand for the code of a fault: where one
+// is expected, and wherever the value is that of a known code.
+func bareCodes(file *ast.File, codes map[string]string) []*ast.BasicLit {
+	var list []*ast.BasicLit
+	note := func(e ast.Expr) {
+		if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			list = append(list, lit)
+		}
+	}
+	faults := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"claviger/internal/fault"` })
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			return n.Tok != token.CONST && n.Tok != token.IMPORT
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && len(n.Args) > 1 && isName(f.X, "fault") && (f.Sel.Name == "New" || f.Sel.Name == "Is") {
+				note(n.Args[1])
+			}
+		case *ast.BinaryExpr:
+			if faults && (n.Op == token.EQL || n.Op == token.NEQ) && (isCode(n.X) || isCode(n.Y)) {
+				note(n.X)
+				note(n.Y)
+			}
+		case *ast.BasicLit:
+			if value, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && codes[value] != "" {
+				note(n)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+func isName(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// isCode reports whether an expression is the member Code of something.
+func isCode(e ast.Expr) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	return ok && s.Sel.Name == "Code"
 }

@@ -99,7 +99,7 @@ func (p Person) checked() (Person, error) {
 
 // unknown is the fault of a user that does not exist.
 func unknown() error {
-	return fault.New(fault.Missing, "unknown_user", "There is no such user; list the users to see their ids.")
+	return fault.New(fault.Missing, CodeUnknownUser, "There is no such user; list the users to see their ids.")
 }
 
 // found turns the answer that there is no row into the fault for it.
@@ -284,7 +284,7 @@ func (u User) present() error {
 	if u.ErasedAt.IsZero() {
 		return nil
 	}
-	return fault.New(fault.Conflict, "user_erased", "This user was erased; create a new one.")
+	return fault.New(fault.Conflict, CodeUserErased, "This user was erased; create a new one.")
 }
 
 func subject(id int64) string { return "user:" + strconv.FormatInt(id, 10) }

@@ -126,4 +126,4 @@ func insert(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (User, er
 	return u, err
 }
 
-func conflict(text string) error { return fault.New(fault.Conflict, "user_conflict", "%s", text) }
+func conflict(text string) error { return fault.New(fault.Conflict, codeUserConflict, "%s", text) }

@@ -65,7 +65,7 @@ var hashing = &queue{slots: 2, waiting: [2]int{strangers: 8, known: 64}}
 
 // errBusy is the refusal of a queue that is full.
 func errBusy() error {
-	f := fault.New(fault.Busy, "sign_in_busy", "Too many people are signing in just now. Nothing is lost: try again in a few seconds.")
+	f := fault.New(fault.Busy, CodeSignInBusy, "Too many people are signing in just now. Nothing is lost: try again in a few seconds.")
 	f.After = 2 * time.Second
 	return f
 }

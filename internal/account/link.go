@@ -222,9 +222,9 @@ func liveLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (l
 	case err != nil:
 		return link{}, err
 	case !l.usedAt.IsZero():
-		return l, fault.New(fault.Unknown, "link_used", "This link was used already, and works only once; ask for a new one.")
+		return l, fault.New(fault.Unknown, CodeLinkUsed, "This link was used already, and works only once; ask for a new one.")
 	case !l.expiresAt.After(now):
-		return l, fault.New(fault.Unknown, "link_expired", "This link no longer works: its time is over, or another one was used instead. Ask for a new one.")
+		return l, fault.New(fault.Unknown, CodeLinkExpired, "This link no longer works: its time is over, or another one was used instead. Ask for a new one.")
 	}
 	return l, nil
 }
@@ -238,7 +238,7 @@ func deadLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) er
 }
 
 func invalidLink() error {
-	return fault.New(fault.Unknown, "invalid_link", "This link is not valid; check that it was copied whole, or ask for a new one.")
+	return fault.New(fault.Unknown, CodeInvalidLink, "This link is not valid; check that it was copied whole, or ask for a new one.")
 }
 
 // Prune removes the links that have been dead for a day, and then whoever is known

@@ -157,7 +157,7 @@ func (b *Book) signedIn(ctx context.Context, seen login, c Client, tries string)
 }
 
 func wrongCredentials() error {
-	return fault.New(fault.Unknown, "invalid_credentials", "The email address or the password is not right.")
+	return fault.New(fault.Unknown, CodeInvalidCredentials, "The email address or the password is not right.")
 }
 
 // self is a user as the one who acts, who has no session yet.

@@ -148,7 +148,7 @@ func (b *Book) ResetPassword(ctx context.Context, by audit.Actor, userID int64, 
 			return err
 		}
 		if l.password != "" && !may {
-			return fault.New(fault.Conflict, "reset_over", "The time to choose a new password is over; ask for a new link.")
+			return fault.New(fault.Conflict, CodeResetOver, "The time to choose a new password is over; ask for a new link.")
 		}
 		l.setPassword(tx, by, hash, now)
 		return nil

@@ -56,7 +56,7 @@ func (b *Book) request(ctx context.Context, email string, p Purpose, next string
 			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS BIGINT) WHERE (SELECT count(*) FROM link_requests) < $5`,
 			validate.EmailKey(email), string(p), LocalPath(next), b.Now(), maxRequests)
 		if err == nil && n == 0 {
-			f := fault.New(fault.Throttled, "too_many_requests", "Very many mails are being asked for right now. Wait a minute and ask again.")
+			f := fault.New(fault.Throttled, codeTooManyRequests, "Very many mails are being asked for right now. Wait a minute and ask again.")
 			f.After = time.Minute
 			return f
 		}

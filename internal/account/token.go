@@ -135,7 +135,7 @@ func (b *Book) RevokeToken(ctx context.Context, by audit.Actor, id int64) (Token
 		}
 		t, err = sqldb.One(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens WHERE id = $1`, id)
 		if errors.Is(err, sqldb.ErrNone) {
-			return fault.New(fault.Missing, "unknown_token", "There is no such token; list the tokens to see their ids.")
+			return fault.New(fault.Missing, codeUnknownToken, "There is no such token; list the tokens to see their ids.")
 		}
 		if err == nil && n > 0 {
 			audit.Record(tx, now, by, "token.revoke", tokenSubject(id), t.facts(), nil)
@@ -153,7 +153,7 @@ func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
 	t, err := sqldb.One(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens
 		WHERE hash = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, secret.Hash(value), b.Now())
 	if errors.Is(err, sqldb.ErrNone) {
-		return Token{}, fault.New(fault.Unknown, "invalid_token", "%s", cmp.Or(secret.Mistaken(value, secret.OperatorToken),
+		return Token{}, fault.New(fault.Unknown, CodeInvalidToken, "%s", cmp.Or(secret.Mistaken(value, secret.OperatorToken),
 			"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer <token>."))
 	}
 	if err != nil {

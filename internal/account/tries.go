@@ -26,7 +26,7 @@ func triesKey(name string) string { return secret.Hash("tries " + name) }
 
 // errTooManyTries is the refusal of an account's password, right or wrong.
 func errTooManyTries(wait time.Duration) error {
-	f := fault.New(fault.Throttled, "too_many_tries",
+	f := fault.New(fault.Throttled, CodeTooManyTries,
 		"There were too many tries with a wrong password for this address. Have a sign-in link sent to you, or try again in an hour.")
 	f.After = max(wait, time.Second)
 	return f

@@ -73,7 +73,7 @@ func branded(r *http.Request) (string, error) {
 }
 
 func severalKeys() error {
-	return fault.New(fault.Invalid, "several_keys", "The request carries different API keys. Send one, in one header.")
+	return fault.New(fault.Invalid, codeSeveralKeys, "The request carries different API keys. Send one, in one header.")
 }
 
 // key returns the API key that a request carries. It may stand in several

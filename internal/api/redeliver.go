@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
@@ -21,10 +22,10 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, p partner.Partne
 	}
 	id, ok := wire.PathID(r, "event_id")
 	if !ok {
-		return fault.New(fault.Missing, "unknown_event", "There is no such event; event ids are in the list of events.")
+		return fault.New(fault.Missing, event.CodeUnknownEvent, "There is no such event; event ids are in the list of events.")
 	}
 	if q := a.Redeliveries.Take(strconv.FormatInt(p.ID, 10)); !q.OK {
-		f := fault.New(fault.Throttled, "rate_limited",
+		f := fault.New(fault.Throttled, wire.CodeRateLimited,
 			"Too many redeliveries: %d a minute may be asked for. Wait as long as Retry-After says; for many events, ask the marketplace to redeliver a span of time.", q.Limit)
 		f.After = q.After
 		return f

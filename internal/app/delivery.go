@@ -8,6 +8,7 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/fault"
 	"claviger/internal/outage"
+	"claviger/internal/partner"
 	"claviger/internal/webhook"
 )
 
@@ -29,7 +30,7 @@ func (a *App) dispatcher(r *Services) *webhook.Dispatcher {
 // endpoint is where a partner's webhooks go and what signs them.
 func (r *Services) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
 	p, err := r.Partners.Get(ctx, partnerID)
-	if fault.Is(err, "unknown_partner") {
+	if fault.Is(err, partner.CodeUnknownPartner) {
 		return webhook.Endpoint{}, nil // it was deleted: there is nothing to send, and no trouble
 	}
 	if err != nil || p.Paused() {

@@ -84,7 +84,7 @@ func notFound(pages *ui.Pages) http.Handler {
 			wire.Fail(w, r, wire.NotFound())
 			return
 		}
-		pages.Fail(w, r, fault.New(fault.Missing, "not_found",
+		pages.Fail(w, r, fault.New(fault.Missing, wire.CodeNotFound,
 			"There is no page at this address. Check for a typo, or start from the front page."))
 	})
 }

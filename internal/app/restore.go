@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -128,7 +129,7 @@ func finish(ctx context.Context, db *sqldb.DB, f Finishing) (Finished, error) {
 	for _, id := range f.Erased {
 		_, err := licenses.EraseUser(ctx, f.By, id)
 		switch {
-		case fault.Is(err, "unknown_user"):
+		case fault.Is(err, account.CodeUnknownUser):
 			done.Unknown++
 		case err != nil:
 			return done, fmt.Errorf("erase user %d again: %w", id, err)

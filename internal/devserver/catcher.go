@@ -88,7 +88,7 @@ func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
 	}
 	at := slices.IndexFunc(mails, func(m mail.Record) bool { return strconv.FormatInt(m.ID, 10) == r.PathValue("id") })
 	if at < 0 {
-		return fault.New(fault.Missing, "unknown_mail", "There is no such email among the newest %d.", shown)
+		return fault.New(fault.Missing, codeUnknownMail, "There is no such email among the newest %d.", shown)
 	}
 	m := mails[at]
 	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: emailView{m, lines(c.text(m))}})

@@ -63,7 +63,7 @@ func (s *sample) remember(w http.ResponseWriter, a attempt) {
 // the marketplace then have the parameter iss.
 func (s *sample) login(w http.ResponseWriter, r *http.Request) error {
 	if iss := r.URL.Query().Get("iss"); iss != "" && iss != s.url {
-		return fault.New(fault.Invalid, "invalid_parameter", "This application knows no marketplace called %s.", iss)
+		return fault.New(fault.Invalid, fault.CodeInvalidParameter, "This application knows no marketplace called %s.", iss)
 	}
 	a := newAttempt()
 	s.remember(w, a)

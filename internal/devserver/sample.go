@@ -89,7 +89,7 @@ func pageRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.R
 func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
 	if err != nil {
-		return fault.New(fault.Invalid, "invalid_body", "The body could not be read.")
+		return fault.New(fault.Invalid, wire.CodeInvalidBody, "The body could not be read.")
 	}
 	secrets, err := s.secrets(r.Context())
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := delivery{At: app.Now(), ID: r.Header.Get(courier.HeaderID)}
 	if err := json.Unmarshal(body, &d); err != nil {
-		return fault.New(fault.Invalid, "invalid_body", "The body is not a license event.")
+		return fault.New(fault.Invalid, wire.CodeInvalidBody, "The body is not a license event.")
 	}
 	s.store(d)
 	return wire.JSON(w, http.StatusOK, taken{Success: true, Event: d.Event})

@@ -44,7 +44,7 @@ func loadSeed(ctx context.Context, db *sqldb.DB) (seed, error) {
 		return s, err
 	}
 	if partners > 0 {
-		return s, fault.New(fault.Conflict, "not_a_dev_database",
+		return s, fault.New(fault.Conflict, codeNotADevDatabase,
 			"This database was not made by claviger dev, which would open it to anybody on this machine; use another --db, or run claviger serve.")
 	}
 	if err := keep(ctx, db, seedRow, secret.Make("")); err != nil {

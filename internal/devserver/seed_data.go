@@ -89,7 +89,7 @@ func target(asked, stored, url, path string) *string {
 // partner creates the seeded partner and its plans.
 func (s seed) partner(ctx context.Context, services *app.Services, cfg Config) (partner.Partner, error) {
 	p, err := services.Partners.ByKey(ctx, s.credentials(false).APIKey)
-	if fault.Is(err, "invalid_key") {
+	if fault.Is(err, partner.CodeInvalidKey) {
 		draft := partner.Draft{Name: "Sample App", Brand: cfg.App.Brand, SingleKey: cfg.SingleKey != nil && *cfg.SingleKey}
 		p, _, _, err = services.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials(draft.SingleKey))
 	}
@@ -140,7 +140,7 @@ func (s seed) people(ctx context.Context, services *app.Services, p partner.Part
 // operatorToken creates the operator's token, which has every scope.
 func (s seed) operatorToken(ctx context.Context, services *app.Services) error {
 	_, err := services.Accounts.ByToken(ctx, s.token())
-	if fault.Is(err, "invalid_token") {
+	if fault.Is(err, account.CodeInvalidToken) {
 		_, _, err = services.Accounts.AddToken(ctx, actor, "claviger dev", []account.Scope{account.Admin}, time.Time{}, s.token())
 	}
 	return err
@@ -159,15 +159,15 @@ func (s seed) stale(ctx context.Context, services *app.Services, p partner.Partn
 		return nil
 	}
 	_, err := services.Partners.ByKey(ctx, c.APIKey)
-	if err := note(err, "invalid_key", "api_key"); err != nil {
+	if err := note(err, partner.CodeInvalidKey, "api_key"); err != nil {
 		return nil, err
 	}
 	_, err = services.Partners.ByClient(ctx, services.Partners.DB, c.ClientID, c.ClientSecret)
-	if err := note(err, "invalid_client", "client_secret"); err != nil {
+	if err := note(err, partner.CodeInvalidClient, "client_secret"); err != nil {
 		return nil, err
 	}
 	_, err = services.Accounts.ByToken(ctx, s.token())
-	if err := note(err, "invalid_token", "operator_token"); err != nil {
+	if err := note(err, account.CodeInvalidToken, "operator_token"); err != nil {
 		return nil, err
 	}
 	secrets, err := services.Partners.WebhookSecrets(ctx, p.ID)

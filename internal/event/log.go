@@ -215,7 +215,7 @@ func (l *Log) Feed(ctx context.Context, after int64, limit int) (events []Event,
 func (l *Log) Get(ctx context.Context, id int64) (Event, error) {
 	e, err := sqldb.One(ctx, l.DB, scan, `SELECT `+columns+` FROM events WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
-		return Event{}, fault.New(fault.Missing, "unknown_event", "There is no event %d.", id)
+		return Event{}, fault.New(fault.Missing, CodeUnknownEvent, "There is no event %d.", id)
 	}
 	if err != nil {
 		return Event{}, fmt.Errorf("read event %d: %w", id, err)

@@ -66,12 +66,12 @@ func New(kind Kind, code, text string, args ...any) *Error {
 
 // Parameter is the fault of a query parameter that is out of bounds.
 func Parameter(name, text string, args ...any) *Error {
-	return New(Invalid, "invalid_parameter", name+" "+text, args...).On(name)
+	return New(Invalid, CodeInvalidParameter, name+" "+text, args...).On(name)
 }
 
 // Field is the fault of a body member whose value is not acceptable.
 func Field(name, text string, args ...any) *Error {
-	return New(Unprocessable, "invalid_field", name+" "+text, args...).On(name)
+	return New(Unprocessable, codeInvalidField, name+" "+text, args...).On(name)
 }
 
 // On names the parameter or member at fault.

@@ -20,7 +20,7 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		wire.Fail(w, r, fault.New(fault.Forbidden, "unknown_host",
+		wire.Fail(w, r, fault.New(fault.Forbidden, codeUnknownHost,
 			"This server does not answer to the host name %.100q, so that no web page can reach it by a name of its own. "+
 				"Call it as localhost or by its address, or start it with the public-url that you call it by.", r.Host))
 	})

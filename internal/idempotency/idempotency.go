@@ -56,14 +56,14 @@ func (r Request) Valid() error {
 }
 
 func errInvalid() error {
-	return fault.New(fault.Invalid, "invalid_idempotency_key",
+	return fault.New(fault.Invalid, CodeInvalidIdempotencyKey,
 		"Idempotency-Key must have 1 to %d printable ASCII characters; a UUID will do.", maxKey).On("Idempotency-Key")
 }
 
 // ErrExternalIDReused is the fault of an external id that was used with other
 // content.
 func ErrExternalIDReused() error {
-	return fault.New(fault.Conflict, "external_id_reused",
+	return fault.New(fault.Conflict, codeExternalIDReused,
 		"This external_id was used before with other content. Use a new one, or repeat the first request as it was.").On("external_id")
 }
 
@@ -107,7 +107,7 @@ func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) 
 			return false, fmt.Errorf("lock the idempotency key: %w", err)
 		}
 		if !free {
-			return false, fault.New(fault.Conflict, "idempotency_key_in_use",
+			return false, fault.New(fault.Conflict, codeIdempotencyKeyInUse,
 				"A request with this Idempotency-Key is still running; repeat it in a moment.").On("Idempotency-Key")
 		}
 	}
@@ -120,7 +120,7 @@ func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) 
 	case stored.request != p.request.Body && p.request.external:
 		return false, ErrExternalIDReused()
 	case stored.request != p.request.Body:
-		return false, fault.New(fault.Unprocessable, "idempotency_key_reused",
+		return false, fault.New(fault.Unprocessable, codeIdempotencyKeyReused,
 			"This Idempotency-Key was used for another request; use a new key for a new request.").On("Idempotency-Key")
 	}
 	if err := json.Unmarshal([]byte(stored.outcome), outcome); err != nil {

@@ -71,7 +71,7 @@ func readState(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Res
 }
 
 func errRefunded() error {
-	return fault.New(fault.Conflict, "license_refunded",
+	return fault.New(fault.Conflict, CodeLicenseRefunded,
 		"The license was refunded. It works again if the refund is reversed; otherwise buy a new license.")
 }
 
@@ -100,12 +100,12 @@ func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID stri
 func (t *partnerTx) redeem(ctx context.Context, s *state, userID int64) error {
 	switch {
 	case s.Erased, s.OwnerID != 0 && s.OwnerID != userID:
-		return fault.New(fault.Forbidden, "license_not_yours",
+		return fault.New(fault.Forbidden, CodeLicenseNotYours,
 			"This license belongs to somebody else. Sign in with the account that it was bought with.")
 	case refunded(s.chain):
 		return errRefunded()
 	case s.Held != 0:
-		return fault.New(fault.Conflict, "license_held",
+		return fault.New(fault.Conflict, CodeLicenseHeld,
 			"The license is on hold. Contact the marketplace to have the hold lifted.")
 	}
 	if err := t.ledger.CheckNotPaused(ctx, t.tx); err != nil {
@@ -132,7 +132,7 @@ func (r *Registry) Activate(ctx context.Context, by audit.Actor, key string, who
 			owner = u.ID
 		}
 		if owner == 0 && !s.Erased {
-			return fault.New(fault.Conflict, "license_unclaimed",
+			return fault.New(fault.Conflict, codeLicenseUnclaimed,
 				"Nobody owns this license yet. Name the user it is to be activated for.").On("user")
 		}
 		return t.redeem(ctx, s, owner)
@@ -197,7 +197,7 @@ func (r *Registry) Disconnect(ctx context.Context, by audit.Actor, redemptionID 
 
 func (s *state) disconnect() error {
 	if s.Status != event.Active {
-		return fault.New(fault.Conflict, "license_not_active",
+		return fault.New(fault.Conflict, CodeLicenseNotActive,
 			"Only an active license can be released; this one is %s.", s.Status)
 	}
 	s.release()

@@ -38,7 +38,7 @@ func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) 
 		})
 	}
 	if errors.Is(err, errOwnsMore) {
-		return account.User{}, fault.New(fault.Conflict, "user_busy", "Licenses are being bought for this user right now; repeat the request in a moment.")
+		return account.User{}, fault.New(fault.Conflict, codeUserBusy, "Licenses are being bought for this user right now; repeat the request in a moment.")
 	}
 	return erased, err
 }

@@ -148,12 +148,12 @@ const chainOf = `SELECT seq, purchase_id, tier, refund_id FROM purchase_links WH
 var keyForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 func errUnknown() error {
-	return fault.New(fault.Missing, "unknown_license",
+	return fault.New(fault.Missing, CodeUnknownLicense,
 		"There is no such license. Check the license key; keys are in the list of licenses.")
 }
 
 func errUnknownPartner(id int64) error {
-	return fault.New(fault.Missing, "unknown_partner", "There is no partner %d.", id).On("partner_id")
+	return fault.New(fault.Missing, partner.CodeUnknownPartner, "There is no partner %d.", id).On("partner_id")
 }
 
 // ByKey returns the license with this key.

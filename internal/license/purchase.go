@@ -86,7 +86,7 @@ func (s *Sale) insert(tx *sqldb.Tx) {
 }
 
 func errUnknownTier(tier int) error {
-	return fault.New(fault.Unprocessable, "unknown_tier",
+	return fault.New(fault.Unprocessable, codeUnknownTier,
 		"This partner sells no plan of tier %d. Add the plan first, or name one of the partner's plans.", tier).On("tier")
 }
 

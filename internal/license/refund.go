@@ -155,10 +155,10 @@ func refundTargets(ctx context.Context, tx *sqldb.Tx, o RefundOrder) ([]*state, 
 	switch len(sales) {
 	case 1:
 	case 0:
-		return nil, 0, fault.New(fault.Missing, "unknown_purchase",
+		return nil, 0, fault.New(fault.Missing, codeUnknownPurchase,
 			"This partner has no such purchase. Check purchase_external_id, and license_key if there is one.").On("purchase_external_id")
 	default:
-		return nil, 0, fault.New(fault.Conflict, "ambiguous_purchase",
+		return nil, 0, fault.New(fault.Conflict, codeAmbiguousPurchase,
 			"A purchase and a plan change both have this external_id. Add license_key to say which license is meant, or refund by license_key alone.").On("purchase_external_id")
 	}
 	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
@@ -182,7 +182,7 @@ func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
 		}
 		for _, later := range s.chain[i+1:] {
 			if purchaseID != 0 && later.refundID == 0 {
-				return fault.New(fault.Conflict, "later_purchase_exists",
+				return fault.New(fault.Conflict, codeLaterPurchaseExists,
 					"A later plan change of license %s is not refunded. Refund that first, or the whole license by license_key.", s.Key)
 			}
 		}
@@ -190,7 +190,7 @@ func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
 		t.tx.Queue(`INSERT INTO refund_items (refund_id, license_id, seq, owner_id) VALUES ($1, $2, $3, $4)`, refundID, s.ID, k.seq, s.OwnerID)
 	}
 	if !closed {
-		return fault.New(fault.Conflict, "already_refunded",
+		return fault.New(fault.Conflict, codeAlreadyRefunded,
 			"This purchase of license %s was refunded before. To refund other licenses of the purchase, name each by license_key.", s.Key)
 	}
 	t.writeChange(s, "license.refund", event.Refunded)
@@ -202,7 +202,7 @@ func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
 func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
 	f, err := sqldb.One(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
-		return Refund{}, fault.New(fault.Missing, "unknown_refund", "There is no refund %d.", id)
+		return Refund{}, fault.New(fault.Missing, codeUnknownRefund, "There is no refund %d.", id)
 	}
 	if err != nil {
 		return Refund{}, fmt.Errorf("find refund %d: %w", id, err)

@@ -45,6 +45,14 @@ type Request struct {
 	ByPartner   bool   // the partner started the flow, not the marketplace
 }
 
+// The codes of denials that the pages of consent decide on.
+const (
+	AccessDenied        = "access_denied"
+	LoginRequired       = "login_required"
+	ConsentRequired     = "consent_required"
+	InteractionRequired = "interaction_required"
+)
+
 // Denial is an OAuth error that goes back to the partner by a redirect. Its text
 // keeps to the characters that OAuth allows there: no quotation mark, no
 // backslash, ASCII.
@@ -55,7 +63,7 @@ func (d *Denial) Error() string { return d.Code + ": " + d.Text }
 // Unavailable is the denial of a request while its partner is paused. It does not name
 // the reason, which is for the operator only.
 func Unavailable() *Denial {
-	return deny("temporarily_unavailable", "The marketplace has paused this application: nobody can be connected with it for now. Try again later.")
+	return deny(unavailable, "The marketplace has paused this application: nobody can be connected with it for now. Try again later.")
 }
 
 func deny(code, text string) *Denial { return &Denial{Code: code, Text: text} }
@@ -104,19 +112,19 @@ func (s *Server) MarketplaceRequest(ctx context.Context, partnerID int64) (Reque
 func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(q[name]) > 1 {
-			return Request{}, fault.New(fault.Invalid, "invalid_request", "%s was sent %d times; send it once.", name, len(q[name])).On(name)
+			return Request{}, fault.New(fault.Invalid, InvalidRequest, "%s was sent %d times; send it once.", name, len(q[name])).On(name)
 		}
 	}
 	id := q.Get("client_id")
 	if id == "" {
-		return Request{}, fault.New(fault.Invalid, "invalid_request", "client_id is missing; send the client id of your application.").On("client_id")
+		return Request{}, fault.New(fault.Invalid, InvalidRequest, "client_id is missing; send the client id of your application.").On("client_id")
 	}
 	p, err := s.Partners.ByClientID(ctx, id)
-	if fault.Is(err, "unknown_partner") {
+	if fault.Is(err, partner.CodeUnknownPartner) {
 		if text := secret.Mistaken(id, secret.ClientID); text != "" { // it is a secret, so the page does not show it
-			return Request{}, fault.New(fault.Invalid, "unknown_client", "There is no application with this client_id. %s", text).On("client_id")
+			return Request{}, fault.New(fault.Invalid, codeUnknownClient, "There is no application with this client_id. %s", text).On("client_id")
 		}
-		return Request{}, fault.New(fault.Invalid, "unknown_client",
+		return Request{}, fault.New(fault.Invalid, codeUnknownClient,
 			`There is no application with the client_id "%s". Copy it from your credentials; it is neither the API key nor the name.`, shown(id)).On("client_id")
 	}
 	if err != nil {
@@ -127,7 +135,7 @@ func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 		return Request{}, err
 	}
 	if sent := q.Get("redirect_uri"); sent != "" && sent != r.RedirectURL {
-		return Request{}, fault.New(fault.Invalid, "redirect_mismatch",
+		return Request{}, fault.New(fault.Invalid, codeRedirectMismatch,
 			`The redirect_uri "%s" is not the saved redirect URL "%s". %s They must be equal, character for character.`,
 			shown(sent), shown(r.RedirectURL), difference(sent, r.RedirectURL)).On("redirect_uri")
 	}
@@ -142,7 +150,7 @@ func (s *Server) connected(ctx context.Context, p partner.Partner) (Request, err
 		return Request{}, err
 	}
 	if how.RedirectURL == "" {
-		return Request{}, fault.New(fault.Conflict, "not_connected",
+		return Request{}, fault.New(fault.Conflict, CodeNotConnected,
 			"%s has not saved a redirect URL yet, so nobody can be sent there. Its developers save one in the partner profile.", p.Name)
 	}
 	return Request{Partner: p, Profile: how, RedirectURL: how.RedirectURL, Scope: scopeLicense, MaxAge: -1}, nil
@@ -152,25 +160,25 @@ func (s *Server) connected(ctx context.Context, p partner.Partner) (Request, err
 func (r *Request) read(q url.Values) *Denial {
 	for _, name := range parameters {
 		if len(q[name]) > 1 {
-			return deny("invalid_request", name+" was sent more than once")
+			return deny(InvalidRequest, name+" was sent more than once")
 		}
 	}
 	if why := unfit(q.Get("state"), maxState); why != "" {
-		return deny("invalid_request", "state "+why)
+		return deny(InvalidRequest, "state "+why)
 	}
 	switch {
 	case q.Get("request") != "":
-		return deny("request_not_supported", "send the parameters themselves instead of request")
+		return deny(requestUnsupported, "send the parameters themselves instead of request")
 	case q.Get("request_uri") != "":
-		return deny("request_uri_not_supported", "send the parameters themselves instead of request_uri")
+		return deny(requestURIUnsupported, "send the parameters themselves instead of request_uri")
 	case q.Get("registration") != "":
-		return deny("registration_not_supported", "applications are registered by the marketplace")
+		return deny(registrationUnsupported, "applications are registered by the marketplace")
 	case q.Get("response_type") == "":
-		return deny("invalid_request", "response_type is missing; send response_type=code")
+		return deny(InvalidRequest, "response_type is missing; send response_type=code")
 	case q.Get("response_type") != "code":
-		return deny("unsupported_response_type", "response_type must be code")
+		return deny(unsupportedResponse, "response_type must be code")
 	case q.Get("response_mode") != "" && q.Get("response_mode") != "query":
-		return deny("invalid_request", "response_mode must be query")
+		return deny(InvalidRequest, "response_mode must be query")
 	}
 	if slices.Contains(strings.Fields(q.Get("scope")), scopeOpenID) {
 		r.Scope = scopeOpenID + " " + scopeLicense
@@ -178,7 +186,7 @@ func (r *Request) read(q url.Values) *Denial {
 	r.NamedScope = namedScope(q.Get("scope"), r.Scope)
 	r.Nonce = q.Get("nonce")
 	if why := unfit(r.Nonce, maxNonce); why != "" {
-		return deny("invalid_request", "nonce "+why)
+		return deny(InvalidRequest, "nonce "+why)
 	}
 	if d := r.readChallenge(q.Get("code_challenge"), q.Get("code_challenge_method")); d != nil {
 		return d
@@ -214,13 +222,13 @@ func (r *Request) readChallenge(challenge, method string) *Denial {
 	case challenge == "" && method == "":
 		return nil
 	case challenge == "":
-		return deny("invalid_request", "code_challenge is missing, but code_challenge_method was sent")
+		return deny(InvalidRequest, "code_challenge is missing, but code_challenge_method was sent")
 	case method == "":
-		return deny("invalid_request", "code_challenge_method is missing; send code_challenge_method=S256")
+		return deny(InvalidRequest, "code_challenge_method is missing; send code_challenge_method=S256")
 	case method != "S256":
-		return deny("invalid_request", "code_challenge_method must be S256")
+		return deny(InvalidRequest, "code_challenge_method must be S256")
 	case len(challenge) != 43 || strings.ContainsFunc(challenge, notBase64URL):
-		return deny("invalid_request", "code_challenge must be the 43 characters of base64url(SHA-256(code_verifier)), without padding")
+		return deny(InvalidRequest, "code_challenge must be the 43 characters of base64url(SHA-256(code_verifier)), without padding")
 	}
 	r.Challenge = challenge
 	return nil
@@ -235,18 +243,18 @@ func (r *Request) readSignIn(prompt, maxAge string) *Denial {
 	r.Prompt = strings.Fields(prompt)
 	for _, p := range r.Prompt {
 		if !slices.Contains(promptsSupported, p) {
-			return deny("invalid_request", "prompt must be one of none, login, consent, select_account")
+			return deny(InvalidRequest, "prompt must be one of none, login, consent, select_account")
 		}
 	}
 	if slices.Contains(r.Prompt, "none") && len(r.Prompt) > 1 {
-		return deny("invalid_request", "prompt=none goes with no other prompt")
+		return deny(InvalidRequest, "prompt=none goes with no other prompt")
 	}
 	if maxAge == "" {
 		return nil
 	}
 	n, err := strconv.ParseUint(maxAge, 10, 31)
 	if err != nil {
-		return deny("invalid_request", "max_age must be a number of seconds")
+		return deny(InvalidRequest, "max_age must be a number of seconds")
 	}
 	r.MaxAge = int(n)
 	return nil

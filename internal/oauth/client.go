@@ -142,7 +142,7 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 		return who, err
 	}
 	if q := s.Guard.Count(wire.Client(r), "client "+secret.Hash(c.ClientID)); !q.OK {
-		f := fault.New(fault.Throttled, tooOften,
+		f := fault.New(fault.Throttled, unavailable,
 			"%s There were too many such requests: wait as long as Retry-After says, then send the right ones.", wrong)
 		f.After = q.After
 		return partner.Partner{}, f
@@ -156,7 +156,7 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientID, secret.ClientID), noClient), nil
 	}
 	who, err = s.byClient(ctx, c, also)
-	if !fault.Is(err, invalidClient) {
+	if !fault.Is(err, partner.CodeInvalidClient) {
 		return who, "", err
 	}
 	// Which of the two it was is looked up whatever it was: client ids are known to
@@ -164,7 +164,7 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 	switch _, err = s.Partners.ByClientID(ctx, c.ClientID); {
 	case err == nil:
 		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientSecret, secret.ClientSecret), noSecret), nil
-	case fault.Is(err, "unknown_partner"):
+	case fault.Is(err, partner.CodeUnknownPartner):
 		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientID, secret.ClientID), noClient), nil
 	}
 	return partner.Partner{}, "", err

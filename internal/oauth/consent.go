@@ -56,7 +56,7 @@ func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Auth
 		return "", license.License{}, err
 	}
 	if l.PartnerID != r.Partner.ID {
-		return "", license.License{}, fault.New(fault.Missing, "unknown_license", "There is no such license of %s.", r.Partner.Name)
+		return "", license.License{}, fault.New(fault.Missing, license.CodeUnknownLicense, "There is no such license of %s.", r.Partner.Name)
 	}
 	code := secret.Make("")
 	l, err = s.Licenses.Redeem(ctx, by, redemptionID, who.UserID, func(tx *sqldb.Tx, l license.License) error {
@@ -65,7 +65,7 @@ func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Auth
 			return err
 		}
 		if how.RedirectURL != r.RedirectURL || how.RedirectEpoch != r.Profile.RedirectEpoch {
-			return fault.New(fault.Conflict, "redirect_changed",
+			return fault.New(fault.Conflict, codeRedirectChanged,
 				"%s has just changed where its users are sent to. Begin again.", r.Partner.Name)
 		}
 		s.accept(tx, by, r, who, l, code)

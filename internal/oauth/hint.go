@@ -23,7 +23,7 @@ func (s *Server) hinted(ctx context.Context, hint string, p partner.Partner) (st
 	var t idToken
 	if json.Unmarshal(body, &t) != nil || t.Issuer != s.Issuer || t.Audience != p.ClientID || t.Subject == "" {
 		// The message does not quote it, because it may be another user's token.
-		return "", deny("invalid_request", "id_token_hint is not an identity token that was signed here for this client_id "+
+		return "", deny(InvalidRequest, "id_token_hint is not an identity token that was signed here for this client_id "+
 			"by a key that is still published; leave it out, or send a newer one")
 	}
 	return t.Subject, nil

@@ -255,7 +255,7 @@ func (k *Keys) change(ctx context.Context, doing string, fn func(tx *sqldb.Tx, b
 			return err
 		}
 		if !alone {
-			return fault.New(fault.Conflict, "rotation_pending", "Somebody else is rotating the keys. Look at the list of keys before you try again.")
+			return fault.New(fault.Conflict, codeRotationPending, "Somebody else is rotating the keys. Look at the list of keys before you try again.")
 		}
 		before, err := stored(ctx, tx)
 		if err != nil {
@@ -291,7 +291,7 @@ func (k *Keys) rotate(ctx context.Context, tx *sqldb.Tx, by audit.Actor, before 
 	next := before[i]
 	pending := !next.activatesAt.IsZero()
 	if pending && !atOnce {
-		return fault.New(fault.Conflict, "rotation_pending", "The next key of %s signs from %s on. Wait until then, or rotate with --now.",
+		return fault.New(fault.Conflict, codeRotationPending, "The next key of %s signs from %s on. Wait until then, or rotate with --now.",
 			alg, next.activatesAt.Format(time.RFC3339))
 	}
 	from := now

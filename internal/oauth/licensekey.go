@@ -47,7 +47,7 @@ func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where str
 		}
 	}
 	if len(headers) > 1 || inHeader != "" && other != "" {
-		challenge(w, invalidRequest)
+		challenge(w, InvalidRequest)
 		return use{}, badRequest("The request carries an access token in more than one place. Send it once, %s.", where)
 	}
 	value := inHeader + other

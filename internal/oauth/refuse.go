@@ -10,15 +10,20 @@ import (
 	"claviger/internal/wire"
 )
 
-// The error codes of RFC 6749, 6750 and 7009 that these endpoints answer. A fault
-// of this package has one of them as its code.
+// The error codes of RFC 6749, 6750 and 7009 and of OpenID Connect that these
+// endpoints answer. A fault of this package has one of them as its code.
 const (
-	invalidRequest   = "invalid_request"
+	InvalidRequest   = "invalid_request"
 	invalidClient    = "invalid_client"
 	invalidGrant     = "invalid_grant"
 	invalidToken     = "invalid_token"
 	unsupportedGrant = "unsupported_grant_type"
-	tooOften         = "temporarily_unavailable"
+	unavailable      = "temporarily_unavailable"
+
+	unsupportedResponse     = "unsupported_response_type"
+	requestUnsupported      = "request_not_supported"
+	requestURIUnsupported   = "request_uri_not_supported"
+	registrationUnsupported = "registration_not_supported"
 )
 
 // refusal is the error body of OAuth.
@@ -50,7 +55,7 @@ func asOAuth(h func(http.ResponseWriter, *http.Request) error) func(http.Respons
 
 // wrongMethod answers a method that a path does not have in the form of OAuth.
 func wrongMethod(w http.ResponseWriter, _ *http.Request) {
-	_ = wire.JSON(w, http.StatusMethodNotAllowed, refusal{invalidRequest, "This path answers " + w.Header().Get("Allow") + " only."})
+	_ = wire.JSON(w, http.StatusMethodNotAllowed, refusal{InvalidRequest, "This path answers " + w.Header().Get("Allow") + " only."})
 }
 
 // describable is text in the characters that RFC 6749 allows in a description:
@@ -69,7 +74,7 @@ func describable(text string) string {
 
 // badRequest is the fault of a request that cannot be understood.
 func badRequest(text string, args ...any) error {
-	return fault.New(fault.Invalid, invalidRequest, text, args...)
+	return fault.New(fault.Invalid, InvalidRequest, text, args...)
 }
 
 // badGrant is the fault of a code or a refresh token that is not valid.
@@ -92,5 +97,5 @@ func asRequest(err error) error {
 	if kind == fault.Unprocessable {
 		kind = fault.Invalid
 	}
-	return fault.New(kind, invalidRequest, "%s", f.Text)
+	return fault.New(kind, InvalidRequest, "%s", f.Text)
 }

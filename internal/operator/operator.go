@@ -126,7 +126,7 @@ func may(scope account.Scope) func(account.Token) error {
 		if t.May(scope) {
 			return nil
 		}
-		return fault.New(fault.Forbidden, "missing_scope", "This needs an operator token with the scope %s; %s does not have it.", scope, t.Name)
+		return fault.New(fault.Forbidden, codeMissingScope, "This needs an operator token with the scope %s; %s does not have it.", scope, t.Name)
 	}
 }
 

@@ -43,7 +43,7 @@ type planBody struct {
 func pathTier(r *http.Request) (int, error) {
 	tier, ok := wire.PathID(r, "tier")
 	if !ok || tier > partner.MaxTier {
-		return 0, fault.New(fault.Missing, "unknown_plan", "There is no plan of this tier; tiers are whole numbers from 1 to %d.", partner.MaxTier)
+		return 0, fault.New(fault.Missing, partner.CodeUnknownPlan, "There is no plan of this tier; tiers are whole numbers from 1 to %d.", partner.MaxTier)
 	}
 	return int(tier), nil
 }

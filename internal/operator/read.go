@@ -69,7 +69,7 @@ func idempotencyOf(r *http.Request, t account.Token, body []byte) (idempotency.R
 		return idempotency.Request{}, nil
 	}
 	if len(keys) > 1 {
-		return idempotency.Request{}, fault.New(fault.Invalid, "invalid_idempotency_key", "Idempotency-Key is sent %d times; send it once.", len(keys)).On("Idempotency-Key")
+		return idempotency.Request{}, fault.New(fault.Invalid, idempotency.CodeInvalidIdempotencyKey, "Idempotency-Key is sent %d times; send it once.", len(keys)).On("Idempotency-Key")
 	}
 	h := sha256.New()
 	h.Write([]byte(r.Method + " " + strings.TrimSuffix(r.URL.Path, "/") + "\n"))
@@ -82,7 +82,7 @@ func idempotencyOf(r *http.Request, t account.Token, body []byte) (idempotency.R
 // comes again.
 func mustRepeat(req idempotency.Request, externalID string) error {
 	if req.Key == "" && externalID == "" {
-		return fault.New(fault.Invalid, "idempotency_required",
+		return fault.New(fault.Invalid, codeIdempotencyRequired,
 			"Send an Idempotency-Key header or an external_id, so that a repeated request is not carried out twice.")
 	}
 	return nil

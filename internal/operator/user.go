@@ -117,7 +117,7 @@ func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.To
 			return err
 		}
 		if u.Operator {
-			return fault.New(fault.Forbidden, "operator_account", "This user is an operator. A sign-in link for an operator needs a token with the scope admin.")
+			return fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. A sign-in link for an operator needs a token with the scope admin.")
 		}
 	}
 	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r), b.Next)

@@ -118,7 +118,7 @@ func scan(r *sqldb.Row, p *Partner) error { return r.Scan(p.fields()...) }
 
 // Unknown is the fault of a partner that does not exist.
 func Unknown() error {
-	return fault.New(fault.Missing, "unknown_partner", "There is no such partner; list the partners to see their ids.")
+	return fault.New(fault.Missing, CodeUnknownPartner, "There is no such partner; list the partners to see their ids.")
 }
 
 // orUnknown turns the answer that there is no row into the fault for it.

@@ -91,6 +91,6 @@ func (l Ledger) CheckNotPaused(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return fmt.Errorf("read why a partner is paused: %w", err)
 	}
-	return fault.New(fault.Conflict, "partner_paused",
+	return fault.New(fault.Conflict, CodePartnerPaused,
 		"The partner is paused (%s): nothing of it can be sold, changed or activated until it is resumed.", reason)
 }

@@ -108,7 +108,7 @@ func planError(ctx context.Context, known *sqldb.Result[int64], err error) error
 }
 
 func unknownPlan() error {
-	return fault.New(fault.Missing, "unknown_plan", "The partner sells no plan of this tier; list its plans to see which it does.")
+	return fault.New(fault.Missing, CodeUnknownPlan, "The partner sells no plan of this tier; list its plans to see which it does.")
 }
 
 // PutPlan makes the plan of a tier, or replaces it. One that is already as given

@@ -20,7 +20,7 @@ func Removable(ctx context.Context, tx *sqldb.Tx, id int64) error {
 	case err != nil:
 		return fmt.Errorf("lock the partner's licenses: %w", err)
 	case l.Licenses > 0:
-		return fault.New(fault.Conflict, "partner_has_licenses",
+		return fault.New(fault.Conflict, codePartnerHasLicenses,
 			"Licenses of this partner were sold (%d), and licenses are never deleted. Pause the partner instead.", l.Licenses)
 	}
 	_, err = lock(ctx, tx, id)

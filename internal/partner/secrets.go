@@ -102,7 +102,7 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 		return Partner{}, fmt.Errorf("look up an API key: %w", err)
 	}
 	if len(list) == 0 {
-		return Partner{}, fault.New(fault.Unknown, "invalid_key", "%s", cmp.Or(secret.Mistaken(key, secret.APIKey),
+		return Partner{}, fault.New(fault.Unknown, CodeInvalidKey, "%s", cmp.Or(secret.Mistaken(key, secret.APIKey),
 			"The API key is not valid; send the key of your application as Authorization: Bearer <key>."))
 	}
 	return list[0], nil
@@ -126,7 +126,7 @@ func (r *Registry) ByClient(ctx context.Context, db sqldb.Reader, clientID, clie
 			return c.Partner, nil
 		}
 	}
-	return Partner{}, fault.New(fault.Unknown, "invalid_client", "The client id or the client secret is not valid.")
+	return Partner{}, fault.New(fault.Unknown, CodeInvalidClient, "The client id or the client secret is not valid.")
 }
 
 // client is a partner with the hash of one of its client secrets.

@@ -189,7 +189,7 @@ func refusal(c Check, transcript []Check, saved bool) *fault.Error {
 	if saved {
 		next = "The saved URL stays in use; fix this and send the new one again."
 	}
-	f := fault.New(fault.Unprocessable, "url_check_failed", "%s did not pass its check: %s %s", name, why, next).On(name)
+	f := fault.New(fault.Unprocessable, codeURLCheckFailed, "%s did not pass its check: %s %s", name, why, next).On(name)
 	f.Checks = transcript
 	return f
 }

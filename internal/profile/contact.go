@@ -66,10 +66,10 @@ func (b *Book) addContact(ctx context.Context, tx *sqldb.Tx, by audit.Actor, par
 	case err != nil:
 		return Contact{}, err
 	case n.same > 0:
-		return Contact{}, fault.New(fault.Conflict, "contact_exists",
+		return Contact{}, fault.New(fault.Conflict, codeContactExists,
 			"There is a contact with this email address; delete it first to add it again.").On("email")
 	case n.all >= MaxContacts:
-		return Contact{}, fault.New(fault.Conflict, "too_many_contacts",
+		return Contact{}, fault.New(fault.Conflict, codeTooManyContacts,
 			"A profile has at most %d contacts; delete one first.", MaxContacts)
 	}
 	c, err := sqldb.One(ctx, tx, scanContact, `INSERT INTO contacts (partner_id, name, email, email_key, created_at, updated_at)
@@ -104,7 +104,7 @@ func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, con
 		c, err := sqldb.One(ctx, tx, scanContact,
 			`DELETE FROM contacts WHERE id = $1 AND partner_id = $2 RETURNING `+contactColumns, contactID, partnerID)
 		if errors.Is(err, sqldb.ErrNone) {
-			return fault.New(fault.Missing, "unknown_contact", "There is no such contact; read the profile to see the contacts and their ids.")
+			return fault.New(fault.Missing, codeUnknownContact, "There is no such contact; read the profile to see the contacts and their ids.")
 		}
 		if err != nil {
 			return err

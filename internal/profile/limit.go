@@ -52,7 +52,7 @@ func (p *checkSlots) release() {
 // all checks alone.
 func (b *Book) startCheck(ctx context.Context, partnerID int64) (end func(), err error) {
 	if !b.slots.acquire() {
-		f := fault.New(fault.Busy, "too_many_checks", "Many URLs are being checked at this moment. Send it again as soon as Retry-After says; nothing was changed.")
+		f := fault.New(fault.Busy, codeTooManyChecks, "Many URLs are being checked at this moment. Send it again as soon as Retry-After says; nothing was changed.")
 		f.After = 5 * time.Second
 		return nil, f
 	}
@@ -91,11 +91,11 @@ func (b *Book) claim(ctx context.Context, partnerID int64) (until time.Time, err
 		now := b.Now()
 		// A claim that lasts longer than any can was made before the clock was set back.
 		if c.until.After(now) && c.until.Sub(now) <= checkLease {
-			return fault.New(fault.Conflict, "check_running", "The URLs of this partner are being checked at this moment. Wait for that answer, then send this again.")
+			return fault.New(fault.Conflict, codeCheckRunning, "The URLs of this partner are being checked at this moment. Wait for that answer, then send this again.")
 		}
 		recent := c.since(now.Add(-CheckWindow), now)
 		if len(recent) >= MaxChecks && !b.Check.Often {
-			f := fault.New(fault.Throttled, "too_many_checks",
+			f := fault.New(fault.Throttled, codeTooManyChecks,
 				"The URLs of this partner were checked %d times in %d minutes, which is the limit. Wait as long as Retry-After says.", MaxChecks, int(CheckWindow/time.Minute))
 			f.After = recent[0].Add(CheckWindow).Sub(now)
 			return f

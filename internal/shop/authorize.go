@@ -10,6 +10,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
+	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
@@ -96,7 +97,7 @@ func (s *Shop) readAuthorization(r *http.Request, sent url.Values) (authorizatio
 	a.Request, err = s.OAuth.ParseAuthorize(r.Context(), sent)
 	if err == nil && account.LocalPath(a.path()) == "" {
 		// The sign-in pages could not return to it.
-		err = &oauth.Denial{Code: "invalid_request", Text: "the request is too long; shorten scope or id_token_hint"}
+		err = &oauth.Denial{Code: oauth.InvalidRequest, Text: "the request is too long; shorten scope or id_token_hint"}
 	}
 	return a, err
 }
@@ -109,7 +110,7 @@ func (a authorization) path() string { return oauth.AuthorizePath + "?" + a.para
 func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a authorization, list []license.License) error {
 	req := a.Request
 	if len(list) == 0 {
-		return s.refuse(w, r, req, &oauth.Denial{Code: "access_denied", Text: "The buyer has no license for this application that could be used."})
+		return s.refuse(w, r, req, &oauth.Denial{Code: oauth.AccessDenied, Text: "The buyer has no license for this application that could be used."})
 	}
 	known, err := s.OAuth.Consented(r.Context(), v.User.ID, list)
 	if err != nil {
@@ -119,9 +120,9 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	case len(known) == 1 && !asks:
 		return s.connectForApplication(w, r, v, req, known[0].RedemptionID)
 	case slices.Contains(req.Prompt, "none") && len(list) > 1:
-		return s.refuse(w, r, req, &oauth.Denial{Code: "interaction_required", Text: "The buyer has to choose one of several licenses, and prompt=none forbids asking."})
+		return s.refuse(w, r, req, &oauth.Denial{Code: oauth.InteractionRequired, Text: "The buyer has to choose one of several licenses, and prompt=none forbids asking."})
 	case slices.Contains(req.Prompt, "none"):
-		return s.refuse(w, r, req, &oauth.Denial{Code: "consent_required", Text: "The buyer has to consent, and prompt=none forbids asking."})
+		return s.refuse(w, r, req, &oauth.Denial{Code: oauth.ConsentRequired, Text: "The buyer has to consent, and prompt=none forbids asking."})
 	}
 	choices, err := s.ownedViews(r, list)
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	case err != nil:
 		return s.refuse(w, r, a.Request, err)
 	case r.PostFormValue("decision") != "allow":
-		return s.refuse(w, r, a.Request, &oauth.Denial{Code: "access_denied", Text: "The buyer did not consent."})
+		return s.refuse(w, r, a.Request, &oauth.Denial{Code: oauth.AccessDenied, Text: "The buyer did not consent."})
 	}
 	a.signedInForIt = s.signedInForPage(r, v, a)
 	if !v.SignedIn() || s.needsSignIn(v, a) {
@@ -160,11 +161,11 @@ func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 // refusalTexts tell the application why a license cannot be connected, by the code of
 // the fault.
 var refusalTexts = map[string]string{
-	"unknown_license":   "There is no such license of this application, or none was chosen.",
-	"license_not_yours": "The license belongs to another account than the one that is signed in.",
-	"license_refunded":  "The license was refunded.",
-	"license_held":      "The license is on hold.",
-	"user_erased":       "The account of the buyer was deleted.",
+	license.CodeUnknownLicense:  "There is no such license of this application, or none was chosen.",
+	license.CodeLicenseNotYours: "The license belongs to another account than the one that is signed in.",
+	license.CodeLicenseRefunded: "The license was refunded.",
+	license.CodeLicenseHeld:     "The license is on hold.",
+	account.CodeUserErased:      "The account of the buyer was deleted.",
 }
 
 // connectForApplication is connect for a request of an application: it learns why the
@@ -172,13 +173,13 @@ var refusalTexts = map[string]string{
 // changed, are shown to the buyer.
 func (s *Shop) connectForApplication(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, redemptionID string) error {
 	err := s.connect(w, r, v, req, redemptionID)
-	if fault.Is(err, "partner_paused") {
+	if fault.Is(err, partner.CodePartnerPaused) {
 		wire.RequestLogOf(r.Context()).Err = err
 		err = oauth.Unavailable()
 	}
 	if f := fault.Of(err); f != nil && refusalTexts[f.Code] != "" {
 		wire.RequestLogOf(r.Context()).Err = err
-		err = &oauth.Denial{Code: "access_denied", Text: refusalTexts[f.Code]}
+		err = &oauth.Denial{Code: oauth.AccessDenied, Text: refusalTexts[f.Code]}
 	}
 	if err != nil {
 		return s.refuse(w, r, req, err)

@@ -120,14 +120,14 @@ func (s *Shop) partnerInPath(r *http.Request) (partner.Partner, error) {
 		return partner.Partner{}, errNoProduct()
 	}
 	p, err := s.Partners.Get(r.Context(), id)
-	if fault.Is(err, "unknown_partner") {
+	if fault.Is(err, partner.CodeUnknownPartner) {
 		return partner.Partner{}, errNoProduct()
 	}
 	return p, err
 }
 
 func errNoProduct() error {
-	return fault.New(fault.Missing, "unknown_product", "There is no such product. The front page lists what is for sale.")
+	return fault.New(fault.Missing, codeUnknownProduct, "There is no such product. The front page lists what is for sale.")
 }
 
 // maxOrder is how many characters the order of a form may have.
@@ -144,19 +144,19 @@ func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, er
 	}
 	plan, err := s.Partners.Plan(r.Context(), partnerID, tier)
 	switch {
-	case fault.Is(err, "unknown_plan"):
+	case fault.Is(err, partner.CodeUnknownPlan):
 		return partner.Plan{}, "", errNoPlan()
 	case err != nil:
 		return partner.Plan{}, "", err
 	case !s.TestMoney || plan.CheckoutURL != "":
-		return partner.Plan{}, "", fault.New(fault.Forbidden, "no_test_money", "This plan is paid for in the marketplace's checkout.")
+		return partner.Plan{}, "", fault.New(fault.Forbidden, codeNoTestMoney, "This plan is paid for in the marketplace's checkout.")
 	}
 	order, err := validate.Line("order", r.PostFormValue("order"), 0, maxOrder)
 	return plan, "test-" + cmp.Or(order, secret.UUID()), err
 }
 
 func errNoPlan() error {
-	return fault.New(fault.Missing, "unknown_plan", "This plan is no longer for sale. Go back and choose another.")
+	return fault.New(fault.Missing, partner.CodeUnknownPlan, "This plan is no longer for sale. Go back and choose another.")
 }
 
 // buy sells a license for test money and redirects to its redeem page.

@@ -91,8 +91,8 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 // person's license is reported as one that does not exist.
 func (s *Shop) ownLicense(r *http.Request, v *visitor.Visitor) (ownedView, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
-	if err == nil && (l.OwnerID != v.User.ID || l.Erased) || fault.Is(err, "unknown_license") {
-		return ownedView{}, fault.New(fault.Missing, "unknown_license",
+	if err == nil && (l.OwnerID != v.User.ID || l.Erased) || fault.Is(err, license.CodeUnknownLicense) {
+		return ownedView{}, fault.New(fault.Missing, license.CodeUnknownLicense,
 			"You have no such license. If you bought it with another account, sign in with that account.")
 	}
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	done := "The license is disconnected. You can activate it again with the right account."
 	_, err = s.Licenses.Disconnect(r.Context(), v.Actor(), o.License.RedemptionID, v.User.ID)
 	switch {
-	case fault.Is(err, "license_not_active"):
+	case fault.Is(err, license.CodeLicenseNotActive):
 		done = "Nothing was changed: the license was already disconnected."
 	case err != nil:
 		return err

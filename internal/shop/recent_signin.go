@@ -61,9 +61,9 @@ func (s *Shop) needsSignIn(v *visitor.Visitor, a authorization) bool {
 func (s *Shop) askToSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a authorization) error {
 	switch other := !s.OAuth.Expects(a.Request, v.User.ID); {
 	case slices.Contains(a.Prompt, "none"):
-		return s.refuse(w, r, a.Request, &oauth.Denial{Code: "login_required", Text: "Nobody is signed in as the request wants it, and prompt=none forbids asking."})
+		return s.refuse(w, r, a.Request, &oauth.Denial{Code: oauth.LoginRequired, Text: "Nobody is signed in as the request wants it, and prompt=none forbids asking."})
 	case other && a.signedInForIt:
-		return s.refuse(w, r, a.Request, &oauth.Denial{Code: "login_required", Text: "Somebody else signed in than id_token_hint names."})
+		return s.refuse(w, r, a.Request, &oauth.Denial{Code: oauth.LoginRequired, Text: "Somebody else signed in than id_token_hint names."})
 	}
 	ui.SeeOther(w, r, "/sign-in?again=1&next="+url.QueryEscape(a.path()))
 	return nil

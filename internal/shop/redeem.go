@@ -43,7 +43,7 @@ func (v redeemView) CanRedeem() bool { return v.Stage.canRedeem() }
 
 // errNotYours says only that the license belongs to another person.
 func errNotYours() error {
-	return fault.New(fault.Forbidden, "license_not_yours",
+	return fault.New(fault.Forbidden, license.CodeLicenseNotYours,
 		"This license belongs to another account. Sign in with the account that it was bought with.")
 }
 
@@ -52,8 +52,8 @@ func errNotYours() error {
 func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oauth.Request, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
 	switch {
-	case fault.Is(err, "unknown_license"):
-		return redeemView{}, oauth.Request{}, fault.New(fault.Missing, "unknown_license",
+	case fault.Is(err, license.CodeUnknownLicense):
+		return redeemView{}, oauth.Request{}, fault.New(fault.Missing, license.CodeUnknownLicense,
 			"There is no license for this redeem link. Check that the link is complete, or open the license from My licenses.")
 	case err != nil:
 		return redeemView{}, oauth.Request{}, err
@@ -71,7 +71,7 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 	view := redeemView{ownedView: views[0], Stage: stageOf(l, standing)}
 	req, err := s.OAuth.MarketplaceRequest(r.Context(), l.PartnerID)
 	switch {
-	case fault.Is(err, "not_connected"):
+	case fault.Is(err, oauth.CodeNotConnected):
 		if view.Stage.canRedeem() {
 			view.Stage = notReady
 		}
@@ -104,7 +104,7 @@ func stageOf(l license.License, standing license.Standing) stage {
 // redeemPage shows the state of the license.
 func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, err := s.redeemable(r, v)
-	if fault.Is(err, "license_not_yours") {
+	if fault.Is(err, license.CodeLicenseNotYours) {
 		return s.Site.Render(w, r, v, "not-yours", ui.View{Title: "Another account's license", Status: http.StatusForbidden, Data: r.URL.Path})
 	}
 	if err != nil {

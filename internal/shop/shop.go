@@ -71,7 +71,7 @@ func (s *Shop) signedIn(method, path string, h visitor.Handler) wire.Route {
 func withPause(h visitor.Handler) visitor.Handler {
 	return func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 		err := h(w, r, v)
-		if fault.Is(err, "partner_paused") {
+		if fault.Is(err, partner.CodePartnerPaused) {
 			return errPaused()
 		}
 		return err
@@ -80,7 +80,7 @@ func withPause(h visitor.Handler) visitor.Handler {
 
 // errPaused is what a buyer reads about a partner that is paused.
 func errPaused() error {
-	return fault.New(fault.Conflict, "partner_paused",
+	return fault.New(fault.Conflict, partner.CodePartnerPaused,
 		"This application is not available right now, and nothing was changed. You keep the licenses that you have. Try again later.")
 }
 

@@ -111,7 +111,7 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 		at = h.Now()
 	}
 	switch f, ok := refused(view.Form, err); {
-	case fault.Is(err, "reset_over"):
+	case fault.Is(err, account.CodeResetOver):
 		h.Site.Sessions.Pop(r.Context(), resetRecord)
 		ui.SeeOther(w, r, passwordPath)
 		return nil

@@ -159,7 +159,7 @@ func (h *Handler) productNames(r *http.Request, l license.License) (application,
 		return "", "", err
 	}
 	of, err := h.Partners.Plan(r.Context(), l.PartnerID, l.Tier)
-	if fault.Is(err, "unknown_plan") {
+	if fault.Is(err, partner.CodeUnknownPlan) {
 		of, err = partner.Plan{Tier: l.Tier}, nil
 	}
 	return p.Name, of.DisplayName(), err

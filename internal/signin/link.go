@@ -66,7 +66,7 @@ func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 		}
 		return err
 	})
-	if fault.Is(err, "invalid_link") {
+	if fault.Is(err, account.CodeInvalidLink) {
 		if q := h.Throttle.LinkGuard().Count(wire.Client(r)); !q.OK {
 			return h.tooManyLinks(w, r, v, q.After)
 		}
@@ -113,11 +113,11 @@ func (h *Handler) expiredLink(w http.ResponseWriter, r *http.Request, v *visitor
 	view := expiredLinkView{In: v.SignedIn(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
 	status := http.StatusGone
 	switch {
-	case fault.Is(err, "link_used"):
+	case fault.Is(err, account.CodeLinkUsed):
 		view.Title, view.Text = "This link was used already", "A sign-in link works only once."
-	case fault.Is(err, "link_expired"):
+	case fault.Is(err, account.CodeLinkExpired):
 		view.Title, view.Text = "This link no longer works", "It has expired, or you used a newer link."
-	case fault.Is(err, "invalid_link"):
+	case fault.Is(err, account.CodeInvalidLink):
 		view.Title, view.Text = "This link is not valid", "It may be incomplete: compare it with the link in the email."
 		status = http.StatusNotFound
 	default:

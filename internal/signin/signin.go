@@ -82,12 +82,12 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 	switch f := fault.Of(err); {
 	case f == nil:
 		return ""
-	case f.Code == "invalid_credentials":
+	case f.Code == account.CodeInvalidCredentials:
 		return "The email address or the password is wrong. Try again, or request a sign-in link."
-	case f.Code == "too_many_tries":
+	case f.Code == account.CodeTooManyTries:
 		ui.RetryAfter(w.Header(), f.After)
 		return "A wrong password was entered too often for this address. Request a sign-in link: it works immediately."
-	case f.Code == "sign_in_busy":
+	case f.Code == account.CodeSignInBusy:
 		return "Too many people are signing in right now. Try again in " + ui.RetryAfter(w.Header(), f.After) + ", or request a sign-in link."
 	}
 	return ""

@@ -61,7 +61,7 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if f, ok := refused(f, err); ok {
 		return h.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
 	}
-	if busy := fault.Of(err); busy != nil && busy.Code == "sign_in_busy" {
+	if busy := fault.Of(err); busy != nil && busy.Code == account.CodeSignInBusy {
 		wire.RequestLogOf(r.Context()).Err = err
 		return h.showSignUp(w, r, v, wire.Status(busy.Kind), f.WithProblem("Too many people are signing in or up right now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+"."))
 	}

@@ -99,7 +99,7 @@ func Assets() []wire.Route {
 func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	a, ok := assets[r.PathValue("name")]
 	if !ok {
-		return fault.New(fault.Missing, "not_found", "There is no such file.")
+		return fault.New(fault.Missing, wire.CodeNotFound, "There is no such file.")
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -77,7 +77,7 @@ var titles = map[fault.Kind]string{
 func failureOf(h http.Header, err error) failure {
 	if f := fault.Of(err); f != nil {
 		out := failure{Status: wire.Status(f.Kind), Title: or(titles[f.Kind], "That did not work"), Text: f.Text}
-		if f.Code == notFound {
+		if f.Code == wire.CodeNotFound {
 			out.Title = "Page not found"
 		}
 		if f.Kind == fault.Throttled || f.Kind == fault.Busy {
@@ -108,13 +108,10 @@ func failureOf(h http.Header, err error) failure {
 	}
 }
 
-// notFound is the code of a path that does not exist, as in package wire.
-const notFound = "not_found"
-
 // NotFound is the page of a path that does not exist.
 func (p *Pages) NotFound() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.Fail(w, r, fault.New(fault.Missing, notFound, "There is no page at this address. It may have moved, or the link may be incomplete."))
+		p.Fail(w, r, fault.New(fault.Missing, wire.CodeNotFound, "There is no page at this address. It may have moved, or the link may be incomplete."))
 	})
 }
 
@@ -148,7 +145,7 @@ func (p *Pages) SameOrigin(next http.Handler, exempt ...string) http.Handler {
 		guard.AddInsecureBypassPattern(path + "/{$}")
 	}
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.Fail(w, r, fault.New(fault.Forbidden, "cross_origin",
+		p.Fail(w, r, fault.New(fault.Forbidden, codeCrossOrigin,
 			"This form was sent from another website, so nothing was changed. Open the page on %s and send its form again.", or(p.Brand, "our site")))
 	}))
 	return guard.Handler(next)

@@ -102,10 +102,10 @@ func (f Form) WithProblem(text string) Form {
 func ReadForm(r *http.Request) error {
 	err := r.ParseForm()
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return fault.New(fault.TooLarge, "form_too_large", "The form is too large. Shorten what you typed and send it again.")
+		return fault.New(fault.TooLarge, codeFormTooLarge, "The form is too large. Shorten what you typed and send it again.")
 	}
 	if err != nil {
-		return fault.New(fault.Invalid, "invalid_form", "The form could not be read. Go back and send it again.")
+		return fault.New(fault.Invalid, codeInvalidForm, "The form could not be read. Go back and send it again.")
 	}
 	return nil
 }

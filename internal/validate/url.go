@@ -19,7 +19,7 @@ const maxURL = 2048
 func URL(name, value string, private bool) (string, error) {
 	value = strings.TrimSpace(value)
 	if reason := wrongURL(value, private); reason != "" {
-		return "", fault.New(fault.Unprocessable, "invalid_url", "%s %s", name, reason).On(name)
+		return "", fault.New(fault.Unprocessable, codeInvalidURL, "%s %s", name, reason).On(name)
 	}
 	return value, nil
 }

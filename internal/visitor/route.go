@@ -101,7 +101,7 @@ func (s *Site) sendToSignIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ui.SetRedirect(w.Header(), SignIn(next))
-	s.Pages.Fail(w, r, fault.New(fault.Unknown, "sign_in_required", "You are no longer signed in. Sign in and try again."))
+	s.Pages.Fail(w, r, fault.New(fault.Unknown, codeSignInRequired, "You are no longer signed in. Sign in and try again."))
 }
 
 // pathOf returns the path and query of an absolute URL, "" if it is none.

@@ -52,7 +52,7 @@ func (s *Site) visitor(r *http.Request) (*Visitor, error) {
 	}
 	u, err := s.Accounts.Get(r.Context(), signed.UserID)
 	switch {
-	case fault.Is(err, "unknown_user"):
+	case fault.Is(err, account.CodeUnknownUser):
 		return &Visitor{Client: wire.Client(r)}, nil
 	case err != nil:
 		return nil, err

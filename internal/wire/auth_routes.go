@@ -96,7 +96,7 @@ func (d *AuthRoutes[P]) enter(w http.ResponseWriter, r *http.Request) (P, error)
 	quota := d.Limit.Take(name)
 	quota.Header(w.Header())
 	if !quota.OK {
-		f := fault.New(fault.Throttled, "rate_limited", "Too many requests: %d a minute are allowed. Wait as long as Retry-After says.", quota.Limit)
+		f := fault.New(fault.Throttled, CodeRateLimited, "Too many requests: %d a minute are allowed. Wait as long as Retry-After says.", quota.Limit)
 		f.After = quota.After
 		return nobody, f
 	}
@@ -114,7 +114,7 @@ func (d *AuthRoutes[P]) failed(r *http.Request, err error) error {
 	if q.OK {
 		return err
 	}
-	f = fault.New(fault.Throttled, "too_many_failures",
+	f = fault.New(fault.Throttled, codeTooManyFailures,
 		"%s Too many calls with wrong credentials came from this address: wait as long as Retry-After says before the next try.", f.Text)
 	f.After = q.After
 	return f

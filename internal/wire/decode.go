@@ -104,7 +104,7 @@ func (d Decoder) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if tooLarge {
 		// The rest of the body is not worth reading, so the connection ends here.
 		w.Header().Set("Connection", "close")
-		return nil, fault.New(fault.TooLarge, "body_too_large", "The body is larger than %d bytes, the limit. Send a smaller one.", limit)
+		return nil, fault.New(fault.TooLarge, codeBodyTooLarge, "The body is larger than %d bytes, the limit. Send a smaller one.", limit)
 	}
 	return body, nil
 }
@@ -150,7 +150,7 @@ func (d Decoder) unsupported(why string) error {
 	if d.JSONOnly {
 		accepted = "application/json"
 	}
-	return fault.New(fault.Unsupported, "unsupported_media_type", "%s Send %s.", why, accepted)
+	return fault.New(fault.Unsupported, codeUnsupportedMediaType, "%s Send %s.", why, accepted)
 }
 
 // parse reads body as declared, or else as the other type where that makes sense.
@@ -193,5 +193,5 @@ func invalidForm() error {
 
 // invalidBody is the fault of a body that cannot be understood.
 func invalidBody(text string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, "invalid_body", text, args...)
+	return fault.New(fault.Invalid, CodeInvalidBody, text, args...)
 }

@@ -42,7 +42,7 @@ func (d Decoder) decodeJSON(body []byte, v reflect.Value) error {
 		return invalidBody("The body must be a JSON object, not %s.", kindOf(body))
 	}
 	err := d.decodeObject(body, v, "")
-	if !utf8.Valid(body) && (err == nil || fault.Is(err, "unknown_parameter")) {
+	if !utf8.Valid(body) && (err == nil || fault.Is(err, codeUnknownParameter)) {
 		// Every value was text, so it is the name of a member that is not.
 		return invalidBody("The body is not valid UTF-8.")
 	}

@@ -33,7 +33,7 @@ func Query(r *http.Request, known ...string) (url.Values, error) {
 func LenientQuery(r *http.Request, known ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "invalid_parameter",
+		return nil, fault.New(fault.Invalid, fault.CodeInvalidParameter,
 			"The query string cannot be read: it needs name=value pairs joined by &, with other characters percent-encoded.")
 	}
 	for _, name := range known {

@@ -110,7 +110,7 @@ func clean(p string) bool {
 
 // NotFound is the error of a path where nothing is.
 func NotFound() error {
-	return fault.New(fault.Missing, "not_found", "There is nothing at this path. Check the path against the API reference.")
+	return fault.New(fault.Missing, CodeNotFound, "There is nothing at this path. Check the path against the API reference.")
 }
 
 // unmatched serves what no route matched: another method of a known path, or
@@ -131,7 +131,7 @@ func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 // table knows methods.
 func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow string) {
 	note := RequestLogOf(r.Context())
-	note.Err = fault.New(fault.Invalid, "method_not_allowed", "This path answers %s only.", allow)
+	note.Err = fault.New(fault.Invalid, codeMethodNotAllowed, "This path answers %s only.", allow)
 	w.Header().Set("Allow", allow)
 	for _, rt := range routes {
 		if rt.note(r); rt.Other != nil {
@@ -140,7 +140,7 @@ func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow s
 		}
 	}
 	_ = JSON(w, http.StatusMethodNotAllowed, problem{
-		Error:     "method_not_allowed",
+		Error:     codeMethodNotAllowed,
 		Message:   "This path answers " + allow + " only.",
 		RequestID: note.ID,
 	})

@@ -192,7 +192,7 @@ func refusal(h *holder) error {
 	if h.used == 0 {
 		return errBusy
 	}
-	f := fault.New(fault.Throttled, "too_many_at_once",
+	f := fault.New(fault.Throttled, codeTooManyAtOnce,
 		"Too many of your requests are being answered at once. Wait as long as Retry-After says, send fewer at once, and read each answer as it comes.")
 	f.After = time.Second
 	return f

@@ -13,7 +13,7 @@ import (
 // the body the name stands.
 func unknownParameter(what, prefix, name string, known []string) error {
 	path := prefix + short(strings.ToValidUTF8(name, "\ufffd"))
-	f := fault.New(fault.Invalid, "unknown_parameter", "This request has no %s %s. ", what, path).On(path)
+	f := fault.New(fault.Invalid, codeUnknownParameter, "This request has no %s %s. ", what, path).On(path)
 	switch near := nearest(name, known); {
 	case near != "":
 		f.Text += "Did you mean " + prefix + near + "?"

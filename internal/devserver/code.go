@@ -1,0 +1,7 @@
+package devserver
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeNotADevDatabase = "not_a_dev_database"
+	codeUnknownMail     = "unknown_mail"
+)

@@ -1,0 +1,18 @@
+package license
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeAlreadyRefunded     = "already_refunded"
+	codeAmbiguousPurchase   = "ambiguous_purchase"
+	codeLaterPurchaseExists = "later_purchase_exists"
+	CodeLicenseHeld         = "license_held"
+	CodeLicenseNotActive    = "license_not_active"
+	CodeLicenseNotYours     = "license_not_yours"
+	CodeLicenseRefunded     = "license_refunded"
+	codeLicenseUnclaimed    = "license_unclaimed"
+	CodeUnknownLicense      = "unknown_license"
+	codeUnknownPurchase     = "unknown_purchase"
+	codeUnknownRefund       = "unknown_refund"
+	codeUnknownTier         = "unknown_tier"
+	codeUserBusy            = "user_busy"
+)

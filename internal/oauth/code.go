@@ -1,0 +1,11 @@
+package oauth
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	CodeNotConnected     = "not_connected"
+	codeRedirectChanged  = "redirect_changed"
+	codeRedirectMismatch = "redirect_mismatch"
+	codeRotationPending  = "rotation_pending"
+	codeUnknownClient    = "unknown_client"
+	codeUnknownKey       = "unknown_key"
+)

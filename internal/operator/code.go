@@ -1,0 +1,8 @@
+package operator
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeIdempotencyRequired = "idempotency_required"
+	codeMissingScope        = "missing_scope"
+	codeOperatorAccount     = "operator_account"
+)

@@ -1,0 +1,11 @@
+package profile
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeCheckRunning    = "check_running"
+	codeContactExists   = "contact_exists"
+	codeTooManyChecks   = "too_many_checks"
+	codeTooManyContacts = "too_many_contacts"
+	codeUnknownContact  = "unknown_contact"
+	codeURLCheckFailed  = "url_check_failed"
+)

@@ -1,0 +1,7 @@
+package shop
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeNoTestMoney    = "no_test_money"
+	codeUnknownProduct = "unknown_product"
+)
