@@ -99,7 +99,7 @@ func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quan
 }
 
 // run starts a dispatcher; stop ends it.
-func (p *post) run(ctx context.Context, store seed.Store) (out *webhook.Outbox, stop func() error) {
+func (p *post) run(ctx context.Context) (out *webhook.Outbox, stop func() error) {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	d := (&webhook.Dispatcher{
 		DB: p.db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
@@ -135,7 +135,7 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 	if err != nil {
 		return err
 	}
-	ours := func() (float64, error) { return p.deliver(ctx, store) }
+	ours := func() (float64, error) { return p.deliver(ctx) }
 	bare := func() (float64, error) { return p.bare(ctx, bodies) }
 	noise := meter.Listen()
 	rounds, err := figure.Turns(min(b.rounds, 5), ours, bare)
@@ -148,7 +148,7 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 }
 
 // deliver makes all events due again and waits until all are recorded.
-func (p *post) deliver(ctx context.Context, store seed.Store) (float64, error) {
+func (p *post) deliver(ctx context.Context) (float64, error) {
 	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
 			SELECT event_id, partner_id, license_id, 1, 0, 1, '', 0, created_at, created_at FROM deliveries WHERE true ON CONFLICT (event_id) DO NOTHING`)
@@ -158,7 +158,7 @@ func (p *post) deliver(ctx context.Context, store seed.Store) (float64, error) {
 		return 0, err
 	}
 	start := time.Now()
-	_, stop := p.run(ctx, store)
+	_, stop := p.run(ctx)
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
 		// As cheap a question as there is: it is asked beside what it measures.
 		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
@@ -233,7 +233,7 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 			}
 		}
 	}
-	out, stop := p.run(ctx, store)
+	out, stop := p.run(ctx)
 	noise := meter.Listen()
 	took, err := p.pace(ctx, out, arrivals)
 	close(release)

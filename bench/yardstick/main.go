@@ -44,13 +44,13 @@ func run(ctx context.Context, args []string) error {
 		_, _ = io.Copy(io.Discard, input)
 		cancel()
 	}()
-	make, ok := map[string]func(context.Context, []byte) (http.HandlerFunc, error){
+	newHandler, ok := map[string]func(context.Context, []byte) (http.HandlerFunc, error){
 		yard.Answers: answering, yard.Signs: signing, yard.Selects: selecting,
 	}[args[0]]
 	if !ok {
 		return fmt.Errorf("there is no yardstick %q", args[0])
 	}
-	h, err := make(ctx, line)
+	h, err := newHandler(ctx, line)
 	if err != nil {
 		return err
 	}

@@ -29,13 +29,13 @@ func selecting(ctx context.Context, line []byte) (http.HandlerFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	var with func(context.Context, func(statement) error) error
+	var with func(func(statement) error) error
 	if isPostgres(s.DB) {
 		pool, err := openPool(ctx, s.DB)
 		if err != nil {
 			return nil, err
 		}
-		with = func(_ context.Context, fn func(statement) error) error { return fn(onPostgres(pool)) }
+		with = func(fn func(statement) error) error { return fn(onPostgres(pool)) }
 	} else {
 		idle := make(chan *file, 2*runtime.NumCPU())
 		for range cap(idle) {
@@ -45,27 +45,35 @@ func selecting(ctx context.Context, line []byte) (http.HandlerFunc, error) {
 			}
 			idle <- f
 		}
-		with = func(_ context.Context, fn func(statement) error) error {
+		with = func(fn func(statement) error) error {
 			f := <-idle
 			defer func() { idle <- f }()
 			return fn(f.run)
 		}
 	}
-	return func(w http.ResponseWriter, r *http.Request) {
-		number, _ := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
-		list := make([]license, 0, 100)
-		err := with(r.Context(), func(run statement) error {
-			return run(r.Context(), page, []any{s.PartnerID, max(number-1, 0) * 100, int64(100)}, func(scan func(...any) error) error {
-				list = append(list, license{})
-				l := &list[len(list)-1]
-				return scan(&l.key, &l.redemption, &l.status, &l.tier, &l.created, &l.updated, &l.last)
-			})
+	return (&selector{s, with}).serve, nil
+}
+
+// selector serves a page after it has read one.
+type selector struct {
+	yard.Selection
+	with func(func(statement) error) error
+}
+
+func (s *selector) serve(w http.ResponseWriter, r *http.Request) {
+	number, _ := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
+	list := make([]license, 0, 100)
+	err := s.with(func(run statement) error {
+		return run(r.Context(), page, []any{s.PartnerID, max(number-1, 0) * 100, int64(100)}, func(scan func(...any) error) error {
+			list = append(list, license{})
+			l := &list[len(list)-1]
+			return scan(&l.key, &l.redemption, &l.status, &l.tier, &l.created, &l.updated, &l.last)
 		})
-		if err != nil || len(list) != 100 {
-			http.Error(w, "the page was not read", http.StatusInternalServerError)
-			return
-		}
-		s.Head(w)
-		_, _ = w.Write(s.Body)
-	}, nil
+	})
+	if err != nil || len(list) != 100 {
+		http.Error(w, "the page was not read", http.StatusInternalServerError)
+		return
+	}
+	s.Head(w)
+	_, _ = w.Write(s.Body)
 }

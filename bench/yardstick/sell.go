@@ -170,8 +170,10 @@ func (s *seller) order(ctx context.Context, run statement, partner, n int64) err
 		args []any
 	}{
 		{`INSERT INTO y_purchases (id, partner_id, external_id, amount, at) VALUES ($1, $2, $3, 4900, $4)`, []any{n, partner, "order-" + text, now}},
-		{`INSERT INTO y_licenses (id, partner_id, ord, key, redemption, status, tier, at) VALUES ($1, $2, $3, $4, $5, 1, 1, $6)`,
-			[]any{n, partner, licenses + 1, "license-" + text, "redemption-" + text, now}},
+		{
+			`INSERT INTO y_licenses (id, partner_id, ord, key, redemption, status, tier, at) VALUES ($1, $2, $3, $4, $5, 1, 1, $6)`,
+			[]any{n, partner, licenses + 1, "license-" + text, "redemption-" + text, now},
+		},
 		{`INSERT INTO y_links (license_id, purchase_id) VALUES ($1, $1)`, []any{n}},
 		{`INSERT INTO y_events (id, partner_id, ord, license_id, kind, at) VALUES ($1, $2, $3, $1, 1, $4)`, []any{n, partner, events + 1, now}},
 		{`INSERT INTO y_deliveries (event_id, body) VALUES ($1, $2)`, []any{n, body}},

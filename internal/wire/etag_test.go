@@ -9,21 +9,22 @@ import (
 )
 
 // tagged answers {} under a tag of its own making, with a Link header.
-func tagged(link string, header ...string) *http.Response {
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
+func tagged(t *testing.T, link string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	for _, v := range header {
 		r.Header.Add("If-None-Match", v)
 	}
 	w := httptest.NewRecorder()
 	w.Header().Set("Link", link)
 	if err := wire.AppendTagged(w, r, "", func(b []byte) []byte { return append(b, "{}"...) }); err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	return w.Result()
 }
 
 func TestIfNoneMatch(t *testing.T) {
-	tag := tagged("").Header.Get("ETag")
+	tag := tagged(t, "").Header.Get("ETag")
 	strong := tag[len("W/"):]
 	for name, c := range map[string]struct {
 		header []string
@@ -42,7 +43,7 @@ func TestIfNoneMatch(t *testing.T) {
 		"nothing":                   {[]string{""}, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tagged("", c.header...)
+			got := tagged(t, "", c.header...)
 			if got.StatusCode != c.want {
 				t.Errorf("answered %d, want %d", got.StatusCode, c.want)
 			}
@@ -58,8 +59,8 @@ func TestIfNoneMatch(t *testing.T) {
 
 // TestTagCoversThePage: a body that is the same with another Link is another page.
 func TestTagCoversThePage(t *testing.T) {
-	first := tagged(`</?page=2>; rel="next"`)
-	if got := tagged("", first.Header.Get("ETag")); got.StatusCode != 200 {
+	first := tagged(t, `</?page=2>; rel="next"`)
+	if got := tagged(t, "", first.Header.Get("ETag")); got.StatusCode != 200 {
 		t.Errorf("a page whose links have changed was answered %d", got.StatusCode)
 	}
 }
@@ -80,7 +81,7 @@ func TestTagsAreOfTheirParts(t *testing.T) {
 // is not known before it is read.
 func TestNotModifiedNeedsTheTag(t *testing.T) {
 	for header, want := range map[string]bool{`W/"a"`: true, `"a"`: true, `"b"`: false, "*": false, "": false} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("If-None-Match", header)
 		w := httptest.NewRecorder()
 		if got := wire.NotModified(w, r, `W/"a"`); got != want || want && w.Code != 304 || !want && len(w.Result().Header) > 0 {

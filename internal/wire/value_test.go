@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -48,23 +47,6 @@ func TestTimeGoesThereAndBack(t *testing.T) {
 			t.Errorf("took %s", bad)
 		}
 	}
-}
-
-// encoded is what encoding/json writes without HTML escaping.
-func encoded(t fatal, v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		t.Fatal(err)
-	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
-}
-
-// fatal is what a test and a property have in common.
-type fatal interface {
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
 }
 
 func BenchmarkAppendTime(b *testing.B) {
