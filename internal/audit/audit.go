@@ -191,7 +191,7 @@ func (f Filter) where() (string, []any) {
 		add("action =", f.Action)
 	}
 	if f.ActorKind == ByUser {
-		terms = append(terms, "actor_kind = 'user'") // which the partial index knows
+		terms = append(terms, "actor_kind = '"+ByUser+"'") // which the partial index knows
 	} else if f.ActorKind != "" {
 		add("actor_kind =", f.ActorKind)
 	}

@@ -31,5 +31,5 @@ func (p *Pruner) Prune(ctx context.Context) (int64, error) {
 // EraseUser blanks the addresses of the clients by which a user acted, in the
 // caller's transaction.
 func EraseUser(tx *sqldb.Tx, userID int64) {
-	tx.Queue(`UPDATE audit_entries SET client = '' WHERE actor_kind = 'user' AND actor_id = $1 AND client <> ''`, userID)
+	tx.Queue(`UPDATE audit_entries SET client = '' WHERE actor_kind = '`+ByUser+`' AND actor_id = $1 AND client <> ''`, userID)
 }

@@ -150,7 +150,7 @@ func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p pa
 		where += fmt.Sprintf(` AND kind = $%d`, len(args))
 	}
 	if f.Kind != 0 && f.Kind != Purchase {
-		where += ` AND kind <> 1` // the index has only those
+		where += ` AND kind <> ` + sqldb.Literal(Purchase) // the condition of the index
 	}
 	if f.Status != 0 {
 		args = append(args, int(f.Status))

@@ -40,6 +40,9 @@ const (
 	GivenUp                  // it will not be sent; the record says why
 )
 
+// isWaiting is the condition of the partial index of waiting mails.
+var isWaiting = `state = ` + sqldb.Literal(Waiting)
+
 // String is the state in a word.
 func (s State) String() string {
 	switch s {
@@ -159,7 +162,7 @@ type Pruner struct {
 // how many there were.
 func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
-		SELECT id FROM mails WHERE state <> 1 AND created_at < $1 ORDER BY id LIMIT $2)`)
+		SELECT id FROM mails WHERE state <> `+sqldb.Literal(Waiting)+` AND created_at < $1 ORDER BY id LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("prune mails: %w", err)
 	}

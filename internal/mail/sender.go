@@ -130,8 +130,8 @@ func (s *Sender) claim(ctx context.Context, now, until time.Time) ([]Outgoing, e
 	var taken []Outgoing
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		taken, err = sqldb.All(ctx, tx, scanOutgoing, `UPDATE mails SET lease_until = $2
-			WHERE id IN (SELECT id FROM mails WHERE state = 1 AND due_at <= $1 AND lease_until <= $1 ORDER BY due_at, id LIMIT $3)
-				AND state = 1 AND due_at <= $1 AND lease_until <= $1
+			WHERE id IN (SELECT id FROM mails WHERE `+isWaiting+` AND due_at <= $1 AND lease_until <= $1 ORDER BY due_at, id LIMIT $3)
+				AND `+isWaiting+` AND due_at <= $1 AND lease_until <= $1
 			RETURNING id, cause, thread, recipient, subject, sealed, body, html, attempts, created_at`, now, until, s.batch())
 		return err
 	})
@@ -220,7 +220,7 @@ func (s *Sender) record(ctx context.Context, r outcome, until time.Time) error {
 		tx.Queue(`UPDATE mails SET state = $3, attempts = $4, due_at = $5, sent_at = $6, error = $7, lease_until = 0
 			WHERE id = $1 AND lease_until = $2`, r.ID, until, r.state, r.Attempt, r.due, r.sent, r.failed)
 		if r.state != Waiting {
-			tx.Queue(`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> 1`, r.ID, false)
+			tx.Queue(`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> $3`, r.ID, false, Waiting)
 		}
 	})
 }

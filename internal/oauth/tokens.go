@@ -118,8 +118,9 @@ type pair struct{ access, refresh string }
 // queueTokens queues the rows of a new pair.
 func (s *Server) queueTokens(tx *sqldb.Tx, p pair, grantID int64, now time.Time) {
 	tx.Queue(`INSERT INTO oauth_tokens (hash, grant_id, kind, created_at, expires_at, used_at)
-		VALUES ($1, $2, 1, $3, $4, 0), ($5, $2, 2, $3, $6, 0)`,
-		keyOf(p.access), grantID, now, now.Add(s.Life.Access), keyOf(p.refresh), now.Add(s.Life.Refresh))
+		VALUES ($1, $2, $7, $3, $4, 0), ($5, $2, $8, $3, $6, 0)`,
+		keyOf(p.access), grantID, now, now.Add(s.Life.Access), keyOf(p.refresh), now.Add(s.Life.Refresh),
+		accessKind, refreshKind)
 }
 
 // prepare makes a new pair and the answer that contains it, with scope unless it is

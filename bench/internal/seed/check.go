@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"claviger/internal/event"
 	"claviger/internal/sqldb"
 )
 
@@ -38,7 +39,7 @@ func look(ctx context.Context, db *sqldb.DB) (Market, error) {
 			return err
 		}
 		m.Active, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM license_blocks
-			WHERE partner_id = $1 AND status = 2`, m.Partners[0])
+			WHERE partner_id = $1 AND status = $2`, m.Partners[0], int(event.Active))
 		return err
 	})
 	if err != nil {
