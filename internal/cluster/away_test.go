@@ -171,10 +171,14 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 	if err := n.stop(); err != nil {
 		t.Error(err)
 	}
-	again := startOn(t, db, nil)
+	var cuts atomic.Int64
+	again := startOn(t, db, func(r *running) { r.Cut = func() { cuts.Add(1) } })
 	again.log.await("does no work")
 	proxy.Mend()
 	await(t, "it owns all", func() bool { return again.owned() == cluster.Shards })
+	if n := cuts.Load(); n > 0 {
+		t.Errorf("it was cut off %d times before it had begun anything", n)
+	}
 	if err := again.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -172,12 +172,3 @@ func (d *deadline) set(steady, wall int64, after time.Duration) {
 
 // never takes the deadline away.
 func (d *deadline) never() { d.set(0, 0, math.MaxInt64) }
-
-// end makes the deadline pass now.
-func (d *deadline) end() { d.set(0, 0, 0) }
-
-// left is how long it is to the deadline by the steady clock.
-func (d *deadline) left() time.Duration {
-	steady, _ := d.now()
-	return time.Duration(d.steady.Load() - steady)
-}

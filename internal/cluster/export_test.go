@@ -62,3 +62,9 @@ func (s *Steps) Hurries() bool { return s.m.hurry }
 
 // ShardOfJob is the shard that a job's name leads to.
 func ShardOfJob(job string) int { return shardOfJob(job) }
+
+// Pause waits as between two beats.
+func (s *Steps) Pause(ctx context.Context) { s.m.pause(ctx) }
+
+// Channel is where nodes send messages.
+const Channel = channel

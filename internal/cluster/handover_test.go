@@ -90,6 +90,11 @@ func TestReleasedShardFindsAnotherOwner(t *testing.T) {
 	if n := a.owned(); n != cluster.Shards-1 {
 		t.Fatalf("%d shards are owned while one is released", n)
 	}
+	for _, c := range rows(t, a.db) {
+		if _, ok := a.claims()[c.Shard]; !ok && a.Valid(c) {
+			t.Errorf("%v is valid after it was released", c)
+		}
+	}
 	execute(t, a.db, `UPDATE nodes SET until = 1 WHERE node = $1`, b.ID())
 	step(t, a.Tick)
 	if a.owned() != cluster.Shards || a.count("gained") != cluster.Shards+1 {

@@ -72,7 +72,6 @@ func (m *member) run(ctx context.Context) error {
 	m.ended, m.wake = make(chan int, Shards), make(chan struct{}, 1)
 	m.asks = make(chan struct{}, 1)
 	m.node.jobs.listen(m.asks)
-	defer m.node.jobs.listen(nil)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	watch.Go(func() { m.node.watch(watching) })
@@ -316,20 +315,16 @@ func (m *member) passOn(ctx context.Context) error {
 	return m.conn.Notify(ctx, channel, asked...)
 }
 
-// watch cuts what is under way when the claims' time has run out. The steady clock may
-// stand still while the machine sleeps, so it looks at least once a beat.
+// watch cuts what is under way when the claims' time has run out, up to a tenth of a
+// beat later. A timer would not do: its clock may stand still while the machine sleeps.
 func (n *Node) watch(ctx context.Context) {
+	ticker := time.NewTicker(n.times().Beat / 10)
+	defer ticker.Stop()
 	for cut := true; ; { // before the first beat there is nothing to cut
-		wait := n.times().Beat
-		if left := n.until.left(); left > 0 {
-			wait = min(wait, left)
-		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-ticker.C:
 		}
 		switch passed := n.until.passed(); {
 		case !passed:

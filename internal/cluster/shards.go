@@ -94,9 +94,6 @@ func (m *member) move(ctx context.Context, from, to string, rows []Claim) ([]Cla
 
 // claim gains the shards whose node is no longer there, if this one is the winner.
 func (m *member) claim(ctx context.Context) error {
-	if m.leaving {
-		return nil
-	}
 	orphans := make(map[string][]Claim) // by the owner that they had
 	for shard, row := range m.rows {
 		if _, there := m.peers[row.Node]; !there && m.parts[shard].stage == foreign && winner(shard, m.peers, stays) == m.id {
@@ -123,7 +120,7 @@ func (m *member) gain(c Claim) {
 // handOver begins to release one shard that another node should own; when the last one
 // began too short a time ago, none.
 func (m *member) handOver(ctx context.Context) {
-	if m.leaving || m.last-m.handedOver < int64(m.node.times().HandOver) {
+	if m.last-m.handedOver < int64(m.node.times().HandOver) {
 		return
 	}
 	for shard, p := range m.parts {
@@ -176,7 +173,9 @@ func (m *member) lose(shard int) {
 // loseAll ends every claim, and returns when nothing is being sent any more.
 func (m *member) loseAll() {
 	m.id = ""
-	m.node.until.end()
+	for shard := range m.parts {
+		m.node.shards[shard].Store(nil)
+	}
 	for shard, p := range m.parts {
 		if p.stage != foreign {
 			m.lose(shard)
@@ -244,7 +243,6 @@ func (m *member) give(ctx context.Context) error {
 // that fails, and others take over when this node's time has run out.
 func (m *member) leave(ctx context.Context) error {
 	defer func() { m.disconnect(ctx) }()
-	defer m.node.until.end()
 	m.leaving = true
 	for shard, p := range m.parts {
 		if p.stage == owned {
@@ -281,12 +279,10 @@ func (m *member) all(stages ...stage) bool {
 	return true
 }
 
-// remove deletes this node's row, and tells the others.
+// remove deletes this node's row.
 func (m *member) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.node.times().Hold/2)
 	defer cancel()
-	if _, err := m.conn.Exec(ctx, `DELETE FROM nodes WHERE node = $1`, m.id); err != nil {
-		return err
-	}
-	return m.conn.Notify(ctx, channel, "")
+	_, err := m.conn.Exec(ctx, `DELETE FROM nodes WHERE node = $1`, m.id)
+	return err
 }

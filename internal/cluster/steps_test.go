@@ -243,7 +243,7 @@ func TestRemovedNodeJoinsAgain(t *testing.T) {
 			t.Errorf("shard %d is stored as %v", shard, row)
 		}
 	}
-	if n := nodes(t, a.db); n != 1 {
-		t.Errorf("%d nodes are registered", n)
+	if n := nodes(t, a.db); n != 1 || a.log.count("took this node for dead") != 1 {
+		t.Errorf("%d nodes are registered, and the loss is logged %d times", n, a.log.count("took this node for dead"))
 	}
 }
