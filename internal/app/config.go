@@ -40,6 +40,7 @@ type Config struct {
 	ParkAfter           time.Duration   // of nothing but failures
 	SupersedeAfter      time.Duration   // since the first refusal of an event
 	SupersedeAttempts   int             // that were refused
+	WebhookConcurrency  int             // webhooks on their way to one partner, at most
 	KeepResponses       time.Duration   // the record of an attempt
 	ProbeEvery          time.Duration   // of a parked endpoint
 	Mail                mail.Config     // how mail is sent; the zero value sends none

@@ -23,6 +23,7 @@ func (a *App) dispatcher(r *Services) *webhook.Dispatcher {
 		Policy: webhook.Policy{
 			Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
 			Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
+			InFlight:  a.cfg.WebhookConcurrency,
 		},
 	}).Prepare()
 }
@@ -50,7 +51,7 @@ func (r *Services) endpoint(ctx context.Context, partnerID int64) (webhook.Endpo
 	}
 	return webhook.Endpoint{
 		URL: profile.WebhookURL, Brand: p.Brand, Strict: p.Strict, Secrets: courier.NewSecrets(secrets...),
-		Proven: !profile.WebhookValidAt.IsZero(), Until: until,
+		Proven: !profile.WebhookValidAt.IsZero(), Until: until, InFlight: p.Webhooks,
 	}, nil
 }
 

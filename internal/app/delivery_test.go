@@ -8,10 +8,9 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestDeletedPartnerHasNoEndpoint: the dispatcher, which looks once more at a partner
-// that was deleted, finds nothing to send to. An error would be logged as a trouble
-// that never ends.
-func TestDeletedPartnerHasNoEndpoint(t *testing.T) {
+// TestEndpoint: the dispatcher gets what is set for the partner. Of one that was deleted
+// it finds nothing to send to; an error would be logged as a trouble that never ends.
+func TestEndpoint(t *testing.T) {
 	a, stop := run(t, config(t))
 	services := a.Services()
 	p, _, _, err := services.Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"},
@@ -21,6 +20,13 @@ func TestDeletedPartnerHasNoEndpoint(t *testing.T) {
 	}
 	if e, err := services.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.URL == "" {
 		t.Errorf("its endpoint is %+v, %v", e, err)
+	}
+	webhooks := 7
+	if _, _, _, err := services.Profiles.Amend(t.Context(), audit.System("test"), p.ID, partner.Change{Webhooks: &webhooks}, profile.URLChange{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := services.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.InFlight != webhooks {
+		t.Errorf("%d webhooks may be on their way at a time, %v", e.InFlight, err)
 	}
 	if err := services.Profiles.Remove(t.Context(), audit.System("test"), p.ID); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func TestDefaults(t *testing.T) {
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
 		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, KeepResponses: 400 * 24 * time.Hour,
-		SupersedeAfter: 10 * time.Minute, SupersedeAttempts: 4,
+		SupersedeAfter: 10 * time.Minute, SupersedeAttempts: 4, WebhookConcurrency: 256,
 		Retry: []time.Duration{
 			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 			time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,

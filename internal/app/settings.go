@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/mail"
+	"claviger/internal/partner"
 )
 
 // Mode is what the service is built for: it decides which settings there are
@@ -151,6 +152,11 @@ var settings = []Setting{
 		Name: "supersede-attempts", Value: "n", Default: "4",
 		Help: "How often it has to refuse the event for that; 0 for never",
 		set:  number(0, maxRetries, func(c *Config) *int { return &c.SupersedeAttempts }),
+	},
+	{
+		Name: "webhook-concurrency", Value: "n", Default: "256",
+		Help: "How many webhooks are on their way to one partner at a time, at most; partners can have a number of their own",
+		set:  number(1, partner.MaxWebhooks, func(c *Config) *int { return &c.WebhookConcurrency }),
 	},
 	{
 		Name: "keep-responses", Value: "duration", Default: "9600h",

@@ -19,6 +19,7 @@ type partnerJSON struct {
 	Brand                string    `json:"brand"`
 	Strict               bool      `json:"strict"`
 	SingleKey            bool      `json:"single_key"`
+	WebhookConcurrency   int       `json:"webhook_concurrency"`
 	ClientID             string    `json:"client_id"`
 	WebhookURL           string    `json:"webhook_url"`
 	WebhookURLValidated  bool      `json:"webhook_url_validated"`
@@ -42,7 +43,7 @@ func partnerOf(p partner.Partner, f profile.Profile) partnerJSON {
 		updated = f.UpdatedAt
 	}
 	return partnerJSON{
-		ID: p.ID, Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, ClientID: p.ClientID,
+		ID: p.ID, Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, WebhookConcurrency: p.Webhooks, ClientID: p.ClientID,
 		WebhookURL: f.WebhookURL, WebhookURLValidated: !f.WebhookValidAt.IsZero(),
 		RedirectURL: f.RedirectURL, RedirectURLValidated: !f.RedirectValidAt.IsZero(),
 		InitiateLoginURI: f.InitiateLoginURI, IDTokenAlg: f.IDTokenAlg, ErrorMember: !f.NoErrorMember,
@@ -76,6 +77,7 @@ type partnerBody struct {
 	Brand       string `json:"brand"`
 	Strict      bool   `json:"strict"`
 	SingleKey   bool   `json:"single_key"`
+	Concurrency int    `json:"webhook_concurrency"`
 	WebhookURL  string `json:"webhook_url"`
 	RedirectURL string `json:"redirect_url"`
 	Validate    bool   `json:"validate"`
@@ -87,7 +89,7 @@ type partnerBody struct {
 func (b partnerBody) enrolment() (profile.Enrolment, error) {
 	externalID, err := text("external_id", b.ExternalID)
 	return profile.Enrolment{
-		Draft:    partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, ExternalID: externalID},
+		Draft:    partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, Webhooks: b.Concurrency, ExternalID: externalID},
 		URLs:     profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.connection()},
 		Validate: b.Validate,
 	}, err
@@ -204,6 +206,7 @@ type partnerChange struct {
 	Brand       *string `json:"brand"`
 	Strict      *bool   `json:"strict"`
 	SingleKey   *bool   `json:"single_key"`
+	Concurrency *int    `json:"webhook_concurrency"`
 	OverlapS    *int64  `json:"overlap_s"`
 	WebhookURL  *string `json:"webhook_url"`
 	RedirectURL *string `json:"redirect_url"`
@@ -220,7 +223,7 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, Overlap: overlap}
+	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, Webhooks: b.Concurrency, Overlap: overlap}
 	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.connection()}
 	p, f, issued, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
 	if err != nil {

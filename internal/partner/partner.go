@@ -37,6 +37,9 @@ const (
 	maxExternalID = 255
 )
 
+// MaxWebhooks is how many webhooks may be on their way to a partner at a time.
+const MaxWebhooks = 1024
+
 // Partner is an application for which licenses are sold.
 type Partner struct {
 	ID        int64
@@ -45,6 +48,7 @@ type Partner struct {
 	ClientID  string
 	Strict    bool // a webhook counts as delivered only by 200 and "success": true
 	SingleKey bool // its API key is its webhook secret too
+	Webhooks  int  // on their way to it at a time, at most; 0: as many as the installation allows
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
@@ -69,6 +73,7 @@ type Revision struct {
 type Draft struct {
 	Name, Brand       string
 	Strict, SingleKey bool
+	Webhooks          int
 	ExternalID        string // unique among partners, or ""
 }
 
@@ -76,6 +81,7 @@ type Draft struct {
 type Change struct {
 	Name, Brand       *string
 	Strict, SingleKey *bool
+	Webhooks          *int
 
 	// For a change of SingleKey, which replaces secrets: how long the old ones stay
 	// valid, and the values to use instead of generated ones.
@@ -104,13 +110,13 @@ func (r *Registry) changed(tx *sqldb.Tx, id int64) {
 // columns are qualified, since some statements join other tables.
 const columns = `partners.id, partners.name, partners.brand, partners.client_id,
 	partners.strict, partners.single_key, partners.created_at, partners.updated_at,
-	partners.external_id, partners.paused_at, partners.pause_reason`
+	partners.external_id, partners.paused_at, partners.pause_reason, partners.webhook_concurrency`
 
 // fields are where columns are read to.
 func (p *Partner) fields(more ...any) []any {
 	return append([]any{
 		&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt,
-		&p.ExternalID, &p.PausedAt, &p.PauseReason,
+		&p.ExternalID, &p.PausedAt, &p.PauseReason, &p.Webhooks,
 	}, more...)
 }
 
@@ -184,9 +190,9 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 	}
 	c := given.filled(d.SingleKey)
 	now := r.Now()
-	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT (external_id) WHERE external_id <> '' DO NOTHING RETURNING `+columns,
-		d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now, d.ExternalID)
+	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id,
+			webhook_concurrency) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (external_id) WHERE external_id <> '' DO NOTHING RETURNING `+columns,
+		d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now, d.ExternalID, d.Webhooks)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Partner{}, Credentials{}, ErrExists
 	}
@@ -216,8 +222,8 @@ func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id i
 	}
 	r.changed(tx, id)
 	after.UpdatedAt = r.Now()
-	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, single_key = $5, updated_at = $6 WHERE id = $1`,
-		id, after.Name, after.Brand, after.Strict, after.SingleKey, after.UpdatedAt)
+	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, single_key = $5, updated_at = $6, webhook_concurrency = $7 WHERE id = $1`,
+		id, after.Name, after.Brand, after.Strict, after.SingleKey, after.UpdatedAt, after.Webhooks)
 	audit.Record(tx, after.UpdatedAt, by, "partner.update", subject(id), before.facts(), after.facts())
 	var issued Issued
 	if after.SingleKey != before.SingleKey {
@@ -228,7 +234,7 @@ func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id i
 
 // on is the partner after the change.
 func (c Change) on(p Partner) (Partner, error) {
-	d := Draft{Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey}
+	d := Draft{Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, Webhooks: p.Webhooks}
 	if c.Name != nil {
 		d.Name = *c.Name
 	}
@@ -241,6 +247,9 @@ func (c Change) on(p Partner) (Partner, error) {
 	if c.SingleKey != nil {
 		d.SingleKey = *c.SingleKey
 	}
+	if c.Webhooks != nil {
+		d.Webhooks = *c.Webhooks
+	}
 	d, err := d.checked()
 	if err == nil {
 		err = validOverlap(c.Overlap)
@@ -248,7 +257,7 @@ func (c Change) on(p Partner) (Partner, error) {
 	if err != nil {
 		return Partner{}, err
 	}
-	p.Name, p.Brand, p.Strict, p.SingleKey = d.Name, d.Brand, d.Strict, d.SingleKey
+	p.Name, p.Brand, p.Strict, p.SingleKey, p.Webhooks = d.Name, d.Brand, d.Strict, d.SingleKey, d.Webhooks
 	return p, nil
 }
 
@@ -280,6 +289,9 @@ func (d Draft) checked() (Draft, error) {
 	if len(d.Brand) > maxBrand || strings.ContainsFunc(d.Brand, notInBrand) {
 		return d, fault.Field("brand", "must have 1 to %d letters (a to z), digits or hyphens; it becomes part of header names.", maxBrand)
 	}
+	if d.Webhooks < 0 || d.Webhooks > MaxWebhooks {
+		return d, fault.Field("webhook_concurrency", "must be from 0, which means as many as the installation allows, to %d.", MaxWebhooks)
+	}
 	return d, nil
 }
 
@@ -291,6 +303,9 @@ func subject(id int64) string { return "partner:" + strconv.FormatInt(id, 10) }
 
 func (p Partner) facts() audit.Facts {
 	f := audit.Facts{"name": p.Name, "brand": p.Brand, "client_id": p.ClientID, "strict": p.Strict, "single_key": p.SingleKey}
+	if p.Webhooks != 0 {
+		f["webhook_concurrency"] = p.Webhooks
+	}
 	if p.ExternalID != "" {
 		f["external_id"] = p.ExternalID
 	}

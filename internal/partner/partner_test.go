@@ -110,16 +110,18 @@ func TestCreateRefuses(t *testing.T) {
 		draft partner.Draft
 		field string
 	}{
-		"no name":         {partner.Draft{}, "name"},
-		"spaces as name":  {partner.Draft{Name: "  "}, "name"},
-		"long name":       {partner.Draft{Name: strings.Repeat("é", 101)}, "name"},
-		"NUL in name":     {partner.Draft{Name: "a\x00"}, "name"},
-		"turned round":    {partner.Draft{Name: "Ac\u202eme"}, "name"},
-		"broken name":     {partner.Draft{Name: "a\xff"}, "name"},
-		"brand: space":    {partner.Draft{Name: "a", Brand: "My Shop"}, "brand"},
-		"brand: newline":  {partner.Draft{Name: "a", Brand: "a\r\nX"}, "brand"},
-		"brand: umlaut":   {partner.Draft{Name: "a", Brand: "Müller"}, "brand"},
-		"brand: too long": {partner.Draft{Name: "a", Brand: strings.Repeat("b", 41)}, "brand"},
+		"no name":                  {partner.Draft{}, "name"},
+		"spaces as name":           {partner.Draft{Name: "  "}, "name"},
+		"long name":                {partner.Draft{Name: strings.Repeat("é", 101)}, "name"},
+		"NUL in name":              {partner.Draft{Name: "a\x00"}, "name"},
+		"turned round":             {partner.Draft{Name: "Ac\u202eme"}, "name"},
+		"broken name":              {partner.Draft{Name: "a\xff"}, "name"},
+		"webhooks: less than none": {partner.Draft{Name: "a", Webhooks: -1}, "webhook_concurrency"},
+		"webhooks: too many":       {partner.Draft{Name: "a", Webhooks: partner.MaxWebhooks + 1}, "webhook_concurrency"},
+		"brand: space":             {partner.Draft{Name: "a", Brand: "My Shop"}, "brand"},
+		"brand: newline":           {partner.Draft{Name: "a", Brand: "a\r\nX"}, "brand"},
+		"brand: umlaut":            {partner.Draft{Name: "a", Brand: "Müller"}, "brand"},
+		"brand: too long":          {partner.Draft{Name: "a", Brand: strings.Repeat("b", 41)}, "brand"},
 	} {
 		_, _, err := d.tryCreate(t, c.draft, partner.Credentials{})
 		if f := fault.Of(err); f == nil || f.Kind != fault.Unprocessable || f.Code != "invalid_field" || f.Field != c.field {

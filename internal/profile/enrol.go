@@ -117,8 +117,12 @@ func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) (Enrolled, error) 
 // " name=value", and only when it is given.
 func (e Enrolment) content(n urlUpdate) string {
 	p := n.connection.on(n.on(Profile{IDTokenAlg: RS256}))
-	return secret.Hash(fmt.Sprintf("%q %q %t %t %q %q %q %s %t %t", e.Draft.Name, e.Draft.Brand, e.Draft.Strict, e.Draft.SingleKey,
-		p.WebhookURL, p.RedirectURL, p.InitiateLoginURI, p.IDTokenAlg, p.NoErrorMember, e.Validate))
+	text := fmt.Sprintf("%q %q %t %t %q %q %q %s %t %t", e.Draft.Name, e.Draft.Brand, e.Draft.Strict, e.Draft.SingleKey,
+		p.WebhookURL, p.RedirectURL, p.InitiateLoginURI, p.IDTokenAlg, p.NoErrorMember, e.Validate)
+	if e.Draft.Webhooks != 0 {
+		text += fmt.Sprintf(" webhook_concurrency=%d", e.Draft.Webhooks)
+	}
+	return secret.Hash(text)
 }
 
 // enrol writes the partner and its profile.

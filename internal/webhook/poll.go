@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"claviger/internal/sqldb"
@@ -11,8 +12,10 @@ import (
 
 // poller looks for what is due: the net under messages, of which each may be lost.
 type poller struct {
-	wake      chan struct{}
-	refusedAt time.Time // when refused events were last looked at; the poller's own
+	wake chan struct{}
+
+	mu        sync.Mutex // one poll at a time
+	refusedAt time.Time  // when refused events were last looked at
 }
 
 // pollOften polls each second, or less often where a poll takes long, and when it is told to.
@@ -34,6 +37,8 @@ func (d *Dispatcher) pollOften(ctx context.Context) {
 
 // poll tells lanes that something of theirs is due, or that their endpoint was changed.
 func (d *Dispatcher) poll(ctx context.Context) error {
+	d.poller.mu.Lock()
+	defer d.poller.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
 	d.lanes.mu.Lock()

@@ -81,6 +81,9 @@ type Partner struct {
 	Strict bool `json:"strict"`
 	// Whether the API key is the webhook secret too.
 	SingleKey bool `json:"single_key"`
+	// How many webhooks are on their way to the partner at a time, at most; 0 means as many as
+	// the installation allows.
+	WebhookConcurrency int `json:"webhook_concurrency"`
 	// The OAuth client identifier.
 	ClientID string `json:"client_id"`
 	// Where events are sent; `""` when not set.
@@ -118,6 +121,9 @@ type PartnerDetail struct {
 	Strict bool `json:"strict"`
 	// Whether the API key is the webhook secret too.
 	SingleKey bool `json:"single_key"`
+	// How many webhooks are on their way to the partner at a time, at most; 0 means as many as
+	// the installation allows.
+	WebhookConcurrency int `json:"webhook_concurrency"`
 	// The OAuth client identifier.
 	ClientID string `json:"client_id"`
 	// Where events are sent; `""` when not set.
@@ -178,6 +184,9 @@ type CreatedPartner struct {
 	Strict bool `json:"strict"`
 	// Whether the API key is the webhook secret too.
 	SingleKey bool `json:"single_key"`
+	// How many webhooks are on their way to the partner at a time, at most; 0 means as many as
+	// the installation allows.
+	WebhookConcurrency int `json:"webhook_concurrency"`
 	// The OAuth client identifier.
 	ClientID string `json:"client_id"`
 	// Where events are sent; `""` when not set.
@@ -222,6 +231,9 @@ type ChangedPartner struct {
 	Strict bool `json:"strict"`
 	// Whether the API key is the webhook secret too.
 	SingleKey bool `json:"single_key"`
+	// How many webhooks are on their way to the partner at a time, at most; 0 means as many as
+	// the installation allows.
+	WebhookConcurrency int `json:"webhook_concurrency"`
 	// The OAuth client identifier.
 	ClientID string `json:"client_id"`
 	// Where events are sent; `""` when not set.
@@ -263,12 +275,14 @@ type PartnerList struct {
 
 // NewPartner is an object of the API.
 type NewPartner struct {
-	Name        string  `json:"name"`
-	Brand       *string `json:"brand,omitempty"`
-	Strict      *bool   `json:"strict,omitempty"`
-	SingleKey   *bool   `json:"single_key,omitempty"`
-	WebhookURL  *string `json:"webhook_url,omitempty"`
-	RedirectURL *string `json:"redirect_url,omitempty"`
+	Name      string  `json:"name"`
+	Brand     *string `json:"brand,omitempty"`
+	Strict    *bool   `json:"strict,omitempty"`
+	SingleKey *bool   `json:"single_key,omitempty"`
+	// How many webhooks are on their way to the partner at a time.
+	WebhookConcurrency *int    `json:"webhook_concurrency,omitempty"`
+	WebhookURL         *string `json:"webhook_url,omitempty"`
+	RedirectURL        *string `json:"redirect_url,omitempty"`
 	// Where the partner begins a sign-in of its own. It is not called by `validate`.
 	InitiateLoginURI *string `json:"initiate_login_uri,omitempty"`
 	IDTokenAlg       *string `json:"id_token_alg,omitempty"`
@@ -294,6 +308,8 @@ type PartnerChange struct {
 	Strict *bool   `json:"strict,omitempty"`
 	// Another value than it has replaces the API key and the webhook secret.
 	SingleKey *bool `json:"single_key,omitempty"`
+	// How many webhooks are on their way to the partner at a time.
+	WebhookConcurrency *int `json:"webhook_concurrency,omitempty"`
 	// How many seconds the secrets that a change of `single_key` replaces stay valid. Only with
 	// `single_key`.
 	OverlapS *int `json:"overlap_s,omitempty"`
