@@ -150,8 +150,8 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 // deliver makes all events due again and waits until all are recorded.
 func (p *post) deliver(ctx context.Context) (float64, error) {
 	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, node, lease_until, created_at, updated_at)
-			SELECT event_id, partner_id, license_id, 1, 0, 1, '', 0, created_at, created_at FROM deliveries WHERE true ON CONFLICT (event_id) DO NOTHING`)
+		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
+			SELECT event_id, partner_id, license_id, 1, 0, 1, created_at, created_at FROM deliveries WHERE true ON CONFLICT (event_id) DO NOTHING`)
 		return nil
 	})
 	if err != nil {

@@ -29,13 +29,13 @@ func selecting(ctx context.Context, line []byte) (http.HandlerFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	var with func(func(statement) error) error
+	var acquire func() (run statement, release func())
 	if isPostgres(s.DB) {
 		pool, err := openPool(ctx, s.DB)
 		if err != nil {
 			return nil, err
 		}
-		with = func(fn func(statement) error) error { return fn(onPostgres(pool)) }
+		acquire = func() (statement, func()) { return onPostgres(pool), func() {} }
 	} else {
 		idle := make(chan *file, 2*runtime.NumCPU())
 		for range cap(idle) {
@@ -45,31 +45,30 @@ func selecting(ctx context.Context, line []byte) (http.HandlerFunc, error) {
 			}
 			idle <- f
 		}
-		with = func(fn func(statement) error) error {
+		acquire = func() (statement, func()) {
 			f := <-idle
-			defer func() { idle <- f }()
-			return fn(f.run)
+			return f.run, func() { idle <- f }
 		}
 	}
-	return (&selector{s, with}).serve, nil
+	return (&selector{s, acquire}).serve, nil
 }
 
 // selector serves a page after it has read one.
 type selector struct {
 	yard.Selection
-	with func(func(statement) error) error
+	acquire func() (run statement, release func())
 }
 
 func (s *selector) serve(w http.ResponseWriter, r *http.Request) {
 	number, _ := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
 	list := make([]license, 0, 100)
-	err := s.with(func(run statement) error {
-		return run(r.Context(), page, []any{s.PartnerID, max(number-1, 0) * 100, int64(100)}, func(scan func(...any) error) error {
-			list = append(list, license{})
-			l := &list[len(list)-1]
-			return scan(&l.key, &l.redemption, &l.status, &l.tier, &l.created, &l.updated, &l.last)
-		})
+	run, release := s.acquire()
+	err := run(r.Context(), page, []any{s.PartnerID, max(number-1, 0) * 100, int64(100)}, func(scan func(...any) error) error {
+		list = append(list, license{})
+		l := &list[len(list)-1]
+		return scan(&l.key, &l.redemption, &l.status, &l.tier, &l.created, &l.updated, &l.last)
 	})
+	release()
 	if err != nil || len(list) != 100 {
 		http.Error(w, "the page was not read", http.StatusInternalServerError)
 		return
