@@ -207,14 +207,14 @@ func TestNotMoreIsClaimedThanMemoryHolds(t *testing.T) {
 func TestIdleLanesEnd(t *testing.T) {
 	r := newHarness(t)
 	e, g := &endpoint{TB: t}, newGate(t)
-	out := r.node(settings{times: hasty})
-	out.Dispatcher.IdleAfter(0)
-	r.run(out)
 	for p := range int64(3) {
 		r.partner(p+1, e.ServeHTTP)
 		r.license(p+1, p+1)
 	}
 	r.point(3, g.ServeHTTP)
+	out := r.node(settings{times: hasty})
+	out.Dispatcher.IdleAfter(0)
+	r.run(out)
 	for p := range int64(3) {
 		r.event(out, p+1)
 	}

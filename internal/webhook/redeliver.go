@@ -42,7 +42,7 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 		`SELECT partner_id, license_id FROM deliveries WHERE event_id = $1 AND (partner_id = $2 OR $2 = 0)`, eventID, partnerID)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
-		return fault.New(fault.Missing, "unknown_event", "There is no event %d; event ids are in the list of events.", eventID)
+		return fault.New(fault.Missing, codeUnknownEvent, "There is no event %d; event ids are in the list of events.", eventID)
 	case err != nil:
 		return fmt.Errorf("find the delivery of event %d: %w", eventID, err)
 	}

@@ -78,7 +78,7 @@ func (o *Outbox) RedeliverRange(ctx context.Context, by audit.Actor, partnerID i
 }
 
 func errRunning(r Replay) error {
-	return fault.New(fault.Conflict, "redelivery_running",
+	return fault.New(fault.Conflict, codeRedeliveryRunning,
 		"A redelivery of this partner's events, from %s, is running; %d events are queued so far. Wait until it is done: GET the same path shows how far it is.",
 		r.From.Format(time.RFC3339), r.Count)
 }
@@ -88,7 +88,7 @@ func (o *Outbox) LastReplay(ctx context.Context, partnerID int64) (Replay, error
 	r, err := sqldb.One(ctx, o.DB, scanReplay, `SELECT `+replayColumns+` FROM replays WHERE partner_id = $1 ORDER BY id DESC LIMIT 1`, partnerID)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
-		return r, fault.New(fault.Missing, "unknown_redelivery", "No span of this partner's events was redelivered yet.")
+		return r, fault.New(fault.Missing, codeUnknownRedelivery, "No span of this partner's events was redelivered yet.")
 	case err != nil:
 		return r, fmt.Errorf("read a redelivery: %w", err)
 	}

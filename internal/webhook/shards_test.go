@@ -201,7 +201,7 @@ func TestManyLanesAndABlockedRecorder(t *testing.T) {
 		r.partnerAt(p+1, server)
 	}
 	r.store(partners, partners, 2*partners)
-	out := r.node(settings{})
+	out := r.node(settings{times: hasty})
 	out.Dispatcher.Limit(most, most)
 	stop := r.runNode(out) // no recorder
 	r.poll(out)
