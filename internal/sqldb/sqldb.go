@@ -262,6 +262,13 @@ func (a *Result[T]) All(ctx context.Context) ([]T, error) {
 	return a.found, err
 }
 
+// Committed returns the first row of the answer to a function that runs after the
+// commit, with which every answer has come. It is false if there is no row.
+func (a *Result[T]) Committed() (T, bool) {
+	row, err := a.first(a.err)
+	return row, err == nil
+}
+
 func (a *Result[T]) wait(ctx context.Context) error {
 	if a.done {
 		return a.err

@@ -118,6 +118,31 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestCommittedAnswers: what was asked is known after the commit, although nobody waited
+// for it before.
+func TestCommittedAnswers(t *testing.T) {
+	db := sqldbtest.Open(t)
+	calls := 0
+	write(t, db, func(tx *sqldb.Tx) error {
+		note(tx, "a", "")
+		one := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys`)
+		none := sqldb.QueueQuery(tx, sqldb.Value[string], `SELECT key FROM idempotency_keys WHERE key = $1`, "b")
+		tx.AfterCommit(func() {
+			calls++
+			if key, ok := one.Committed(); !ok || key != "a" {
+				t.Errorf("got %q, %v", key, ok)
+			}
+			if key, ok := none.Committed(); ok {
+				t.Errorf("got %q where there is no row", key)
+			}
+		})
+		return nil
+	})
+	if calls != 1 {
+		t.Errorf("AfterCommit called %d times", calls)
+	}
+}
+
 func TestDuplicateIsRecognised(t *testing.T) {
 	db := sqldbtest.Open(t)
 	put := func(tx *sqldb.Tx) error { note(tx, "a", ""); return nil }

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"time"
 
 	"claviger/internal/courier"
@@ -70,8 +69,7 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 	}
 	earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(pending))
 	tx.AfterCommit(func() {
-		// Answered with the commit.
-		if open, err := earlier.One(context.Background()); err == nil && open == 0 {
+		if open, ok := earlier.Committed(); ok && open == 0 {
 			d.offer(it)
 		} else {
 			d.hint(it.partnerID, it.licenseID)
