@@ -52,8 +52,11 @@ func newGallery() gallery {
 			{Label: "Failed", Value: "8", Note: "all with status 401", URL: galleryPath, Tone: "bad"},
 		},
 		Tabs: ui.Tabs{Label: "Delivery", Items: []ui.Tab{
-			{Label: "All", URL: galleryPath, Count: "12,447", Current: true}, {Label: "Delivered", URL: galleryPath, Count: "12,408"},
-			{Label: "Waiting", URL: galleryPath, Count: "31"}, {Label: "Failed", URL: galleryPath, Count: "8"}, {Label: "Settings", URL: galleryPath},
+			{Label: "All", URL: galleryPath, Count: "12,447", Current: true},
+			{Label: "Delivered", URL: galleryPath, Count: "12,408"},
+			{Label: "Waiting", URL: galleryPath, Count: "31"},
+			{Label: "Failed", URL: galleryPath, Count: "8"},
+			{Label: "Settings", URL: galleryPath},
 		}},
 		Pager:     ui.Pager{Label: "Pages of deliveries", Showing: "51 to 100 of 12,447", Prev: galleryPath, Next: galleryPath},
 		LastPager: ui.Pager{Label: "Pages of deliveries, at their end", Prev: galleryPath},
@@ -83,8 +86,13 @@ func galleryTable(at time.Time) ui.Table {
 	} {
 		id := "delivery-" + string(rune('a'+i))
 		t.Rows = append(t.Rows, ui.Row{ID: id, Cells: []ui.Cell{
-			{Text: c.event, URL: galleryPath + "#" + id}, {Status: c.state}, {Text: c.key, Code: true}, {Text: c.answer, Note: c.note},
-			{Text: c.attempts}, {Text: c.took}, {At: at.Add(-time.Duration(i) * 7 * time.Minute)},
+			{Text: c.event, URL: galleryPath + "#" + id},
+			{Status: c.state},
+			{Text: c.key, Code: true},
+			{Text: c.answer, Note: c.note},
+			{Text: c.attempts},
+			{Text: c.took},
+			{At: at.Add(-time.Duration(i) * 7 * time.Minute)},
 		}})
 	}
 	return t

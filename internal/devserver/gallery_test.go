@@ -41,7 +41,11 @@ func TestGallery(t *testing.T) {
 // TestGalleryAnswers: it is a page also where there is no Chromium.
 func TestGalleryAnswers(t *testing.T) {
 	w := run(t)
-	resp, err := w.browser.Get(w.BaseURL + "/dev/gallery")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.BaseURL+"/dev/gallery", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := w.browser.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

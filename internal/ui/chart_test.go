@@ -53,8 +53,16 @@ func TestChartMarks(t *testing.T) {
 		values []float64
 		want   string
 	}{
-		{[]float64{0}, "2 1 0"}, {[]float64{1}, "2 1 0"}, {[]float64{3}, "4 2 0"}, {[]float64{9}, "10 5 0"}, {[]float64{10}, "10 5 0"},
-		{[]float64{11}, "20 10 0"}, {[]float64{61, 5}, "80 40 0"}, {[]float64{1500}, "2,000 1,000 0"}, {[]float64{.3}, "0.4 0.2 0"}, {[]float64{-5}, "2 1 0"},
+		{[]float64{0}, "2 1 0"},
+		{[]float64{1}, "2 1 0"},
+		{[]float64{3}, "4 2 0"},
+		{[]float64{9}, "10 5 0"},
+		{[]float64{10}, "10 5 0"},
+		{[]float64{11}, "20 10 0"},
+		{[]float64{61, 5}, "80 40 0"},
+		{[]float64{1500}, "2,000 1,000 0"},
+		{[]float64{.3}, "0.4 0.2 0"},
+		{[]float64{-5}, "2 1 0"},
 	} {
 		chart := ui.Chart{Labels: make([]string, len(c.values)), Series: []ui.Series{{Values: c.values}}}
 		if got := strings.Join(chart.Marks(), " "); got != c.want {

@@ -87,8 +87,10 @@ func TestChoiceFields(t *testing.T) {
 		"textarea as usual": {ui.Field{Name: "body", Label: "Body", Type: "textarea"}, []string{`rows="4"></textarea>`}},
 		"checkbox": {
 			ui.Field{Name: "strict", Label: "Strict", Type: "checkbox", Checked: true, Hint: "Sure?", Error: "Tick it.", Required: true},
-			[]string{`<input id="strict" name="strict" type="checkbox" value="yes" checked required aria-invalid="true" aria-describedby="strict-hint strict-error">`,
-				`<label for="strict">Strict</label>`, `<p class="hint" id="strict-hint">`, `<p class="error" id="strict-error">`},
+			[]string{
+				`<input id="strict" name="strict" type="checkbox" value="yes" checked required aria-invalid="true" aria-describedby="strict-hint strict-error">`,
+				`<label for="strict">Strict</label>`, `<p class="hint" id="strict-hint">`, `<p class="error" id="strict-error">`,
+			},
 		},
 		"checkbox, empty": {ui.Field{Name: "strict", Label: "Strict", Type: "checkbox", Value: "on"}, []string{`value="on">`}},
 	} {

@@ -113,7 +113,10 @@ func TestAccess(t *testing.T) {
 			path   string
 			status int
 		}{
-			{"/anyone", http.StatusOK}, {"/cross", http.StatusOK}, {"/hidden", http.StatusNotFound}, {"/broken", http.StatusInternalServerError},
+			{"/anyone", http.StatusOK},
+			{"/cross", http.StatusOK},
+			{"/hidden", http.StatusNotFound},
+			{"/broken", http.StatusInternalServerError},
 			{"/own", map[bool]int{false: http.StatusSeeOther, true: http.StatusOK}[signedIn]},
 		} {
 			h.seen = nil

@@ -100,7 +100,7 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 
 // raw is a server that answers every request with a text, or never for "".
 func raw(t *testing.T, text string) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,13 @@ func bare(b *testing.B, transport *http.Transport, urls []string, body []byte) {
 	for range 64 {
 		wg.Go(func() {
 			for n := next.Add(1); n <= stored; n = next.Add(1) {
-				resp, err := client.Post(urls[int(n)%len(urls)], "application/json", bytes.NewReader(body))
+				req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, urls[int(n)%len(urls)], bytes.NewReader(body))
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				req.Header.Set("Content-Type", "application/json")
+				resp, err := client.Do(req)
 				if err != nil {
 					b.Error(err)
 					return

@@ -172,7 +172,9 @@ func (d *Dispatcher) lost(c cluster.Claim) { d.leave(d.disown(c)) }
 // leave ends lanes as soon as nothing of them is being sent.
 func (d *Dispatcher) leave(list []*lane) {
 	tell(list, func(m *mail) { m.stop, m.cut, m.leave = true, true, true })
-	await(context.Background(), list)
+	for _, l := range list {
+		<-l.done
+	}
 }
 
 // cut aborts all requests.

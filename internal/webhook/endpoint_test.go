@@ -108,16 +108,6 @@ func (g *gate) callers(n int) []*caller {
 	return list
 }
 
-// two is the next two requests, in the order of their events.
-func (g *gate) two() (first, second *caller) {
-	g.Helper()
-	c := g.callers(2)
-	if c[0].id > c[1].id {
-		return c[1], c[0]
-	}
-	return c[0], c[1]
-}
-
 // nobody checks that no request waits.
 func (g *gate) nobody(when string) {
 	g.Helper()

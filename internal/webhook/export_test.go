@@ -126,7 +126,7 @@ func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
 	between()
 	rec, err := d.recorder.record(ctx, batch, true)
 	if err == nil {
-		d.recorder.finish(rec)
+		d.recorder.finish(ctx, rec)
 	}
 	return err
 }
@@ -149,5 +149,5 @@ func (d *Dispatcher) RecordThen(t testing.TB, then func()) {
 		t.Fatal(err)
 	}
 	then()
-	d.recorder.finish(rec)
+	d.recorder.finish(t.Context(), rec)
 }

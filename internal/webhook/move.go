@@ -166,7 +166,7 @@ func (c *recorder) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*resul
 	for _, r := range failed {
 		h := rec.rows[r.eventID]
 		if r.refused {
-			h.refusals = h.refusals.after(r, rec.health[r.partnerID].takenAt)
+			h.refusals = h.after(r, rec.health[r.partnerID].takenAt)
 		}
 		state := pending
 		if r.finished {

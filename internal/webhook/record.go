@@ -87,7 +87,7 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*result, again b
 		rec, err := c.record(ctx, batch, again)
 		if err == nil {
 			c.d.note(ctx, doing, nil)
-			c.finish(rec)
+			c.finish(ctx, rec)
 			return
 		}
 		again = true
@@ -102,7 +102,7 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*result, again b
 			return
 		case !batch[0].dropDetails():
 			c.d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].eventID, "err", err)
-			c.finish(&batchRecord{stale: batch})
+			c.finish(ctx, &batchRecord{stale: batch})
 			return
 		}
 	}
@@ -186,7 +186,7 @@ func recordAttempts(tx *sqldb.Tx, batch []*result, now time.Time) {
 }
 
 // finish tells lanes what is recorded, and logs it.
-func (c *recorder) finish(rec *batchRecord) {
+func (c *recorder) finish(ctx context.Context, rec *batchRecord) {
 	for _, r := range rec.locked {
 		r.logged = true
 	}
@@ -215,7 +215,7 @@ func (c *recorder) finish(rec *batchRecord) {
 		l.box.post(func(m *mail) { m.recorded = append(m.recorded, list...) })
 	}
 	for _, r := range slices.Concat(rec.moved, rec.stale) {
-		c.d.logAttempt(r)
+		c.d.logAttempt(ctx, r)
 	}
 }
 

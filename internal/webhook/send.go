@@ -96,10 +96,10 @@ func (d *Dispatcher) send(ctx context.Context, it *item, to destination, l *lane
 }
 
 // logAttempt writes the line of an attempt that is on record, and counts it.
-func (d *Dispatcher) logAttempt(r *result) {
+func (d *Dispatcher) logAttempt(ctx context.Context, r *result) {
 	outcome := r.word()
 	d.Metrics.attempt(outcome, r.took)
-	if d.Log.Enabled(context.Background(), slog.LevelInfo) {
+	if d.Log.Enabled(ctx, slog.LevelInfo) {
 		attrs := make([]slog.Attr, 0, 12)
 		attrs = append(attrs,
 			slog.Int64("event_id", r.eventID), slog.Int64("partner_id", r.partnerID), slog.String("license_key", r.licenseKey),
@@ -114,7 +114,7 @@ func (d *Dispatcher) logAttempt(r *result) {
 		if !r.finished {
 			attrs = append(attrs, slog.Duration("next_in", r.next.wait), slog.Time("next_at", r.next.due))
 		}
-		d.Log.LogAttrs(context.Background(), slog.LevelInfo, "webhook attempt", attrs...)
+		d.Log.LogAttrs(ctx, slog.LevelInfo, "webhook attempt", attrs...)
 	}
 }
 

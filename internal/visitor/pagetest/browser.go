@@ -56,7 +56,7 @@ func (b *Browser) Do(method, path string, form url.Values, site string) *Page {
 	return b.ReadPage(answer, string(text))
 }
 
-// Page is an answer that was read whole.
+// ReadPage makes a page of an answer that was read whole.
 func (b *Browser) ReadPage(answer *http.Response, text string) *Page {
 	b.Helper()
 	s := &Page{TB: b.TB, Status: answer.StatusCode, Header: answer.Header, Body: text}
