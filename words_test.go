@@ -3,7 +3,6 @@ package claviger_test
 import (
 	"go/ast"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,19 +15,11 @@ var metaphors = regexp.MustCompile(`(?i)\b(rooms?|doors?|houses?|duty|duties|fur
 // humps finds where the words of a name such as newHarness meet.
 var humps = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// openFolders still have such words in their code.
-var openFolders = strings.Fields("bench internal/devserver internal/shop internal/signin internal/ui internal/webhook")
-
-// isOpen reports whether a file is not checked yet.
-func isOpen(file string) bool {
-	return slices.ContainsFunc(openFolders, func(folder string) bool { return strings.HasPrefix(file, folder+"/") })
-}
-
 // TestPlainWords: comments, names and documents use the words that every Go engineer
 // knows.
 func TestPlainWords(t *testing.T) {
 	for _, s := range sources(t) {
-		if isOpen(s.path) || s.path == "words_test.go" {
+		if s.path == "words_test.go" {
 			continue
 		}
 		for _, group := range s.file.Comments {
@@ -44,9 +35,6 @@ func TestPlainWords(t *testing.T) {
 		})
 	}
 	for name, text := range documents(t) {
-		if isOpen(name) {
-			continue
-		}
 		for number, line := range strings.Split(text, "\n") {
 			checkWords(t, name+":"+strconv.Itoa(number+1), line)
 		}

@@ -31,7 +31,7 @@ const (
 )
 
 // clientele is a database of partners whose buyers connect their licenses, with
-// the rooms that make codes for them.
+// the server that makes codes for them.
 type clientele struct {
 	url     string
 	db      *sqldb.DB

@@ -22,7 +22,7 @@ type view struct {
 	limit  int64
 	deep   int64 // page
 	goal   figure.Goal
-	read   func(context.Context, paging.Page) (int, error) // from the room; returns how many came
+	read   func(context.Context, paging.Page) (int, error) // from the domain package; returns how many came
 }
 
 // views are the lists of a market, each with a page as deep as asked. A list of 600,000 has no page 10,000 of 100:

@@ -52,7 +52,7 @@ type looking struct {
 	out    bool           // a search is under way
 	due    bool           // search for what is due
 	reload bool           // look at the endpoint before anything is sent
-	more   bool           // the last search found more than there was room for
+	more   bool           // the last search found more than there was space for
 	hints  map[int64]bool // licenses to look at
 	after  cursor         // up to which the searches found everything
 }
@@ -162,7 +162,7 @@ func (l *lane) receive(m mail) {
 }
 
 // accept takes a new delivery that is the first open one of its license. One that it has
-// no room for, or behind others that are not in memory, is found later.
+// no space for, or behind others that are not in memory, is found later.
 func (l *lane) accept(it *item) {
 	h := l.held[it.licenseID]
 	switch {
@@ -178,7 +178,7 @@ func (l *lane) accept(it *item) {
 	}
 }
 
-// hold takes a delivery into memory, for which there is room.
+// hold takes a delivery into memory, for which there is space.
 func (l *lane) hold(it *item) {
 	l.held[it.licenseID] = &hold{item: it}
 	l.queue = append(l.queue, it)
@@ -194,7 +194,7 @@ func (l *lane) hear(licenseID int64) {
 	l.look.hints[licenseID] = true
 }
 
-// letGo forgets a delivery. While a search is out that may have found it, its license
+// letGo drops a delivery. While a search is out that may have found it, its license
 // stays held, so that what is recorded meanwhile is not sent again.
 func (l *lane) letGo(licenseID int64) {
 	h := l.held[licenseID]

@@ -2,7 +2,7 @@ package webhook
 
 import "slices"
 
-// search looks at the endpoint and for deliveries, where there is need and room.
+// search looks at the endpoint and for deliveries, where there is need and space.
 func (l *lane) search() {
 	k := &l.look
 	wants := k.reload || k.due || len(k.hints) > 0 || k.more && len(l.queue) <= 4*int(l.pace.limit)
@@ -17,8 +17,8 @@ func (l *lane) search() {
 		k.due, k.more, k.hints = false, false, map[int64]bool{}
 		return
 	}
-	q.room = l.d.limits.memory.take(l, len(l.held), l.pace.capacity()-len(l.held))
-	if q.room == 0 && !q.reload {
+	q.space = l.d.limits.memory.take(l, len(l.held), l.pace.capacity()-len(l.held))
+	if q.space == 0 && !q.reload {
 		k.more = k.more || k.due
 		return
 	}
@@ -26,19 +26,19 @@ func (l *lane) search() {
 		if h := l.held[id]; h != nil {
 			h.again = true
 			delete(k.hints, id)
-		} else if len(q.hints) < q.room {
+		} else if len(q.hints) < q.space {
 			q.hints = append(q.hints, id)
 			delete(k.hints, id)
 		}
 	}
 	k.out, k.reload = true, false
-	k.due = q.due && q.room == 0
+	k.due = q.due && q.space == 0
 	l.to.known = l.to.known && !q.reload // until it is known again, nothing is sent
 	slices.Sort(q.hints)
 	l.d.limits.work.Go(func() {
 		f := l.d.find(q)
 		if !l.box.post(func(m *mail) { m.found = f }) {
-			l.d.limits.memory.give(f.room)
+			l.d.limits.memory.give(f.space)
 		}
 	})
 }
@@ -57,7 +57,7 @@ func (l *lane) endSearch(f *findings) {
 	if !l.to.known || l.to.URL == "" {
 		l.dropQueue()
 	}
-	left := f.room
+	left := f.space
 	for _, it := range f.items {
 		h := l.held[it.licenseID]
 		switch {

@@ -108,8 +108,8 @@ func TestLanesTakeTurns(t *testing.T) {
 }
 
 // Once half of all requests there may be are in flight, a lane has one of the
-// rest: those that hang leave room for those that do not.
-func TestManyThatHangLeaveRoom(t *testing.T) {
+// rest: those that hang leave enough for those that do not.
+func TestManyThatHangLeaveEnough(t *testing.T) {
 	r := steppedHarness(t)
 	g, e := newGate(t), &endpoint{TB: t}
 	const hanging = 4

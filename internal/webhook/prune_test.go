@@ -21,7 +21,7 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 	k := &webhook.Pruner{DB: o.DB, Keep: keep, Now: func() time.Time { return start.Add(keep) }}
 	for _, want := range []int64{old, 0} {
 		if n, err := k.Prune(t.Context()); n != want || err != nil {
-			t.Errorf("Forget = %d, %v; want %d", n, err, want)
+			t.Errorf("Prune = %d, %v; want %d", n, err, want)
 		}
 	}
 	list, err := o.Responses(t.Context(), 1, nil, pageOne)

@@ -24,7 +24,7 @@ const (
 type Response struct {
 	ID             int64
 	EventID        int64
-	Kind           int // an event.Kind, which this room does not know
+	Kind           int // an event.Kind, which this package does not know
 	LicenseKey     string
 	RequestHeader  string
 	RequestBody    string

@@ -26,7 +26,7 @@ type query struct {
 	due       bool        // search for what is due
 	hints     []int64     // licenses to look at
 	held      int         // deliveries in memory, which may be found again
-	room      int         // for so many more
+	space     int         // for so many more
 	after     cursor      // where the search begins
 }
 
@@ -35,7 +35,7 @@ type findings struct {
 	to       destination
 	reload   bool // as asked for
 	items    []*item
-	room     int // as asked for
+	space    int // as asked for
 	searched bool
 	more     bool   // than was asked for
 	after    cursor // where the next search begins
@@ -46,7 +46,7 @@ type findings struct {
 func (d *Dispatcher) find(q query) *findings {
 	ctx, cancel := context.WithTimeout(context.Background(), queryTime)
 	defer cancel()
-	f := &findings{to: q.to, reload: q.reload, room: q.room}
+	f := &findings{to: q.to, reload: q.reload, space: q.space}
 	f.err = d.fill(ctx, q, f)
 	if f.err != nil {
 		f.items, f.searched, f.to.known = nil, false, false
@@ -61,7 +61,7 @@ func (d *Dispatcher) fill(ctx context.Context, q query, f *findings) (err error)
 	} else {
 		f.to.health, err = d.readHealth(ctx, q.partnerID)
 	}
-	if err != nil || f.to.URL == "" || q.room == 0 {
+	if err != nil || f.to.URL == "" || q.space == 0 {
 		return err
 	}
 	heads, now := []head(nil), d.Now()
@@ -119,7 +119,7 @@ func (d *Dispatcher) findDue(ctx context.Context, q query, f *findings, now time
 	if f.to.draining == drainAll {
 		until = time.Unix(0, math.MaxInt64)
 	}
-	limit := q.room + q.held
+	limit := q.space + q.held
 	found, err := sqldb.All(ctx, d.DB, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h
 		WHERE h.partner_id = $1 AND h.`+isPending+` AND `+due+` AND (h.due_at, h.event_id) > ($4, $5) AND `+isFirst+`
 		ORDER BY h.due_at, h.event_id LIMIT $3`, q.partnerID, until, limit, q.after.due, q.after.id)

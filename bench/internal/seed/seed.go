@@ -2,7 +2,7 @@
 // licenses and five events of each, written by a few bulk statements that leave
 // what the service itself would have left (dense ordinals, block counts, ledger,
 // sequences), and checked as such before anything is measured. It names tables
-// of every room, which nothing outside benchmarks and tests may.
+// of every package, which nothing outside benchmarks and tests may.
 //
 // What no list reads is left out: purchases, deliveries, users.
 package seed

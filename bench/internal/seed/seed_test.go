@@ -13,7 +13,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestFill holds what is seeded in bulk against what the rooms read from it:
+// TestFill holds what is seeded in bulk against what the service reads from it:
 // the benchmarks are only worth something on data that the service could have
 // written itself.
 func TestFill(t *testing.T) {
@@ -35,7 +35,7 @@ func TestFill(t *testing.T) {
 	foldsToLicenses(t, db, m)
 }
 
-// sameByOffset compares pages of the rooms with those that counting finds.
+// sameByOffset compares pages of the service with those that counting finds.
 func sameByOffset(t *testing.T, db *sqldb.DB, m seed.Market) {
 	t.Helper()
 	for _, p := range []paging.Page{{Number: 1, Limit: 100}, {Number: 57, Limit: 100}, {Number: m.Active / 100, Limit: 100}} {

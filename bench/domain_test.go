@@ -54,8 +54,8 @@ func spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRoom reads pages of 100 from the rooms.
-func BenchmarkRoom(b *testing.B) {
+// BenchmarkList reads pages of 100 from the domain packages.
+func BenchmarkList(b *testing.B) {
 	db, m := market(b)
 	licenses, events := &license.Registry{DB: db, Now: app.Now}, &event.Log{DB: db}
 	for _, c := range []struct {
@@ -94,24 +94,24 @@ func BenchmarkRoom(b *testing.B) {
 	}
 }
 
-// BenchmarkDoor serves the list of licenses without a network: authentication,
-// query, room, encoding.
-func BenchmarkDoor(b *testing.B) {
+// BenchmarkHandler serves the list of licenses without a network: authentication,
+// query, encoding.
+func BenchmarkHandler(b *testing.B) {
 	db, _ := market(b)
-	door := (&api.API{
+	handler := (&api.API{
 		Partners: &partner.Registry{DB: db, Now: app.Now}, Licenses: &license.Registry{DB: db, Now: app.Now},
 		PublicURL: "https://licenses.example.com",
 	}).Handler()
 	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/v2/licenses?limit=100", nil)
 	r.Header.Set("Authorization", "Bearer "+seed.APIKey(1))
 	w := httptest.NewRecorder()
-	if door.ServeHTTP(w, r); w.Code != http.StatusOK {
+	if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
 		b.Fatalf("answered %d: %s", w.Code, w.Body)
 	}
 	b.ReportAllocs()
 	report := cpu(b)
 	for b.Loop() {
-		door.ServeHTTP(&nowhere{header: http.Header{}}, r)
+		handler.ServeHTTP(&nowhere{header: http.Header{}}, r)
 	}
 	report()
 }
