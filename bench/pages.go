@@ -74,7 +74,7 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 	defer client.Close()
 
 	for _, v := range views(db, market, b.licenses/100) {
-		err := b.depth(v.title("room"), store, v, func(p paging.Page) error {
+		err := b.depth(v.title("package"), store, v, func(p paging.Page) error {
 			n, err := v.read(ctx, p)
 			if err == nil && int64(n) != p.Limit {
 				err = fmt.Errorf("page %d has %d items", p.Number, n)

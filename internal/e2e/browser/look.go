@@ -51,9 +51,9 @@ const breaches = `axe.run(document, {
 
 // overflow lists the elements that stick out, when the page is wider than its window.
 const overflow = `(() => {
-  const room = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= room) return [];
-  const out = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > room + .5);
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  const out = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > width + .5);
   return [document.documentElement.scrollWidth + ' px wide', ...out.slice(0, 8).map((e) =>
     e.tagName.toLowerCase() + (e.id ? '#' + e.id : '') + [...e.classList].map((c) => '.' + c).join(''))];
 })()`

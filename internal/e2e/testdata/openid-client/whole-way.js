@@ -19,7 +19,7 @@ const config = await client.discovery(
   settings.client_id,
   { id_token_signed_response_alg: settings.alg },
   authentication,
-  // The house is on this machine and has no TLS. The other has the library verify
+  // The service is on this machine and has no TLS. The other has the library verify
   // signatures too, which OpenID lets a client leave out.
   { execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks] },
 )
