@@ -55,7 +55,11 @@ func (b *bench) delivery(ctx context.Context, store seed.Store) error {
 			return err
 		}
 	}
-	return errors.Join(b.latency(ctx, store, false), b.latency(ctx, store, true))
+	err := errors.Join(b.latency(ctx, store, false), b.latency(ctx, store, true))
+	if store.Server != "" { // a server may have several nodes
+		err = errors.Join(err, b.latencyElsewhere(ctx, store))
+	}
+	return err
 }
 
 func openPost(ctx context.Context, store seed.Store, name string, endpoints int) (*post, error) {
@@ -99,11 +103,11 @@ func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quan
 }
 
 // run starts a dispatcher; stop ends it.
-func (p *post) run(ctx context.Context) (out *webhook.Outbox, stop func() error) {
+func (p *post) run(ctx context.Context, times cluster.Times) (out *webhook.Outbox, stop func() error) {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	d := (&webhook.Dispatcher{
 		DB: p.db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
-		Node:   &cluster.Node{DB: p.db, Log: slog.New(slog.DiscardHandler)},
+		Node:   &cluster.Node{DB: p.db, Log: slog.New(slog.DiscardHandler), Times: times},
 		Policy: webhook.Policy{Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour},
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
@@ -158,7 +162,7 @@ func (p *post) deliver(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	start := time.Now()
-	_, stop := p.run(ctx)
+	_, stop := p.run(ctx, cluster.Times{})
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
 		// As cheap a question as there is: it is asked beside what it measures.
 		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
@@ -233,7 +237,7 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 			}
 		}
 	}
-	out, stop := p.run(ctx)
+	out, stop := p.run(ctx, cluster.Times{})
 	noise := meter.Listen()
 	took, err := p.pace(ctx, out, arrivals)
 	close(release)
@@ -241,6 +245,31 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 		return err
 	}
 	b.percentiles(name, store, took, "events", goal50, goal99, noise.Share())
+	return nil
+}
+
+// latencyElsewhere measures the same where another node owns the lane.
+func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
+	p, err := openPost(ctx, store, "latency", 1)
+	if err != nil {
+		return err
+	}
+	defer p.close() //nolint:errcheck // what matters was read
+	arrivals := make(chan time.Time, 1)
+	p.arrived = func(int, []byte) { arrivals <- time.Now() }
+	never := cluster.DefaultTimes
+	never.HandOver = time.Hour
+	owner, stopOwner := p.run(ctx, never)
+	for !owner.Dispatcher.Node.Owns(p.partners[0]) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	seller, stopSeller := p.run(ctx, cluster.Times{})
+	noise := meter.Listen()
+	took, err := p.pace(ctx, seller, arrivals)
+	if err := errors.Join(err, stopSeller(), stopOwner()); err != nil {
+		return err
+	}
+	b.percentiles("the same where another node owns the lane", store, took, "events", figure.AtMost(5, "ms"), figure.AtMost(25, "ms"), noise.Share())
 	return nil
 }
 
