@@ -45,10 +45,13 @@ func away(err error) bool {
 		}
 		return false
 	}
-	for _, code := range []sqlite3.ErrorCode{sqlite3.BUSY, sqlite3.FULL, sqlite3.IOERR, sqlite3.READONLY, sqlite3.CANTOPEN} {
+	for _, code := range []sqlite3.ErrorCode{sqlite3.BUSY, sqlite3.INTERRUPT, sqlite3.FULL, sqlite3.IOERR, sqlite3.READONLY, sqlite3.CANTOPEN} {
 		if errors.Is(err, code) {
 			return true
 		}
+	}
+	if _, ok := errors.AsType[*sqlite3.Error](err); ok {
+		return false // which has the methods of a net.Error
 	}
 	_, network := errors.AsType[net.Error](err)
 	_, connect := errors.AsType[*pgconn.ConnectError](err)
