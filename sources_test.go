@@ -272,3 +272,20 @@ func TestStatesInSQLAreConstants(t *testing.T) {
 		})
 	}
 }
+
+// maxFields is of a struct of the dispatcher, whose parts each have a name.
+const maxFields = 15
+
+func TestStructsOfTheDispatcherAreSmall(t *testing.T) {
+	for _, s := range sources(t) {
+		if path.Dir(s.path) != "internal/webhook" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if st, ok := n.(*ast.StructType); ok && st.Fields.NumFields() > maxFields {
+				t.Errorf("%s: a struct of %d fields; it has at most %d", s.set.Position(st.Pos()), st.Fields.NumFields(), maxFields)
+			}
+			return true
+		})
+	}
+}
