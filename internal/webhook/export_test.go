@@ -66,11 +66,12 @@ type Load struct {
 	Most       int
 }
 
-// Adapt is how many requests a lane may have in flight after an answer.
-func Adapt(limit float64, best time.Duration, ok bool, took time.Duration, l Load) float64 {
+// Adapt is how many requests a lane may have in flight after an answer, and the least time
+// that one took since the endpoint last failed.
+func Adapt(limit float64, best time.Duration, ok bool, took time.Duration, l Load) (float64, time.Duration) {
 	p := pace{limit: limit, minLatency: best}
 	p.adapt(ok, took, load{lane: l.Lane, node: l.Node, spare: l.Spare, most: l.Most})
-	return p.limit
+	return p.limit, p.minLatency
 }
 
 // The bounds of a lane.

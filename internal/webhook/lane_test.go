@@ -36,8 +36,29 @@ func TestPaceFollowsTheEndpoint(t *testing.T) {
 		"what is quicker than ever is the best": {usual, 9 * ms, true, ms, webhook.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := webhook.Adapt(c.limit, c.best, c.ok, c.took, c.load); got != c.want {
+			if got, _ := webhook.Adapt(c.limit, c.best, c.ok, c.took, c.load); got != c.want {
 				t.Errorf("%v became %v, want %v", c.limit, got, c.want)
+			}
+		})
+	}
+}
+
+// The least time of an answer is known since the endpoint last failed.
+func TestPaceRemembersTheBest(t *testing.T) {
+	for name, c := range map[string]struct {
+		best time.Duration
+		ok   bool
+		took time.Duration
+		want time.Duration
+	}{
+		"the first answer": {0, true, 5, 5},
+		"a quicker one":    {5, true, 4, 4},
+		"a slower one":     {5, true, 6, 5},
+		"a failure":        {5, false, 4, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, got := webhook.Adapt(1, c.best, c.ok, c.took, webhook.Load{}); got != c.want {
+				t.Errorf("the best is %v, want %v", got, c.want)
 			}
 		})
 	}

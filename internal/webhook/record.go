@@ -102,7 +102,7 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*result, again b
 			return
 		case !batch[0].dropDetails():
 			c.d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].eventID, "err", err)
-			c.finish(ctx, &batchRecord{stale: batch})
+			c.finish(ctx, &batchRecord{moved: batch}) // nobody looks at it before the next poll, or it would be sent without a pause
 			return
 		}
 	}

@@ -51,7 +51,7 @@ func (d *Dispatcher) find(q query) *findings {
 	if f.err != nil {
 		f.items, f.searched, f.to.known = nil, false, false
 	}
-	d.note(ctx, fmt.Sprintf("look for webhooks to partner %d", q.partnerID), f.err)
+	d.note(context.Background(), fmt.Sprintf("look for webhooks to partner %d", q.partnerID), f.err) // also that ctx is over
 	return f
 }
 
@@ -250,7 +250,7 @@ func (d *Dispatcher) putOff(c cluster.Claim, events []int64) {
 		tx.Queue(`UPDATE outbox SET due_at = $2, not_before = $2 WHERE event_id = ANY($1) AND `+isPending, events, due)
 		return nil
 	})
-	d.note(ctx, "put off webhooks that were cut off", err)
+	d.note(context.Background(), "put off webhooks that were cut off", err)
 }
 
 // sortedKeys returns the keys of a map in order: everybody locks rows in the same one.
