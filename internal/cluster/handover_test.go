@@ -234,6 +234,7 @@ func TestShardTakenAway(t *testing.T) {
 // TestTakenAwayWhileReleasing: what Release has not ended is cut, and the row is not touched.
 func TestTakenAwayWhileReleasing(t *testing.T) {
 	a, b := pair(t)
+	a.Times.Drain = rare.Beat
 	cut := make(chan struct{})
 	var shard int
 	a.Release = func(ctx context.Context, c cluster.Claim) {
@@ -245,7 +246,11 @@ func TestTakenAwayWhileReleasing(t *testing.T) {
 	step(t, a.Tick)
 	execute(t, a.db, `UPDATE shards SET node = $1, epoch = 9`, b.ID())
 	step(t, a.Tick)
-	<-cut
+	select {
+	case <-cut:
+	case <-time.After(patience):
+		t.Fatal("it is not cut")
+	}
 	a.Settle()
 	step(t, a.Tick, a.Tick)
 	if row := rows(t, a.db)[shard]; row.Node != b.ID() || row.Epoch != 9 {

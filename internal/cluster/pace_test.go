@@ -192,3 +192,41 @@ func TestTakenAwayAfterRelease(t *testing.T) {
 		t.Errorf("the shard that came back is claimed as %v, %v", c, ok)
 	}
 }
+
+// TestLostOnce: while Lost runs, further beats do not call it again, and the shard is not gained.
+func TestLostOnce(t *testing.T) {
+	a, b := pair(t)
+	end := make(chan struct{})
+	a.Lost = func(c cluster.Claim) { <-end; a.tell("lost", c) }
+	execute(t, a.db, `UPDATE shards SET node = $1, epoch = 9 WHERE shard = 7`, b.ID())
+	step(t, a.Tick)
+	execute(t, a.db, `UPDATE shards SET node = $1, epoch = 10 WHERE shard = 7`, a.ID())
+	step(t, a.Tick, a.Tick)
+	if _, ok := a.Claim(7); ok {
+		t.Error("it is gained before it is lost")
+	}
+	close(end)
+	a.Settle()
+	step(t, a.Tick)
+	if c, ok := a.Claim(7); a.count("lost") != 1 || !ok || c.Epoch != 10 {
+		t.Errorf("lost %d times, and then %v, %v", a.count("lost"), c, ok)
+	}
+}
+
+// TestRemovedWhileReleasing: a node that was taken for dead while it released a shard joins again,
+// and that shard finds an owner, too.
+func TestRemovedWhileReleasing(t *testing.T) {
+	a, b := pair(t)
+	a.Release = func(ctx context.Context, c cluster.Claim) { <-ctx.Done(); a.tell("released", c) }
+	a.Pass(time.Second)
+	step(t, a.Tick)
+	execute(t, a.db, `DELETE FROM nodes`)
+	step(t, a.Tick) // it waits for the end of Release
+	if a.count("released") != 1 || a.count("lost") != cluster.Shards-1 || a.owned() != cluster.Shards {
+		t.Errorf("%d released, %d lost, %d owned", a.count("released"), a.count("lost"), a.owned())
+	}
+	step(t, b.Tick) // it joins again, too
+	if nodes(t, a.db) != 2 || b.owned() != 0 {
+		t.Errorf("%d nodes, of which the second owns %d", nodes(t, a.db), b.owned())
+	}
+}

@@ -143,7 +143,7 @@ func (m *member) release(ctx context.Context, shard int) {
 	m.node.stopBeginning(p.claim)
 	claim, end := p.claim, p.cut
 	m.background(shard, func() {
-		defer end()
+		defer end() // mutate: equivalent because it only frees a timer early
 		m.node.release(ctx, claim)
 		m.node.shards[shard].Store(nil)
 	})
@@ -173,9 +173,6 @@ func (m *member) lose(shard int) {
 // loseAll ends every claim, and returns when nothing is being sent any more.
 func (m *member) loseAll() {
 	m.id = ""
-	for shard := range m.parts {
-		m.node.shards[shard].Store(nil)
-	}
 	for shard, p := range m.parts {
 		if p.stage != foreign {
 			m.lose(shard)
