@@ -152,3 +152,6 @@ func (d *Dispatcher) RecordThen(t testing.TB, then func()) {
 	then()
 	d.recorder.finish(t.Context(), rec)
 }
+
+// RunRecorder runs the recorder alone.
+func (d *Dispatcher) RunRecorder(ctx context.Context) { d.recorder.run(ctx) }

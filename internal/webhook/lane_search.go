@@ -57,24 +57,39 @@ func (l *lane) endSearch(f *findings) {
 	if !l.to.known || l.to.URL == "" {
 		l.dropQueue()
 	}
-	left := f.space
-	for _, it := range f.items {
-		h := l.held[it.licenseID]
-		switch {
-		case h != nil:
-			h.again = h.again || h.item == nil || h.item.eventID != it.eventID || h.item.generation != it.generation
-		case left > 0 && (l.to.open() || it.probe) && !l.look.reload && !l.ending.stop:
-			left--
-			l.hold(it)
-		}
-	}
-	l.d.limits.memory.give(left)
-	if f.searched {
-		l.look.more, l.look.after = f.more, f.after
-	}
+	l.take(f)
 	for id, h := range l.held {
 		if h.item == nil {
 			l.letGo(id)
 		}
+	}
+}
+
+// take holds what was found as far as there is space. The next search begins behind what
+// is held of what is due, unless something may be due before it.
+func (l *lane) take(f *findings) {
+	left, full, after := f.space, false, cursor{}
+	for i, it := range f.items {
+		h := l.held[it.licenseID]
+		switch {
+		case h != nil:
+			h.again = h.again || h.item == nil || h.item.eventID != it.eventID || h.item.generation != it.generation
+		case left == 0:
+			full = true
+		case (l.to.open() || it.probe) && !l.look.reload && !l.ending.stop:
+			left--
+			l.hold(it)
+		}
+		if i < f.due && !full {
+			after = cursor{it.dueAt, it.eventID}
+		}
+	}
+	l.d.limits.memory.give(left)
+	if !f.searched {
+		return
+	}
+	l.look.more, l.look.after = f.more || full, cursor{}
+	if l.look.more && !l.look.due {
+		l.look.after = after
 	}
 }

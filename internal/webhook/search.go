@@ -33,12 +33,12 @@ type query struct {
 // findings is what a query brought.
 type findings struct {
 	to       destination
-	reload   bool // as asked for
-	items    []*item
-	space    int // as asked for
+	reload   bool    // as asked for
+	items    []*item // what is due first, then what was hinted at
+	due      int     // so many of them are due
+	space    int     // as asked for
 	searched bool
-	more     bool   // than was asked for
-	after    cursor // where the next search begins
+	more     bool // than was asked for
 	err      error
 }
 
@@ -73,8 +73,10 @@ func (d *Dispatcher) fill(ctx context.Context, q query, f *findings) (err error)
 	default:
 		if heads, err = d.findHinted(ctx, q, f.to.draining, now); err == nil && q.due {
 			var found []head
+			q.space -= len(heads)
 			found, err = d.findDue(ctx, q, f, now)
-			heads = append(heads, found...)
+			f.due = len(found)
+			heads = append(found, heads...)
 		}
 	}
 	if err != nil || len(heads) == 0 {
@@ -119,7 +121,10 @@ func (d *Dispatcher) findDue(ctx context.Context, q query, f *findings, now time
 	if f.to.draining == drainAll {
 		until = time.Unix(0, math.MaxInt64)
 	}
-	limit := q.space + q.held
+	limit := q.space
+	if q.after == (cursor{}) {
+		limit += q.held // which may be found again
+	}
 	found, err := sqldb.All(ctx, d.DB, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h
 		WHERE h.partner_id = $1 AND h.`+isPending+` AND `+due+` AND (h.due_at, h.event_id) > ($4, $5) AND `+isFirst+`
 		ORDER BY h.due_at, h.event_id LIMIT $3`, q.partnerID, until, limit, q.after.due, q.after.id)
@@ -127,10 +132,6 @@ func (d *Dispatcher) findDue(ctx context.Context, q query, f *findings, now time
 		return nil, fmt.Errorf("search for due deliveries: %w", err)
 	}
 	f.searched, f.more = true, len(found) == limit
-	if f.more {
-		last := found[len(found)-1]
-		f.after = cursor{last.dueAt, last.eventID}
-	}
 	if len(found) == 0 && q.held == 0 && q.after == (cursor{}) {
 		return nil, d.nothingDue(ctx, q, f.to.health, now)
 	}
@@ -212,7 +213,7 @@ type payload struct {
 // loadPayloads reads what is sent of deliveries.
 func (d *Dispatcher) loadPayloads(ctx context.Context, heads []head) ([]*item, error) {
 	items := make(map[int64]*item, len(heads))
-	for i := range heads {
+	for i := range slices.Backward(heads) {
 		items[heads[i].eventID] = &heads[i].item
 	}
 	list, err := sqldb.All(ctx, d.DB, func(r *sqldb.Row, p *payload) error { return r.Scan(&p.eventID, &p.licenseKey, &p.kind, &p.body) },

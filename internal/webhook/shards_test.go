@@ -268,3 +268,24 @@ func TestInFlightIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// Searches find all that is due one after another, however much more that is than a lane
+// may have in memory: nothing is left to the next poll.
+func TestOnePollIsEnough(t *testing.T) {
+	r := newHarness(t)
+	e := &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	const n = 3000
+	r.store(1, n, n)
+	out := r.node(settings{times: hasty})
+	ctx, end := context.WithCancel(t.Context())
+	var recording sync.WaitGroup
+	recording.Go(func() { out.Dispatcher.RunRecorder(ctx) })
+	stop := r.runNode(out)
+	r.poll(out)
+	r.until("all are delivered", func() bool { return r.open() == 0 })
+	stop()
+	end()
+	recording.Wait()
+	same(t, "requests", len(e.list()), n)
+}
