@@ -156,6 +156,35 @@ func TestStopWithoutTheDatabase(t *testing.T) {
 	}
 }
 
+// TestStopWaitsForTheDatabase: when the database comes back soon, a node that stops still gives
+// its shards to others.
+func TestStopWaitsForTheDatabase(t *testing.T) {
+	needsPostgres(t)
+	t.Parallel()
+	url := sqldbtest.URL(t)
+	proxy := sqldbtest.NewProxy(t, url)
+	released := make(chan struct{}, cluster.Shards)
+	n := start(t, proxy.URL, func(r *running) {
+		r.Times.Hold, r.Times.Life = 2*patience, 3*patience
+		r.Release = func(context.Context, cluster.Claim) { released <- struct{}{} }
+	})
+	await(t, "it owns all", func() bool { return n.owned() == cluster.Shards })
+	proxy.Cut()
+	ended := make(chan error, 1)
+	go func() { ended <- n.stop() }()
+	for range cluster.Shards {
+		<-released
+	}
+	<-time.After(3 * fast.Beat) // it tries
+	proxy.Mend()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if db := sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 2}); nodes(t, db) != 0 || countRows(t, db, func(c cluster.Claim) bool { return c.Node != "" }) != 0 {
+		t.Error("it left something behind")
+	}
+}
+
 // TestStartWithoutTheDatabase: it starts when the database is there, and can be stopped before.
 func TestStartWithoutTheDatabase(t *testing.T) {
 	needsPostgres(t)

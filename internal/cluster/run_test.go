@@ -150,6 +150,53 @@ func TestStopDrains(t *testing.T) {
 			t.Errorf("the claim to shard %d is valid after the end", shard)
 		}
 	}
+	if sqldbtest.Postgres() {
+		checkNoConnections(t, url, a.db)
+	}
+}
+
+// checkNoConnections closes a database and checks that none of its connections is left.
+func checkNoConnections(t *testing.T, url string, db *sqldb.DB) {
+	t.Helper()
+	other := sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 2})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "no connection is left", func() bool {
+		n, err := sqldb.One(t.Context(), other, sqldb.Value[int64], `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1`, db.SessionName())
+		return err == nil && n == 0
+	})
+}
+
+// TestStopBeatsInTime: while requests under way have their time, beats go on at their pace.
+func TestStopBeatsInTime(t *testing.T) {
+	needsPostgres(t)
+	t.Parallel()
+	begun := make(chan struct{}, cluster.Shards)
+	n := start(t, sqldbtest.URL(t), func(r *running) {
+		r.Times.Drain = 4 * r.Times.Hold
+		r.Release = func(ctx context.Context, _ cluster.Claim) { begun <- struct{}{}; <-ctx.Done() }
+	})
+	await(t, "it owns all", func() bool { return n.owned() == cluster.Shards })
+	for _, sql := range []string{
+		`CREATE TABLE beats (at BIGINT)`,
+		`CREATE FUNCTION beat() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN INSERT INTO beats VALUES (1); RETURN NEW; END'`,
+		`CREATE TRIGGER beat AFTER UPDATE ON nodes FOR EACH ROW EXECUTE FUNCTION beat()`,
+	} {
+		execute(t, n.db, sql)
+	}
+	at := time.Now()
+	if err := n.stop(); err != nil {
+		t.Error(err)
+	}
+	beats, err := sqldb.One(t.Context(), n.db, sqldb.Value[int64], `SELECT count(*) FROM beats`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One for the start of each beat, and at the end one for each shard that was released.
+	if most := int64(time.Since(at)/fast.Beat) + cluster.Shards + 10; beats > most || beats < 4 {
+		t.Errorf("it beats %d times in %v", beats, time.Since(at))
+	}
 }
 
 // TestLeavingGoesToTheOthers: a node that stops gives its shards to those that stay, and none

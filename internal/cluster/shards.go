@@ -246,20 +246,20 @@ func (m *member) leave(ctx context.Context) error {
 			m.release(ctx, shard)
 		}
 	}
-	var quiet int64 // since when nothing has been under way
+	var quiet int64                           // since when nothing has been under way
+	longest := int64(m.node.times().Hold / 2) // mutate: equivalent because any time will do
 	for m.id != "" {
 		err := m.tick(ctx)
 		if err == nil && m.all(foreign) {
 			break
 		}
 		if m.all(foreign, released) {
-			if quiet = cmp.Or(quiet, m.last); m.last-quiet >= int64(m.node.times().Hold/2) {
+			if quiet = cmp.Or(quiet, m.last); m.last-quiet > longest {
 				return err
 			}
 		}
 		m.pause(ctx)
 	}
-	m.running.Wait()
 	if m.id == "" {
 		return nil
 	}
@@ -278,8 +278,8 @@ func (m *member) all(stages ...stage) bool {
 
 // remove deletes this node's row.
 func (m *member) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, m.node.times().Hold/2)
-	defer cancel()
+	ctx, cancel := m.limit(ctx)
+	defer cancel() // mutate: equivalent because it only frees a timer early
 	_, err := m.conn.Exec(ctx, `DELETE FROM nodes WHERE node = $1`, m.id)
 	return err
 }
