@@ -13,7 +13,7 @@ const channel = "webhooks"
 
 // The bounds of hints.
 const (
-	hintPause    = 2 * time.Millisecond // hints are gathered before they are sent
+	hintPause    = 2 * time.Millisecond // between two messages: hints gather meanwhile
 	hintLicenses = 500                  // more of one partner become the partner alone
 	hintBytes    = 7900                 // of one message
 	hintBase     = 36
@@ -57,13 +57,13 @@ func (d *Dispatcher) hintOthers(partnerID, licenseID int64) {
 // sendHints sends hints in transactions of their own. One that is lost costs a second:
 // the poll of the owner finds what it tells of.
 func (d *Dispatcher) sendHints(ctx context.Context) {
-	for {
+	for sent := (time.Time{}); ; sent = time.Now() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.hinter.wake:
 		}
-		time.Sleep(hintPause)
+		pause(ctx, hintPause-time.Since(sent))
 		d.hinter.mu.Lock()
 		hints := d.hinter.hints
 		d.hinter.hints = nil
