@@ -103,11 +103,11 @@ func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quan
 }
 
 // run starts a dispatcher; stop ends it.
-func (p *post) run(ctx context.Context, times cluster.Times) (out *webhook.Outbox, stop func() error) {
+func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out *webhook.Outbox, stop func() error) {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	d := (&webhook.Dispatcher{
-		DB: p.db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
-		Node:   &cluster.Node{DB: p.db, Log: slog.New(slog.DiscardHandler), Times: times},
+		DB: db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
+		Node:   &cluster.Node{DB: db, Log: slog.New(slog.DiscardHandler), Times: times},
 		Policy: webhook.Policy{Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour},
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
@@ -116,7 +116,7 @@ func (p *post) run(ctx context.Context, times cluster.Times) (out *webhook.Outbo
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
-	return &webhook.Outbox{DB: p.db, Now: app.Now, Dispatcher: d}, func() error {
+	return &webhook.Outbox{DB: db, Now: app.Now, Dispatcher: d}, func() error {
 		cancel()
 		err := <-ended
 		client.Close()
@@ -162,7 +162,7 @@ func (p *post) deliver(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	start := time.Now()
-	_, stop := p.run(ctx, cluster.Times{})
+	_, stop := p.run(ctx, p.db, cluster.Times{})
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
 		// As cheap a question as there is: it is asked beside what it measures.
 		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
@@ -237,7 +237,7 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 			}
 		}
 	}
-	out, stop := p.run(ctx, cluster.Times{})
+	out, stop := p.run(ctx, p.db, cluster.Times{})
 	noise := meter.Listen()
 	took, err := p.pace(ctx, out, arrivals)
 	close(release)
@@ -259,11 +259,16 @@ func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
 	p.arrived = func(int, []byte) { arrivals <- time.Now() }
 	never := cluster.DefaultTimes
 	never.HandOver = time.Hour
-	owner, stopOwner := p.run(ctx, never)
+	other, err := sqldb.Open(ctx, p.url, sqldb.Options{}) // a node has its own connections
+	if err != nil {
+		return err
+	}
+	defer other.Close() //nolint:errcheck // what matters was read
+	owner, stopOwner := p.run(ctx, other, never)
 	for !owner.Dispatcher.Node.Owns(p.partners[0]) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	seller, stopSeller := p.run(ctx, cluster.Times{})
+	seller, stopSeller := p.run(ctx, p.db, cluster.Times{})
 	noise := meter.Listen()
 	took, err := p.pace(ctx, seller, arrivals)
 	if err := errors.Join(err, stopSeller(), stopOwner()); err != nil {
