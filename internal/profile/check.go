@@ -124,11 +124,11 @@ func (b *Book) check(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Che
 		n.checkedAt = b.Now()
 		return nil, nil
 	}
-	end, err := b.startCheck(ctx, p.ID)
+	claim, err := b.BeginTest(ctx, p.ID)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer claim.End(ctx)
 	return b.try(ctx, n, p)
 }
 

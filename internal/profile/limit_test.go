@@ -177,3 +177,44 @@ func TestTwentyChecksAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAClaimIsExtended: work that takes longer than a check stays the only one, shares
+// its limit, and notices when it lost its claim.
+func TestAClaimIsExtended(t *testing.T) {
+	d := open(t, private)
+	p, _ := d.enrol(t, profile.URLs{})
+	now := noon
+	d.Now = func() time.Time { return now }
+	long, err := d.BeginTest(t.Context(), p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		now = now.Add(profile.CheckTimeout)
+		if held, err := long.Extend(t.Context()); err != nil || !held {
+			t.Fatalf("extended: %v, %v", held, err)
+		}
+	}
+	now = now.Add(profile.CheckTimeout)
+	if _, err := another(d).BeginTest(t.Context(), p.ID); !fault.Is(err, "check_running") {
+		t.Errorf("beside it: %v", err)
+	}
+	now = now.Add(time.Minute)
+	other, err := another(d).BeginTest(t.Context(), p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, err := long.Extend(t.Context()); err != nil || held {
+		t.Errorf("after its time: %v, %v", held, err)
+	}
+	long.End(t.Context())
+	if _, err := d.BeginTest(t.Context(), p.ID); !fault.Is(err, "check_running") {
+		t.Errorf("a lost claim released that of another: %v", err)
+	}
+	other.End(t.Context())
+	if last, err := d.BeginTest(t.Context(), p.ID); err != nil {
+		t.Errorf("after both: %v", err)
+	} else {
+		last.End(t.Context())
+	}
+}
