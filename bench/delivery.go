@@ -103,11 +103,12 @@ func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quan
 }
 
 // run starts a dispatcher; stop ends it.
-func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out *webhook.Outbox, stop func() error) {
+func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out *webhook.Outbox, node *cluster.Node, stop func() error) {
 	client := courier.New(courier.Options{AllowPrivate: true})
+	node = &cluster.Node{DB: db, Log: slog.New(slog.DiscardHandler), Times: times}
 	d := (&webhook.Dispatcher{
 		DB: db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
-		Node:   &cluster.Node{DB: db, Log: slog.New(slog.DiscardHandler), Times: times},
+		Node:   node,
 		Policy: webhook.Policy{Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour},
 		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
 			return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
@@ -116,7 +117,7 @@ func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
-	return &webhook.Outbox{DB: db, Now: app.Now, Dispatcher: d}, func() error {
+	return &webhook.Outbox{DB: db, Now: app.Now, Tell: d.Tell()}, node, func() error {
 		cancel()
 		err := <-ended
 		client.Close()
@@ -162,7 +163,7 @@ func (p *post) deliver(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	start := time.Now()
-	_, stop := p.run(ctx, p.db, cluster.Times{})
+	_, _, stop := p.run(ctx, p.db, cluster.Times{})
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
 		// As cheap a question as there is: it is asked beside what it measures.
 		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
@@ -237,7 +238,7 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 			}
 		}
 	}
-	out, stop := p.run(ctx, p.db, cluster.Times{})
+	out, _, stop := p.run(ctx, p.db, cluster.Times{})
 	noise := meter.Listen()
 	took, err := p.pace(ctx, out, arrivals)
 	close(release)
@@ -264,11 +265,11 @@ func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	defer other.Close() //nolint:errcheck // what matters was read
-	owner, stopOwner := p.run(ctx, other, never)
-	for !owner.Dispatcher.Node.Owns(p.partners[0]) {
+	_, owner, stopOwner := p.run(ctx, other, never)
+	for !owner.Owns(p.partners[0]) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	seller, stopSeller := p.run(ctx, p.db, cluster.Times{})
+	seller, _, stopSeller := p.run(ctx, p.db, cluster.Times{})
 	noise := meter.Listen()
 	took, err := p.pace(ctx, seller, arrivals)
 	if err := errors.Join(err, stopSeller(), stopOwner()); err != nil {

@@ -63,6 +63,7 @@ type App struct {
 	caller     *courier.Client
 	sender     *mail.Sender
 	node       *cluster.Node
+	dispatcher *webhook.Dispatcher
 	linkMailer *account.LinkMailer
 	server     *httpd.Server
 	url        string
@@ -197,7 +198,8 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
 	a.node = &cluster.Node{DB: db, Log: a.log}
-	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Dispatcher: a.dispatcher(r)}
+	a.dispatcher = a.buildDispatcher(r)
+	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}
 	r.Partners.Changed = r.Webhooks.Touch
 	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Unpark, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}

@@ -15,11 +15,11 @@ import (
 // userAgent is who calls partners.
 const userAgent = "Claviger-Webhooks/1"
 
-// dispatcher makes what sends webhooks, from the services that are built so far.
-func (a *App) dispatcher(r *Services) *webhook.Dispatcher {
+// buildDispatcher makes what sends webhooks, from the services that are built so far.
+func (a *App) buildDispatcher(r *Services) *webhook.Dispatcher {
 	return (&webhook.Dispatcher{
 		DB: r.DB, Now: a.cfg.Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
-		Node: a.node, Endpoint: r.endpoint, Metrics: webhook.NewMetrics(a.server.Metrics, r.DB, a.cfg.Now),
+		Node: a.node, Endpoint: r.Endpoint, Metrics: webhook.NewMetrics(a.server.Metrics, r.DB, a.cfg.Now),
 		Policy: webhook.Policy{
 			Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
 			Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
@@ -28,8 +28,8 @@ func (a *App) dispatcher(r *Services) *webhook.Dispatcher {
 	}).Prepare()
 }
 
-// endpoint is where a partner's webhooks go and what signs them.
-func (r *Services) endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
+// Endpoint is where a partner's webhooks go and what signs them.
+func (r *Services) Endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
 	p, err := r.Partners.Get(ctx, partnerID)
 	if fault.Is(err, partner.CodeUnknownPartner) {
 		return webhook.Endpoint{}, nil // it was deleted: there is nothing to send, and no trouble
@@ -57,7 +57,7 @@ func (r *Services) endpoint(ctx context.Context, partnerID int64) (webhook.Endpo
 
 // send takes part in the cluster and sends webhooks until ctx ends.
 func (a *App) send(ctx context.Context) {
-	if err := a.services.Webhooks.Dispatcher.Run(ctx); err != nil {
+	if err := a.dispatcher.Run(ctx); err != nil {
 		a.log.Warn("this node could not leave the cluster; the others wait until its time has run out", "err", err)
 	}
 }

@@ -18,20 +18,20 @@ func TestEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err := services.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.URL == "" {
+	if e, err := services.Endpoint(t.Context(), p.ID); err != nil || e.URL == "" {
 		t.Errorf("its endpoint is %+v, %v", e, err)
 	}
 	webhooks := 7
 	if _, _, _, err := services.Profiles.Amend(t.Context(), audit.System("test"), p.ID, partner.Change{Webhooks: &webhooks}, profile.URLChange{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := services.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.InFlight != webhooks {
+	if e, err := services.Endpoint(t.Context(), p.ID); err != nil || e.InFlight != webhooks {
 		t.Errorf("%d webhooks may be on their way at a time, %v", e.InFlight, err)
 	}
 	if err := services.Profiles.Remove(t.Context(), audit.System("test"), p.ID); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := services.Webhooks.Dispatcher.Endpoint(t.Context(), p.ID); err != nil || e.URL != "" {
+	if e, err := services.Endpoint(t.Context(), p.ID); err != nil || e.URL != "" {
 		t.Errorf("the endpoint of a deleted partner is %+v, %v", e, err)
 	}
 	if err := stop(); err != nil {

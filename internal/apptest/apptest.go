@@ -30,8 +30,8 @@ type Harness struct {
 	Database string // where the data is: what sqldb.Open takes
 	Logged   *Log
 
-	config     app.Config
-	dispatcher *webhook.Dispatcher // of Run
+	config app.Config
+	tell   webhook.Tell // of Run
 }
 
 // New builds the application on an empty database. It listens on a free port of the
@@ -81,7 +81,7 @@ func build(t testing.TB, cfg app.Config, log *Log) *Harness {
 	h.Accounts.HashCost = account.HashCost{KiB: 8, Passes: 1}
 	// What nobody runs is not given events: they wait in the outbox, as on a node
 	// that leaves the sending to others.
-	h.dispatcher, h.Webhooks.Dispatcher = h.Webhooks.Dispatcher, nil
+	h.tell, h.Webhooks.Tell = h.Webhooks.Tell, webhook.Tell{}
 	return h
 }
 
@@ -96,7 +96,7 @@ func Start(t testing.TB, change ...func(*app.Config)) *Harness {
 // Run serves requests and runs the jobs until the test ends.
 func (h *Harness) Run() {
 	h.Helper()
-	h.Webhooks.Dispatcher = h.dispatcher
+	h.Webhooks.Tell = h.tell
 	ctx, stop := context.WithCancel(context.WithoutCancel(h.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- h.App.Run(ctx) }()

@@ -12,7 +12,7 @@ import (
 // follows.
 func (o *Outbox) touch(tx *sqldb.Tx, partnerID int64, set string, args ...any) {
 	tx.Queue(`UPDATE endpoints SET changed = changed + 1, closed = FALSE`+set+` WHERE partner_id = $1`, append([]any{partnerID}, args...)...)
-	tx.AfterCommit(func() { o.Dispatcher.reload(partnerID) })
+	tx.AfterCommit(func() { o.Tell.reload(partnerID) })
 }
 
 // Touch is called in the transaction that changes what the dispatcher must know of a
@@ -40,5 +40,5 @@ func (o *Outbox) Resume(tx *sqldb.Tx, partnerID int64) {
 func (o *Outbox) Remove(tx *sqldb.Tx, partnerID int64) {
 	tx.Queue(`DELETE FROM endpoints WHERE partner_id = $1`, partnerID)
 	outage.Remove(tx, partnerID)
-	tx.AfterCommit(func() { o.Dispatcher.reload(partnerID) })
+	tx.AfterCommit(func() { o.Tell.reload(partnerID) })
 }

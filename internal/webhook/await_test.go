@@ -72,8 +72,8 @@ func TestAwaitAttemptInVain(t *testing.T) {
 
 // TestAwaitAttemptThatCannotBe: it does not wait where no attempt can be made.
 func TestAwaitAttemptThatCannotBe(t *testing.T) {
-	for name, prepare := range map[string]func(t *testing.T) *webhook.Outbox{
-		"behind one that failed": func(t *testing.T) *webhook.Outbox {
+	for name, prepare := range map[string]func(t *testing.T) *outbox{
+		"behind one that failed": func(t *testing.T) *outbox {
 			r := steppedHarness(t)
 			e := &endpoint{TB: t, all: 500}
 			r.partner(1, e.ServeHTTP)
@@ -85,7 +85,7 @@ func TestAwaitAttemptThatCannotBe(t *testing.T) {
 			same(t, "states", r.states(), []string{"1 pending after 1", "2 pending after 0"})
 			return out
 		},
-		"parked": func(t *testing.T) *webhook.Outbox {
+		"parked": func(t *testing.T) *outbox {
 			r := steppedHarness(t)
 			e := &endpoint{TB: t, all: 410}
 			r.partner(1, e.ServeHTTP)
@@ -96,7 +96,7 @@ func TestAwaitAttemptThatCannotBe(t *testing.T) {
 			r.event(out, 1)
 			return out
 		},
-		"no endpoint": func(t *testing.T) *webhook.Outbox {
+		"no endpoint": func(t *testing.T) *outbox {
 			r := steppedHarness(t)
 			r.partner(1, nil)
 			r.license(1, 1)

@@ -144,7 +144,7 @@ func (r *harness) store(partners, licenses, events int64) {
 		r.write(func(tx *sqldb.Tx) {
 			for id := from + 1; id <= min(from+batch, events); id++ {
 				license := (id-1)%licenses + 1
-				insertEvent(tx, r.out, notice(id, r.licenses[license], license, now()))
+				insertEvent(tx, r.out.Outbox, notice(id, r.licenses[license], license, now()))
 			}
 		})
 	}

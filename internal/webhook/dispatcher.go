@@ -207,9 +207,6 @@ func await(ctx context.Context, list []*lane) bool {
 // post tells the partner's lane something, if this node owns it. A lane is made where
 // there is none.
 func (d *Dispatcher) post(partnerID int64, add func(*mail)) bool {
-	if d == nil || d.lanes.lanes == nil {
-		return false
-	}
 	d.lanes.mu.Lock()
 	defer d.lanes.mu.Unlock()
 	claim, ok := d.lanes.claims[cluster.ShardOf(partnerID)]
@@ -236,8 +233,11 @@ func (d *Dispatcher) end(l *lane, force bool) bool {
 	return true
 }
 
+// Tell is how an outbox on this node tells the dispatcher of changes.
+func (d *Dispatcher) Tell() Tell { return Tell{Offer: d.offer, Hint: d.hint, Reload: d.reload} }
+
 // offer gives a new delivery to its lane, or has its owner look for it.
-func (d *Dispatcher) offer(it *item) {
+func (d *Dispatcher) offer(it *Item) {
 	if !d.post(it.partnerID, func(m *mail) { m.fresh = append(m.fresh, it) }) {
 		d.hintOthers(it.partnerID, it.licenseID)
 	}

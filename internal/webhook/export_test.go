@@ -52,7 +52,7 @@ type Refused struct {
 // Applies is the rule of superseding.
 func (s Supersede) Applies(r Refused, now time.Time) bool {
 	return s.applies(head{
-		item: item{eventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
+		Item: Item{eventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
 	}, now)
 }
 

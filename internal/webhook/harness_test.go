@@ -32,6 +32,17 @@ type clock struct{ since atomic.Int64 }
 func (c *clock) now() time.Time       { return start.Add(time.Duration(c.since.Load())) }
 func (c *clock) step(d time.Duration) { c.since.Add(int64(d)) }
 
+// outbox is an outbox with the dispatcher that it tells of changes; nil: it tells nobody.
+type outbox struct {
+	*webhook.Outbox
+	Dispatcher *webhook.Dispatcher
+}
+
+// silent makes an outbox that tells nobody.
+func silent(db *sqldb.DB, now func() time.Time) *outbox {
+	return &outbox{Outbox: &webhook.Outbox{DB: db, Now: now}}
+}
+
 // harness is a database with partners whose endpoints the test plays, and
 // dispatchers on it.
 type harness struct {
@@ -39,7 +50,7 @@ type harness struct {
 	clock *clock
 	url   string
 	db    *sqldb.DB
-	out   *webhook.Outbox // without a dispatcher
+	out   *outbox // without a dispatcher
 
 	shared bool // several nodes run at once
 
@@ -56,7 +67,7 @@ func newHarness(t testing.TB) *harness {
 		TB: t, url: url, db: sqldbtest.OpenWith(t, url, sqldb.Options{}), clock: &clock{},
 		endpoints: map[int64]webhook.Endpoint{}, licenses: map[int64]int64{},
 	}
-	r.out = &webhook.Outbox{DB: r.db, Now: now}
+	r.out = silent(r.db, now)
 	return r
 }
 
@@ -142,13 +153,13 @@ func insertLicense(tx *sqldb.Tx, id, partnerID int64) {
 }
 
 // event writes the next event of a license with its delivery and returns its id.
-func (r *harness) event(out *webhook.Outbox, license int64) int64 {
+func (r *harness) event(out *outbox, license int64) int64 {
 	r.Helper()
 	r.mu.Lock()
 	r.events++
 	id := r.events
 	r.mu.Unlock()
-	r.write(func(tx *sqldb.Tx) { insertEvent(tx, out, notice(id, r.licenses[license], license, out.Now())) })
+	r.write(func(tx *sqldb.Tx) { insertEvent(tx, out.Outbox, notice(id, r.licenses[license], license, out.Now())) })
 	return id
 }
 
@@ -179,7 +190,7 @@ type settings struct {
 }
 
 // node makes a dispatcher on its own connection to the database. It is not run.
-func (r *harness) node(s settings) *webhook.Outbox {
+func (r *harness) node(s settings) *outbox {
 	r.Helper()
 	db := r.db // one process writes an SQLite file through one writer
 	if sqldbtest.Postgres() {
@@ -210,7 +221,7 @@ func (r *harness) node(s settings) *webhook.Outbox {
 			return r.endpoints[id], nil
 		},
 	}).Prepare()
-	return &webhook.Outbox{DB: db, Now: s.now, Dispatcher: d}
+	return &outbox{&webhook.Outbox{DB: db, Now: s.now, Tell: d.Tell()}, d}
 }
 
 func orElse[T comparable](v, other T) T {
@@ -222,7 +233,7 @@ func orElse[T comparable](v, other T) T {
 }
 
 // stepped makes a dispatcher that goes by the harness's clock.
-func (r *harness) stepped(s settings) *webhook.Outbox {
+func (r *harness) stepped(s settings) *outbox {
 	r.Helper()
 	if s.now == nil {
 		s.now = r.clock.now
@@ -232,7 +243,7 @@ func (r *harness) stepped(s settings) *webhook.Outbox {
 
 // step runs dispatchers, one after the other, each until it has nothing to do at this
 // time.
-func (r *harness) step(outs ...*webhook.Outbox) {
+func (r *harness) step(outs ...*outbox) {
 	r.Helper()
 	for _, out := range outs {
 		stop := r.run(out)
@@ -241,7 +252,7 @@ func (r *harness) step(outs ...*webhook.Outbox) {
 	}
 }
 
-func (r *harness) poll(out *webhook.Outbox) {
+func (r *harness) poll(out *outbox) {
 	r.Helper()
 	if err := out.Dispatcher.Poll(r.Context()); err != nil {
 		r.Fatal(err)
@@ -249,7 +260,7 @@ func (r *harness) poll(out *webhook.Outbox) {
 }
 
 // reload tells the owner of a partner's lane that its endpoint was changed.
-func (r *harness) reload(out *webhook.Outbox, partnerID int64) {
+func (r *harness) reload(out *outbox, partnerID int64) {
 	r.Helper()
 	r.write(func(tx *sqldb.Tx) { out.Touch(tx, partnerID) })
 }
@@ -271,7 +282,7 @@ func answer(status int, callers ...*caller) {
 func (r *harness) attempts() int64 { return r.count(`SELECT count(*) FROM webhook_responses`) }
 
 // settle waits until a dispatcher that runs has nothing to do at this time.
-func (r *harness) settle(out *webhook.Outbox) {
+func (r *harness) settle(out *outbox) {
 	r.Helper()
 	r.until("nothing to do", func() bool {
 		idle, err := out.Dispatcher.Idle(r.Context())
@@ -301,18 +312,18 @@ var hasty = func() cluster.Times {
 }()
 
 // run runs a dispatcher until stop is called. It owns every shard that no other does.
-func (r *harness) run(out *webhook.Outbox) (stop func()) {
+func (r *harness) run(out *outbox) (stop func()) {
 	r.Helper()
 	return r.runs(out, out.Dispatcher.Run)
 }
 
 // runNode runs the node of a dispatcher, and no part of the dispatcher but its lanes.
-func (r *harness) runNode(out *webhook.Outbox) (stop func()) {
+func (r *harness) runNode(out *outbox) (stop func()) {
 	r.Helper()
 	return r.runs(out, out.Dispatcher.Node.Run)
 }
 
-func (r *harness) runs(out *webhook.Outbox, run func(context.Context) error) (stop func()) {
+func (r *harness) runs(out *outbox, run func(context.Context) error) (stop func()) {
 	r.Helper()
 	ctx, leave := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -332,7 +343,7 @@ func (r *harness) runs(out *webhook.Outbox, run func(context.Context) error) (st
 }
 
 // running makes a dispatcher and runs it.
-func (r *harness) running(s settings) (out *webhook.Outbox, stop func()) {
+func (r *harness) running(s settings) (out *outbox, stop func()) {
 	r.Helper()
 	out = r.node(s)
 	return out, r.run(out)

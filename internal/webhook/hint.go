@@ -31,9 +31,6 @@ type hinter struct {
 // hintOthers has another node look for what is due of a license. A hint names the
 // license and never the event: those of two nodes may cross.
 func (d *Dispatcher) hintOthers(partnerID, licenseID int64) {
-	if d == nil || d.hinter.wake == nil {
-		return
-	}
 	h := &d.hinter
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,7 +21,7 @@ type lane struct {
 	done      chan struct{} // closed when the lane has ended
 
 	to       destination
-	queue    []*item         // ready to be sent, the next first
+	queue    []*Item         // ready to be sent, the next first
 	held     map[int64]*hold // licenses that have a delivery in memory, until it is recorded
 	inFlight int             // requests
 	pace     pace
@@ -43,7 +43,7 @@ func (t destination) open() bool { return t.known && t.URL != "" && t.parkedAt.I
 
 // hold is a license that has a delivery in memory.
 type hold struct {
-	item  *item // nil: it is recorded, and a search that may have found it is out
+	item  *Item // nil: it is recorded, and a search that may have found it is out
 	again bool  // something was heard of the license meanwhile
 }
 
@@ -95,7 +95,7 @@ type ending struct {
 
 // ended is a request that is over; nil means that it was cut off, which is no attempt.
 type ended struct {
-	item   *item
+	item   *Item
 	result *result
 }
 
@@ -163,7 +163,7 @@ func (l *lane) receive(m mail) {
 
 // accept takes a new delivery that is the first open one of its license. One that it has
 // no space for, or behind others that are not in memory, is found later.
-func (l *lane) accept(it *item) {
+func (l *lane) accept(it *Item) {
 	h := l.held[it.licenseID]
 	switch {
 	case h != nil:
@@ -179,7 +179,7 @@ func (l *lane) accept(it *item) {
 }
 
 // hold takes a delivery into memory, for which there is space.
-func (l *lane) hold(it *item) {
+func (l *lane) hold(it *Item) {
 	l.held[it.licenseID] = &hold{item: it}
 	l.queue = append(l.queue, it)
 	l.alarm.usedAt = time.Now()
@@ -250,7 +250,7 @@ func (l *lane) most() int {
 }
 
 // send makes one request. The lane learns that it is over before the recorder does.
-func (l *lane) send(ctx context.Context, it *item, to destination) {
+func (l *lane) send(ctx context.Context, it *Item, to destination) {
 	r := l.d.send(ctx, it, to, l)
 	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{it, r}) })
 	if r == nil {

@@ -162,7 +162,8 @@ func TestNewDeliveriesNeedNoSearch(t *testing.T) {
 	r.settle(out) // the lane is known from now on
 	e.taken()
 	// By this clock they are due in an hour, so that no search finds them.
-	ahead := &webhook.Outbox{DB: out.DB, Now: func() time.Time { return r.clock.now().Add(time.Hour) }, Dispatcher: out.Dispatcher}
+	ahead := silent(out.DB, func() time.Time { return r.clock.now().Add(time.Hour) })
+	ahead.Tell = out.Tell
 	for i := range 10 {
 		r.event(ahead, int64(i%2+1))
 		r.until("delivered", func() bool { return r.open() == 0 })

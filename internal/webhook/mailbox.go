@@ -4,7 +4,7 @@ import "sync"
 
 // mail is what a lane is told, gathered since it last looked.
 type mail struct {
-	fresh    []*item     // new deliveries, each the first open one of its license
+	fresh    []*Item     // new deliveries, each the first open one of its license
 	hints    []int64     // licenses of which something may be due
 	ended    []ended     // requests
 	recorded []*recorded // answers

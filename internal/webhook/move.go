@@ -69,8 +69,8 @@ func scanEndpoint(r *sqldb.Row, e *endpointRow) error {
 // queueNext asks for the next open delivery of each license whose head is settled.
 func queueNext(tx *sqldb.Tx, licenses, settled []int64) *sqldb.Result[head] {
 	return sqldb.QueueQuery(tx, func(r *sqldb.Row, h *head) error {
-		return r.Scan(&h.eventID, &h.partnerID, &h.licenseID, &h.attempts, &h.generation, &h.dueAt, &h.notBefore, &h.licenseKey, &h.kind, &h.body)
-	}, `SELECT h.event_id, h.partner_id, h.license_id, h.attempts, h.generation, h.due_at, h.not_before, d.license_key, d.kind, d.body
+		return r.Scan(&h.eventID, &h.partnerID, &h.licenseID, &h.attempts, &h.generation, &h.dueAt, &h.notBefore, &h.licenseKey, &h.body)
+	}, `SELECT h.event_id, h.partner_id, h.license_id, h.attempts, h.generation, h.due_at, h.not_before, d.license_key, d.body
 		FROM outbox AS h JOIN deliveries AS d ON d.event_id = h.event_id
 		WHERE h.event_id IN (SELECT min(o.event_id) FROM outbox AS o
 			WHERE o.license_id = ANY($1) AND o.`+isPending+` AND NOT (o.event_id = ANY($2)) GROUP BY o.license_id)`, licenses, settled)

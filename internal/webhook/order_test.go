@@ -25,7 +25,7 @@ func TestEventsArriveInOrderPerLicense(t *testing.T) {
 	for l := range int64(5) {
 		wg.Go(func() {
 			for i := range 10 {
-				r.event([]*webhook.Outbox{a, b}[i%2], l+1)
+				r.event([]*outbox{a, b}[i%2], l+1)
 			}
 		})
 	}

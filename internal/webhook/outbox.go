@@ -7,6 +7,39 @@ import (
 	"claviger/internal/sqldb"
 )
 
+// Outbox holds the deliveries that are to be made.
+type Outbox struct {
+	DB   *sqldb.DB
+	Now  func() time.Time
+	Tell Tell
+}
+
+// Tell is what is called after the commit of a change, so that what sends on this node
+// learns of it at once. Functions that are nil are not called: a poll finds the change.
+type Tell struct {
+	Offer  func(*Item)                      // a new delivery, the first open one of its license
+	Hint   func(partnerID, licenseID int64) // something of a license may be due
+	Reload func(partnerID int64)            // the endpoint was changed
+}
+
+func (t Tell) offer(it *Item) {
+	if t.Offer != nil {
+		t.Offer(it)
+	}
+}
+
+func (t Tell) hint(partnerID, licenseID int64) {
+	if t.Hint != nil {
+		t.Hint(partnerID, licenseID)
+	}
+}
+
+func (t Tell) reload(partnerID int64) {
+	if t.Reload != nil {
+		t.Reload(partnerID)
+	}
+}
+
 // Notice is an event as its partner is to learn of it.
 type Notice struct {
 	EventID      int64
@@ -45,18 +78,18 @@ var insertOpen = `INSERT INTO outbox (event_id, partner_id, license_id, state, a
 // Enqueue writes the event's delivery in the event's transaction, due at once. After
 // the commit the owner of the partner's lane hears of it: this node's own lane takes
 // the delivery as it is, unless an earlier event of the license is open; otherwise the
-// lane is told the license, and looks. A nil Outbox has no dispatcher.
+// lane is told the license, and looks. A nil Outbox tells nobody.
 //
 // The event's own time may come from the clock of another node that is ahead of ours;
 // what is due goes by ours.
 func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
-	var d *Dispatcher
+	var tell Tell
 	due := n.CreatedAt
 	if o != nil {
-		d, due = o.Dispatcher, o.Now()
+		tell, due = o.Tell, o.Now()
 	}
-	it := &item{
-		eventID: n.EventID, partnerID: n.PartnerID, licenseID: n.LicenseID, licenseKey: n.LicenseKey, kind: n.Kind, body: n.body(), dueAt: due,
+	it := &Item{
+		eventID: n.EventID, partnerID: n.PartnerID, licenseID: n.LicenseID, licenseKey: n.LicenseKey, body: n.body(), dueAt: due,
 	}
 	tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.body, n.CreatedAt)
@@ -64,15 +97,15 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 		// Nothing of it can be open: a plain row, at half the price.
 		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
 			VALUES ($1, $2, $3, $6, 0, $4, $5, $5)`, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(pending))
-		tx.AfterCommit(func() { d.offer(it) })
+		tx.AfterCommit(func() { tell.offer(it) })
 		return
 	}
 	earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(pending))
 	tx.AfterCommit(func() {
 		if open, ok := earlier.Committed(); ok && open == 0 {
-			d.offer(it)
+			tell.offer(it)
 		} else {
-			d.hint(it.partnerID, it.licenseID)
+			tell.hint(it.partnerID, it.licenseID)
 		}
 	})
 }

@@ -62,7 +62,7 @@ func TestParking(t *testing.T) {
 
 // park makes a harness with an endpoint that is parked since it answered 410 to
 // event 1 of license 1, and is broken; licenses 2 to n have two events each.
-func park(t *testing.T, n int64, s settings) (*harness, *endpoint, *webhook.Outbox) {
+func park(t *testing.T, n int64, s settings) (*harness, *endpoint, *outbox) {
 	t.Helper()
 	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 410}

@@ -39,7 +39,7 @@ func (j *journal) lines(with ...string) (list []string) {
 }
 
 // manual makes a dispatcher that polls and records only when the test has it do so.
-func (r *harness) manual(s settings) *webhook.Outbox {
+func (r *harness) manual(s settings) *outbox {
 	r.Helper()
 	s.times = hasty
 	if s.now == nil && r.out.Now().Equal(r.clock.now()) {
@@ -52,7 +52,7 @@ func (r *harness) manual(s settings) *webhook.Outbox {
 }
 
 // recordAll records the answers to requests in the order in which they are given.
-func (r *harness) recordAll(out *webhook.Outbox, status int, callers ...*caller) {
+func (r *harness) recordAll(out *outbox, status int, callers ...*caller) {
 	r.Helper()
 	for i, c := range callers {
 		answer(status, c)

@@ -195,9 +195,9 @@ func (c *recorder) finish(ctx context.Context, rec *batchRecord) {
 	}
 	told := map[*lane][]*recorded{}
 	for _, r := range rec.moved {
-		done := &recorded{item: r.item, again: rec.superseded[r.licenseID]}
+		done := &recorded{item: r.Item, again: rec.superseded[r.licenseID]}
 		if h := rec.next[r.licenseID]; h != nil {
-			done.next = &h.item
+			done.next = &h.Item
 		}
 		if h, ok := rec.health[r.partnerID]; ok {
 			done.health = &h
@@ -208,7 +208,7 @@ func (c *recorder) finish(ctx context.Context, rec *batchRecord) {
 		told[r.lane] = append(told[r.lane], done)
 	}
 	for _, r := range rec.stale {
-		told[r.lane] = append(told[r.lane], &recorded{item: r.item, again: true})
+		told[r.lane] = append(told[r.lane], &recorded{item: r.Item, again: true})
 	}
 	c.d.limits.requests.give(len(rec.moved) + len(rec.stale))
 	for l, list := range told {
@@ -221,8 +221,8 @@ func (c *recorder) finish(ctx context.Context, rec *batchRecord) {
 
 // recorded is what a lane is told of an answer that is on record.
 type recorded struct {
-	item   *item
-	next   *item         // of the license; nil: none is open, or it waits
+	item   *Item
+	next   *Item         // of the license; nil: none is open, or it waits
 	again  bool          // look at the license
 	retry  time.Duration // until the next attempt; 0: there is none
 	health *health       // of the endpoint

@@ -7,7 +7,6 @@ import (
 
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
-	"claviger/internal/webhook"
 )
 
 // While somebody else has the row of an endpoint, its attempts are recorded and the others
@@ -67,7 +66,7 @@ func patient(r *harness) *sqldb.DB {
 
 // twice records the first answer twice, as when it is not known whether the first time was
 // committed, and calls between in between.
-func (r *harness) twice(g *gate, out *webhook.Outbox, status int, between func()) {
+func (r *harness) twice(g *gate, out *outbox, status int, between func()) {
 	r.Helper()
 	r.runNode(out) // nothing is recorded but by the test
 	r.poll(out)

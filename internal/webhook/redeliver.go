@@ -52,7 +52,7 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 	tx.Queue(reopen+`(d.event_id = $2 OR d.event_id = (SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = $3))`+reopened,
 		now, eventID, of.licenseID)
 	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = $2 AND `+isPending+` AND due_at > $1`, now, of.licenseID)
-	tx.AfterCommit(func() { o.Dispatcher.hint(of.partnerID, of.licenseID) })
+	tx.AfterCommit(func() { o.Tell.hint(of.partnerID, of.licenseID) })
 	tx.Queue(markRedelivered, []int64{of.licenseID})
 	audit.Record(tx, now, by, "event.redeliver", fmt.Sprintf("event:%d", eventID), nil, nil)
 	return nil

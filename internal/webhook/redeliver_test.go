@@ -74,7 +74,7 @@ func TestRedeliverRange(t *testing.T) {
 }
 
 // licenseOf is a harness whose one license has so many events, and its endpoint.
-func licenseOf(t *testing.T, events int) (*harness, *endpoint, *webhook.Outbox) {
+func licenseOf(t *testing.T, events int) (*harness, *endpoint, *outbox) {
 	t.Helper()
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
@@ -86,7 +86,7 @@ func licenseOf(t *testing.T, events int) (*harness, *endpoint, *webhook.Outbox) 
 	return r, e, r.stepped(settings{schedule: webhook.Schedule{time.Hour, time.Hour}})
 }
 
-func (r *harness) redeliver(out *webhook.Outbox, id int64) {
+func (r *harness) redeliver(out *outbox, id int64) {
 	r.Helper()
 	if err := out.Redeliver(r.Context(), tester, 1, id); err != nil {
 		r.Fatal(err)
@@ -239,7 +239,7 @@ func TestARedeliveryMeetsANewEvent(t *testing.T) {
 		r.until("the redelivery waits", func() bool {
 			return r.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
 		})
-		insertEvent(tx, out, notice(3, 1, 1, r.clock.now()))
+		insertEvent(tx, out.Outbox, notice(3, 1, 1, r.clock.now()))
 		return nil
 	})
 	if err := <-done; err != nil {

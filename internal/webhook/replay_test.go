@@ -23,11 +23,11 @@ func delivered(t *testing.T, partnerID int64, first, events int) *webhook.Outbox
 	r.write(func(tx *sqldb.Tx) {
 		for i := first; i < first+events; i++ {
 			insertLicense(tx, int64(i), partnerID)
-			insertEvent(tx, r.out, notice(int64(i), partnerID, int64(i), start.Add(time.Duration(i)*time.Second)))
+			insertEvent(tx, r.out.Outbox, notice(int64(i), partnerID, int64(i), start.Add(time.Duration(i)*time.Second)))
 		}
 		tx.Queue(`DELETE FROM outbox`)
 	})
-	return r.out
+	return r.out.Outbox
 }
 
 func open(t *testing.T, o *webhook.Outbox) int64 {

@@ -34,7 +34,7 @@ type query struct {
 type findings struct {
 	to       destination
 	reload   bool    // as asked for
-	items    []*item // what is due first, then what was hinted at
+	items    []*Item // what is due first, then what was hinted at
 	due      int     // so many of them are due
 	space    int     // as asked for
 	searched bool
@@ -91,7 +91,7 @@ func (d *Dispatcher) fill(ctx context.Context, q query, f *findings) (err error)
 
 // head is the first open delivery of a license.
 type head struct {
-	item
+	Item
 	refusals
 	notBefore time.Time
 }
@@ -206,28 +206,27 @@ func (d *Dispatcher) findProbe(ctx context.Context, partnerID, probed int64) ([]
 type payload struct {
 	eventID    int64
 	licenseKey string
-	kind       int
 	body       string
 }
 
 // loadPayloads reads what is sent of deliveries.
-func (d *Dispatcher) loadPayloads(ctx context.Context, heads []head) ([]*item, error) {
-	items := make(map[int64]*item, len(heads))
+func (d *Dispatcher) loadPayloads(ctx context.Context, heads []head) ([]*Item, error) {
+	items := make(map[int64]*Item, len(heads))
 	for i := range slices.Backward(heads) {
-		items[heads[i].eventID] = &heads[i].item
+		items[heads[i].eventID] = &heads[i].Item
 	}
-	list, err := sqldb.All(ctx, d.DB, func(r *sqldb.Row, p *payload) error { return r.Scan(&p.eventID, &p.licenseKey, &p.kind, &p.body) },
-		`SELECT event_id, license_key, kind, body FROM deliveries WHERE event_id = ANY($1)`, sortedKeys(items))
+	list, err := sqldb.All(ctx, d.DB, func(r *sqldb.Row, p *payload) error { return r.Scan(&p.eventID, &p.licenseKey, &p.body) },
+		`SELECT event_id, license_key, body FROM deliveries WHERE event_id = ANY($1)`, sortedKeys(items))
 	if err != nil {
 		return nil, fmt.Errorf("read what is to be sent: %w", err)
 	}
 	for _, p := range list {
 		it := items[p.eventID]
-		it.licenseKey, it.kind, it.body = p.licenseKey, p.kind, p.body
+		it.licenseKey, it.body = p.licenseKey, p.body
 	}
-	sorted := make([]*item, 0, len(items))
+	sorted := make([]*Item, 0, len(items))
 	for i := range heads {
-		if it := items[heads[i].eventID]; it == &heads[i].item { // hinted and due is one
+		if it := items[heads[i].eventID]; it == &heads[i].Item { // hinted and due is one
 			sorted = append(sorted, it)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 
 // result is what came of one attempt.
 type result struct {
-	*item
+	*Item
 	lane   *lane
 	to     destination // as it was known when it was sent
 	at     time.Time   // when the request was made
@@ -57,11 +57,11 @@ type recording struct {
 
 // send posts one delivery and says what came of it, or nil when it was cut off or may not
 // be sent by this node any more: that is no attempt.
-func (d *Dispatcher) send(ctx context.Context, it *item, to destination, l *lane) *result {
+func (d *Dispatcher) send(ctx context.Context, it *Item, to destination, l *lane) *result {
 	at, body := d.Now(), []byte(it.body)
 	signer := courier.Signer{Brand: to.Brand, UserAgent: d.UserAgent}
 	header := signer.Headers(it.eventID, it.attempts+1, at, to.Secrets, body)
-	r := &result{item: it, lane: l, to: to, at: at, header: courier.Clean(courier.HeaderText(header), maxHeader), url: courier.Clean(to.URL, maxURL)}
+	r := &result{Item: it, lane: l, to: to, at: at, header: courier.Clean(courier.HeaderText(header), maxHeader), url: courier.Clean(to.URL, maxURL)}
 	answer, err := d.Client.Send(ctx, courier.Request{
 		Method: "POST", URL: to.URL, Header: header, Body: body, Owner: it.partnerID, Repeatable: true,
 		Allowed: func() bool { return d.Node.Valid(l.claim) },

@@ -50,11 +50,11 @@ func TestMessagesOfTwoNodesCross(t *testing.T) {
 			r.license(1, 1)
 			out := r.node(settings{})
 			r.run(out)
-			silent := &webhook.Outbox{DB: out.DB, Now: now}
-			skewed := &webhook.Outbox{DB: out.DB, Now: func() time.Time { return now().Add(off) }}
+			alone := silent(out.DB, now)
+			skewed := silent(out.DB, func() time.Time { return now().Add(off) })
 			for i := range int64(5) {
 				r.event(skewed, 1)
-				r.event(silent, 1)
+				r.event(alone, 1)
 				out.Dispatcher.Hear("1:1") // of the second, and then of the first
 				out.Dispatcher.Hear("1:1")
 				r.until("both are delivered", func() bool { return r.open() == 0 })
@@ -83,21 +83,21 @@ func TestASaleWhileItsHeadIsRecorded(t *testing.T) {
 // What is done to an endpoint is heard of without a message, by the version in its row.
 func TestActsWhoseMessageIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		act  func(r *harness, silent *webhook.Outbox, to *endpoint)
+		act  func(r *harness, silent *outbox, to *endpoint)
 		want []int64 // what the new endpoint gets
 	}{
-		"a redelivery": {func(r *harness, silent *webhook.Outbox, _ *endpoint) { r.redeliver(silent, 1) }, []int64{1}},
-		"another URL": {func(r *harness, silent *webhook.Outbox, to *endpoint) {
+		"a redelivery": {func(r *harness, silent *outbox, _ *endpoint) { r.redeliver(silent, 1) }, []int64{1}},
+		"another URL": {func(r *harness, silent *outbox, to *endpoint) {
 			r.point(1, to.ServeHTTP)
 			r.write(func(tx *sqldb.Tx) { silent.Unpark(tx, 1) })
 			r.event(silent, 1)
 		}, []int64{2}},
-		"a secret, or the end of a pause": {func(r *harness, silent *webhook.Outbox, to *endpoint) {
+		"a secret, or the end of a pause": {func(r *harness, silent *outbox, to *endpoint) {
 			r.point(1, to.ServeHTTP)
 			r.write(func(tx *sqldb.Tx) { silent.Touch(tx, 1) })
 			r.event(silent, 1)
 		}, []int64{2}},
-		"a URL after none": {func(r *harness, silent *webhook.Outbox, to *endpoint) {
+		"a URL after none": {func(r *harness, silent *outbox, to *endpoint) {
 			r.point(1, nil)
 			r.write(func(tx *sqldb.Tx) { silent.Touch(tx, 1) })
 			r.event(silent, 1)
@@ -115,7 +115,7 @@ func TestActsWhoseMessageIsLost(t *testing.T) {
 			r.event(out, 1)
 			r.until("the lane is in use", func() bool { return r.open() == 0 })
 			before := old.taken()
-			c.act(r, &webhook.Outbox{DB: out.DB, Now: now}, to)
+			c.act(r, silent(out.DB, now), to)
 			r.until("it is delivered", func() bool { return r.open() == 0 })
 			got := append(old.taken(), to.taken()...)
 			same(t, "got", got, c.want)

@@ -67,7 +67,7 @@ var minutely = webhook.Schedule{
 
 // poison is a harness with a partner that refuses the first event of license 1, and takes
 // those of license 2.
-func poison(t *testing.T, schedule webhook.Schedule) (*harness, *endpoint, *webhook.Outbox) {
+func poison(t *testing.T, schedule webhook.Schedule) (*harness, *endpoint, *outbox) {
 	t.Helper()
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
@@ -93,7 +93,7 @@ func (r *harness) statesOf(license int64) []string {
 }
 
 // pass lets minutes pass; in each, another license's event is delivered.
-func (r *harness) pass(out *webhook.Outbox, minutes int) {
+func (r *harness) pass(out *outbox, minutes int) {
 	r.Helper()
 	for range minutes {
 		r.clock.step(time.Minute)

@@ -47,20 +47,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Outbox holds the deliveries that are to be made.
-type Outbox struct {
-	DB         *sqldb.DB
-	Now        func() time.Time
-	Dispatcher *Dispatcher // of this node; nil: none runs here
-}
-
-// item is a delivery in memory.
-type item struct {
+// Item is a delivery in memory.
+type Item struct {
 	eventID    int64
 	partnerID  int64
 	licenseID  int64
 	licenseKey string
-	kind       int
 	body       string
 	attempts   int // made before this one
 	generation int64
