@@ -59,7 +59,13 @@ func (t *trial) namings(a courier.Answer) []naming {
 func (t *trial) misnamed(ctx context.Context, a courier.Answer) (posts []*result, found string) {
 	all := t.namings(a)
 	try := func(step string, some ...naming) bool {
-		r := t.try(ctx, "POST "+webhookField+": purchase "+step+", to find the mistake", acts[0], func(f *forgery) { f.also = some })
+		r := t.try(ctx, "POST "+webhookField+": purchase "+step+", to find the mistake", acts[0], func(f *courier.Forgery) {
+			f.Add = func(header map[string][]string) {
+				for _, n := range some {
+					n.add(header, t.signer)
+				}
+			}
+		})
 		accepted := r.OK
 		if r.OK, r.Warning, r.Likely = false, true, nil; accepted {
 			r.Text = "it was accepted"

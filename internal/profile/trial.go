@@ -93,16 +93,18 @@ func (t *trial) run(ctx context.Context) []Check {
 
 // try makes one post about a new event. sign, if there is one, makes its
 // signatures instead of the right ones.
-func (t *trial) try(ctx context.Context, step string, act courier.Event, sign func(*forgery)) *result {
+func (t *trial) try(ctx context.Context, step string, act courier.Event, sign func(*courier.Forgery)) *result {
 	return t.post(ctx, step, t.event(act), sign)
 }
 
-func (t *trial) post(ctx context.Context, step string, e courier.Event, sign func(*forgery)) *result {
+func (t *trial) post(ctx context.Context, step string, e courier.Event, sign func(*courier.Forgery)) *result {
 	at, body := t.now(), courier.Body(e)
 	header := t.signer.Headers(e.EventID, 1, at, t.secrets, body)
 	texts := courier.Texts(e.EventID, at, body)
 	if sign != nil {
-		texts = t.forge(header, e.EventID, at, body, sign)
+		f := courier.NewForgery(e.EventID, at, t.secrets, body)
+		sign(f)
+		texts = t.signer.Forge(header, f)
 	}
 	request := courier.Request{Method: "POST", URL: t.url, Header: header, Body: body, Owner: t.owner}
 	r := &result{Check: Check{
@@ -143,8 +145,8 @@ func (t *trial) event(act courier.Event) courier.Event {
 // its right signature, which must be accepted.
 func (t *trial) wrong(ctx context.Context) []*result {
 	e := t.event(acts[2])
-	r := t.post(ctx, "POST "+webhookField+": deactivate with a wrong signature", e, func(f *forgery) {
-		f.brandKey, f.key = []byte(secret.MakeWebhook()), []byte(secret.MakeWebhook())
+	r := t.post(ctx, "POST "+webhookField+": deactivate with a wrong signature", e, func(f *courier.Forgery) {
+		f.BrandKey, f.Key = []byte(secret.MakeWebhook()), []byte(secret.MakeWebhook())
 	})
 	switch {
 	case !r.answered:
