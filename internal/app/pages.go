@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/console"
 	"claviger/internal/fault"
 	"claviger/internal/oauth"
+	"claviger/internal/portal"
 	"claviger/internal/secret"
 	"claviger/internal/shop"
 	"claviger/internal/signin"
@@ -41,19 +43,21 @@ func (a *App) prepareKeys(ctx context.Context) {
 // pages returns the routes of all pages, and what answers a path that has none. The
 // packages of pages share the sessions.
 func (a *App) pages() ([]wire.Route, http.Handler, error) {
-	shopPages, err := shop.NewPages(a.cfg.Name, a.url)
-	if err != nil {
-		return nil, nil, err
-	}
-	signinPages, err := signin.NewPages(a.cfg.Name, a.url)
-	if err != nil {
-		return nil, nil, err
+	var shopPages, signinPages, portalPages, consolePages *ui.Pages
+	for _, load := range []struct {
+		pages **ui.Pages
+		read  func(brand, publicURL string) (*ui.Pages, error)
+	}{{&shopPages, shop.NewPages}, {&signinPages, signin.NewPages}, {&portalPages, portal.NewPages}, {&consolePages, console.NewPages}} {
+		var err error
+		if *load.pages, err = load.read(a.cfg.Name, a.url); err != nil {
+			return nil, nil, err
+		}
 	}
 	r := a.services
 	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: a.cfg.Now}, strings.HasPrefix(a.url, "https://"))
 	sessions.Fail = shopPages.Fail
 	site := func(pages *ui.Pages) *visitor.Site {
-		return &visitor.Site{Pages: pages, Sessions: sessions, Accounts: r.Accounts}
+		return &visitor.Site{Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners}
 	}
 	people := &signin.Handler{
 		Site: site(signinPages), Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses,
@@ -68,7 +72,12 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Now: a.cfg.Now,
 		ShowAfter: 200 * time.Millisecond, WaitAtMost: time.Second, TestMoney: a.cfg.TestMoney,
 	}
-	return slices.Concat(people.Routes(), buyers.Routes(), ui.Assets()), notFound(shopPages), nil
+	members := &portal.Handler{
+		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
+		Webhooks: r.Webhooks, Audit: r.Audit, Now: a.cfg.Now,
+	}
+	operators := &console.Handler{Site: site(consolePages)}
+	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets()), notFound(shopPages), nil
 }
 
 // notFound answers paths that do not exist: people with a page, programs with JSON.

@@ -198,7 +198,7 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if _, err := h.Licenses.EraseUser(r.Context(), v.Actor(), v.User.ID); err != nil {
 		return err
 	}
-	if err := h.Site.Sessions.SignOut(r.Context()); err != nil {
+	if err := h.Site.SignOut(w, r); err != nil {
 		return err
 	}
 	h.Site.Pages.SetNote(w, deletedPath, "deleted")

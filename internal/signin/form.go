@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"cmp"
 	"net/http"
 
 	"claviger/internal/account"
@@ -10,9 +9,18 @@ import (
 	"claviger/internal/visitor"
 )
 
-// redirectToNext redirects a person who has signed in to the page that they came from.
-func redirectToNext(w http.ResponseWriter, r *http.Request, next string) {
-	ui.SeeOther(w, r, cmp.Or(account.LocalPath(next), licensesPath))
+// redirectToNext redirects a person who has signed in to the page that they came from,
+// or to where they belong.
+func (h *Handler) redirectToNext(w http.ResponseWriter, r *http.Request, u account.User, next string) error {
+	to := account.LocalPath(next)
+	if to == "" {
+		var err error
+		if to, err = h.Site.Home(r.Context(), u); err != nil {
+			return err
+		}
+	}
+	ui.SeeOther(w, r, to)
+	return nil
 }
 
 // emailField is the field for the address of an account.

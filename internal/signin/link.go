@@ -86,8 +86,7 @@ func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if e.Purpose == account.ForSignUp {
 		h.Site.Sessions.Flash(ctx, "Your email address is confirmed. Welcome!")
 	}
-	redirectToNext(w, r, e.Next)
-	return nil
+	return h.redirectToNext(w, r, e.User, e.Next)
 }
 
 // tooManyLinks is the page for a client that tried too many invalid links.

@@ -88,7 +88,6 @@ func (h *Handler) Routes() []wire.Route {
 const (
 	accountPath   = "/account"
 	passwordPath  = "/account/password"
-	licensesPath  = "/licenses"
 	checkMailPath = "/check-mail"
 	deletedPath   = "/goodbye"
 )

@@ -15,8 +15,7 @@ import (
 // they have to sign in again.
 func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() && r.FormValue("again") == "" {
-		redirectToNext(w, r, next(r))
-		return nil
+		return h.redirectToNext(w, r, v.User, next(r))
 	}
 	return h.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.User.Email))
 }
@@ -72,8 +71,7 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err := h.signUserIn(w, r, u, f.Next); err != nil {
 		return err
 	}
-	redirectToNext(w, r, f.Next)
-	return nil
+	return h.redirectToNext(w, r, u, f.Next)
 }
 
 // refusedSignIn is the text for a sign-in that failed, "" if err is something else. It is
@@ -130,7 +128,7 @@ func (h *Handler) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	if err := h.Site.Sessions.SignOut(r.Context()); err != nil {
+	if err := h.Site.SignOut(w, r); err != nil {
 		return err
 	}
 	if next := next(r); next != "" {

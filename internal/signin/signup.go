@@ -19,8 +19,7 @@ const signUpSecret = "browser"
 
 func (h *Handler) signUpPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() {
-		redirectToNext(w, r, next(r))
-		return nil
+		return h.redirectToNext(w, r, v.User, next(r))
 	}
 	return h.showSignUp(w, r, v, http.StatusOK, signUpForm(r, "", ""))
 }
@@ -47,8 +46,7 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	email, name := ui.FormText(r, "email"), ui.FormText(r, "name")
 	f := signUpForm(r, email, name)
 	if v.SignedIn() {
-		redirectToNext(w, r, f.Next)
-		return nil
+		return h.redirectToNext(w, r, v.User, f.Next)
 	}
 	var browser string
 	err := validEmail(email)

@@ -54,6 +54,7 @@ type View struct {
 	Title           string           // of the window; the brand is added
 	Person          string           // who is signed in, "" when nobody is
 	Menu            []Item           // ways to other pages
+	Nav             *Nav             // the pages of the area that the page belongs to; nil: none
 	Notice          string           // what was just done, shown once above the page
 	Problem         string           // what could not be done, shown once above the page
 	FormTo          []string         // origins besides our own where a form of this page may end, such as the partner's
@@ -70,6 +71,22 @@ type Item struct {
 	Label   string
 	URL     string
 	Current bool // it is the page that is shown
+}
+
+// Nav leads to the pages of an area, beside the page or, on a narrow screen, above it.
+type Nav struct {
+	Title string // what the area is about, such as the partner's name
+	Items []Item
+}
+
+// Current returns the label of the page that is shown.
+func (n Nav) Current() string {
+	for _, item := range n.Items {
+		if item.Current {
+			return item.Label
+		}
+	}
+	return ""
 }
 
 // Page is what templates see.

@@ -39,17 +39,25 @@ func SignedIn(_ *http.Request, v *Visitor) error {
 
 // Route makes the route of a page. A form that comes from another site is refused.
 func (s *Site) Route(method, path string, access Access, h Handler) wire.Route {
-	return s.route(method, path, s.Pages.SameOrigin(s.serve(access, h)))
+	return s.route(method, path, s.Pages.SameOrigin(s.serve(access, h, s.sendToSignIn)))
 }
 
 // CrossSiteRoute makes the route of a page that takes forms of other sites too. It
 // must not change anything on behalf of the visitor.
 func (s *Site) CrossSiteRoute(method, path string, access Access, h Handler) wire.Route {
-	return s.route(method, path, s.serve(access, h))
+	return s.route(method, path, s.serve(access, h, s.sendToSignIn))
 }
 
-// serve finds out who visits, checks their access and runs the handler.
-func (s *Site) serve(access Access, h Handler) http.Handler {
+// StreamRoute makes the route of a stream of events for people who are signed in. It
+// never redirects: whoever may not have the stream gets an error, at which a browser
+// gives up.
+func (s *Site) StreamRoute(path string, h Handler) wire.Route {
+	return s.route(http.MethodGet, path, s.serve(SignedIn, h, s.refuseStream))
+}
+
+// serve finds out who visits, checks their access and runs the handler. signIn answers
+// visitors who have to sign in first.
+func (s *Site) serve(access Access, h Handler, signIn http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := s.visitor(r)
 		if err == nil {
@@ -62,7 +70,7 @@ func (s *Site) serve(access Access, h Handler) http.Handler {
 		}
 		switch {
 		case errors.Is(err, ErrSignIn):
-			s.sendToSignIn(w, r)
+			signIn(w, r)
 		case err != nil:
 			s.Pages.Fail(w, r, err)
 		}
@@ -101,6 +109,11 @@ func (s *Site) sendToSignIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ui.SetRedirect(w.Header(), SignIn(next))
+	s.refuseStream(w, r)
+}
+
+// refuseStream answers 401.
+func (s *Site) refuseStream(w http.ResponseWriter, r *http.Request) {
 	s.Pages.Fail(w, r, fault.New(fault.Unknown, codeSignInRequired, "You are no longer signed in. Sign in and try again."))
 }
 

@@ -2,6 +2,7 @@ package visitor
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"time"
 
@@ -27,6 +28,13 @@ func (s *Site) SignIn(ctx context.Context, u account.User, now time.Time, next s
 		s.Sessions.Pop(ctx, signedInFor)
 	}
 	return nil
+}
+
+// SignOut ends the session of this browser and has it remove what it cached of our
+// pages, so that nobody who uses it next goes back to them.
+func (s *Site) SignOut(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Clear-Site-Data", `"cache"`)
+	return s.Sessions.SignOut(r.Context())
 }
 
 // TakeSignIn returns the record of a sign-in on the way to an application's request

@@ -10,11 +10,11 @@ package visitor
 import (
 	"cmp"
 	"net/http"
-	"strings"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
 )
@@ -41,6 +41,7 @@ type Site struct {
 	Pages    *ui.Pages
 	Sessions *ui.Sessions // one for all sites of the service
 	Accounts *account.Book
+	Partners *partner.Registry
 }
 
 // visitor reads who is signed in. A session that was ended elsewhere, or whose user
@@ -68,19 +69,12 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, v *Visitor, name s
 	if v.SignedIn() {
 		view.Person = cmp.Or(v.User.Name, v.User.Email)
 	}
-	if view.Menu == nil {
-		view.Menu = menu(r.URL.Path, v)
+	if view.Menu == nil && (view.Fragment == "" || !ui.IsFragment(r)) {
+		menu, err := s.menu(r.Context(), r.URL.Path, v)
+		if err != nil {
+			return err
+		}
+		view.Menu = menu
 	}
 	return s.Pages.Render(w, r, name, view)
-}
-
-// menu lists the pages that a visitor can always go to.
-func menu(path string, v *Visitor) []ui.Item {
-	if !v.SignedIn() {
-		return []ui.Item{{Label: "Sign in", URL: SignInPath, Current: path == SignInPath}}
-	}
-	return []ui.Item{
-		{Label: "My licenses", URL: "/licenses", Current: strings.HasPrefix(path, "/licens")},
-		{Label: "Account", URL: "/account", Current: strings.HasPrefix(path, "/account")},
-	}
 }

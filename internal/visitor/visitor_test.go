@@ -14,6 +14,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/mail"
+	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/ui"
@@ -44,7 +45,7 @@ func newHarness(t *testing.T) *harness {
 		t.Fatal(err)
 	}
 	accounts := &account.Book{DB: h.db, Now: now, Mail: &mail.Outbox{}}
-	h.site = &visitor.Site{Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: accounts}
+	h.site = &visitor.Site{Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: accounts, Partners: &partner.Registry{DB: h.db, Now: now}}
 	if h.user, _, err = accounts.Create(t.Context(), tester, account.Person{Email: "ann@example.com", Name: "Ann"}); err != nil {
 		t.Fatal(err)
 	}

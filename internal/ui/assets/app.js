@@ -50,3 +50,9 @@ document.addEventListener('click', async (event) => {
     if (status) status.textContent = '';
   }, 2000);
 });
+
+// A page from the browser's memory may be out of date, or that of somebody who has
+// signed out: ask for it again.
+addEventListener('pageshow', (event) => {
+  if (event.persisted && document.querySelector('.person')) location.reload();
+});

@@ -47,7 +47,12 @@ func Fields(pairs []string) url.Values {
 // every answer must be.
 func (b *Browser) Do(method, path string, form url.Values, site string) *Page {
 	b.Helper()
-	answer := b.Send(b.Context(), method, path, form, site)
+	return b.Read(b.Send(b.Context(), method, path, form, site))
+}
+
+// Read reads an answer whole and makes a page of it.
+func (b *Browser) Read(answer *http.Response) *Page {
+	b.Helper()
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -170,7 +175,10 @@ func find(n *html.Node, name string) (string, bool) {
 // SignIn signs in by password.
 func (b *Browser) SignIn(email, password string) *Browser {
 	b.Helper()
-	b.Press(b.Get("/sign-in"), "Sign in", "email", email, "password", password).WantRedirect("/licenses")
+	s := b.Press(b.Get("/sign-in"), "Sign in", "email", email, "password", password)
+	if to := s.Header.Get("Location"); s.Status != http.StatusSeeOther || strings.HasPrefix(to, "/sign-in") {
+		b.Fatalf("signing in as %s: %d to %q", email, s.Status, to)
+	}
 	return b
 }
 

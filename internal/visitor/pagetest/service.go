@@ -118,6 +118,12 @@ func NewSecure(t testing.TB) *Service {
 	return h
 }
 
+// At makes browsers for an application that runs at a URL, such as that of apptest. The
+// fields of the pages are not set.
+func At(t testing.TB, url string, db *sqldb.DB) *Service {
+	return &Service{TB: t, URL: url, DB: db, clock: &apptest.Clock{}}
+}
+
 // newService makes the domain services and the data that every test starts from.
 func newService(t testing.TB, secure bool) *Service {
 	t.Helper()
@@ -130,11 +136,11 @@ func newService(t testing.TB, secure bool) *Service {
 	a.OAuth.Keys.Grace = 2 * time.Hour
 	sessions := ui.NewSessions(&account.Sessions{DB: h.DB, Now: h.Now}, secure)
 	h.SignIn = &signin.Handler{
-		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts}, Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses,
+		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts, Partners: a.Partners}, Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses,
 		OAuth: a.OAuth, Sealer: a.OAuth.Sealer, Now: h.Now, Throttle: ui.NewThrottle(h.Now),
 	}
 	h.Shop = &shop.Shop{
-		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts}, Partners: a.Partners, Licenses: a.Licenses,
+		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts, Partners: a.Partners}, Partners: a.Partners, Licenses: a.Licenses,
 		Webhooks: a.Webhooks, OAuth: a.OAuth, Now: h.Now, TestMoney: true,
 	}
 	h.Partner, h.Credentials = a.Partner("Tide Planner", profile.URLs{

@@ -1,0 +1,53 @@
+// Package portal serves the pages where a partner's people set up their integration,
+// see what it does and mend it. It owns these pages and their texts; the domain
+// packages do the work.
+//
+// Every page belongs to one partner and stands below /portal/{partner}. The table in
+// routes.go says which role each page needs at least; no handler runs before the
+// person's role was read from the database. To add a page:
+//
+//  1. write its file, such as deliveries.go, and its template pages/deliveries.html;
+//  2. add its rows to Handler.Table;
+//  3. add what fills its placeholders and forms to the registry in
+//     isolation_registry_test.go: the isolation test covers each row by itself;
+//  4. add it to the list of screenshots in internal/e2e/portal_pages_test.go.
+package portal
+
+import (
+	"embed"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+	"claviger/internal/webhook"
+)
+
+// Handler serves the pages.
+type Handler struct {
+	Site     *visitor.Site // with pages made by NewPages
+	Partners *partner.Registry
+	Profiles *profile.Book
+	Licenses *license.Registry
+	Events   *event.Log
+	Webhooks *webhook.Outbox
+	Audit    *audit.Log
+	Now      func() time.Time
+}
+
+//go:embed all:pages
+var files embed.FS
+
+// NewPages reads the templates, for a marketplace of that name at that URL.
+func NewPages(brand, publicURL string) (*ui.Pages, error) {
+	p, err := ui.New(files, nil, "pages/*.html")
+	if err != nil {
+		return nil, err
+	}
+	p.Brand, p.PublicURL = brand, publicURL
+	return p, nil
+}

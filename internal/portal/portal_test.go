@@ -1,0 +1,127 @@
+package portal_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/apptest"
+	"claviger/internal/partner"
+	"claviger/internal/portal"
+	"claviger/internal/sqldb"
+)
+
+// TestLanding: after signing in, everybody comes to where they belong.
+func TestLanding(t *testing.T) {
+	h := start(t)
+	both := h.member(h.tide, "both@tide.example", partner.Viewer)
+	_, err := h.Partners.AddMember(t.Context(), apptest.Tester, h.reef.ID, both.ID, partner.Viewer)
+	h.Must(err)
+	operator := h.User("operator@market.example")
+	h.SetPassword(operator.ID, password)
+	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := account.SetOperator(t.Context(), tx, apptest.Tester, operator.ID, true, h.Accounts.Now())
+		return err
+	}))
+	for email, want := range map[string]string{
+		viewer: h.path(""), buyer: "/licenses", "both@tide.example": "/portal/", "operator@market.example": "/account",
+	} {
+		b := h.web.NewBrowser()
+		b.Post("/sign-in", "email", email, "password", password).WantRedirect(want)
+		b.Get("/sign-in").WantRedirect(want)
+		if email == "operator@market.example" {
+			b.Get("/console/").Want(http.StatusOK, "Console")
+			if got := b.Get("/account").Links("/console/"); got["/console/"] == "" {
+				t.Error("the menu does not lead to the console")
+			}
+		}
+		b.Post("/sign-in?next=%2Faccount%2Fpassword", "email", email, "password", password).WantRedirect("/account/password")
+	}
+	if got := h.as(buyer).Get("/console/"); got.Status != http.StatusNotFound {
+		t.Errorf("a buyer in the console: %d", got.Status)
+	}
+	h.as("").Get("/console/").WantRedirect("/sign-in?next=%2Fconsole%2F")
+}
+
+// TestSwitch: who is several things can go to each from every page.
+func TestSwitch(t *testing.T) {
+	h := start(t)
+	for _, path := range []string{"/account", h.path("/setup")} {
+		links := h.as(viewer).Get(path).Links("/")
+		if links["/portal/"] != "Partner portal" || links["/licenses"] != "My licenses" || links["/account"] == "" || links["/console/"] != "" {
+			t.Errorf("%s leads to %v", path, links)
+		}
+	}
+	if links := h.as(buyer).Get("/account").Links("/"); links["/portal/"] != "" {
+		t.Errorf("a buyer is led to %v", links)
+	}
+}
+
+// TestChooser: one partner is opened at once, several are listed, none is nothing.
+func TestChooser(t *testing.T) {
+	h := start(t)
+	h.as(viewer).Get("/portal/").WantRedirect(h.path(""))
+	h.as("").Get("/portal/").WantRedirect("/sign-in?next=%2Fportal%2F")
+	if got := h.as(buyer).Get("/portal/"); got.Status != http.StatusNotFound {
+		t.Errorf("a buyer gets %d", got.Status)
+	}
+	u := h.User(viewer)
+	_, err := h.Partners.AddMember(t.Context(), apptest.Tester, h.reef.ID, u.ID, partner.Admin)
+	h.Must(err)
+	page := h.as(viewer).Get("/portal/").Want(http.StatusOK, "Choose an application")
+	if links := page.Links("/portal/"); links[h.path("")] != "Tide Planner" || len(links) < 3 || !strings.Contains(page.Text(), "You are an admin.") {
+		t.Errorf("the chooser leads to %v: %s", links, page.Text())
+	}
+	if links := h.as(viewer).Get(h.path("/setup")).Links("/portal/"); links["/portal/"] == "" {
+		t.Errorf("the page does not lead to the chooser: %v", links)
+	}
+}
+
+// TestRoleIsReadPerRequest: another role, and none, holds for the next request.
+func TestRoleIsReadPerRequest(t *testing.T) {
+	h := start(t)
+	h.as(viewer).Get(h.path("/setup")).Want(http.StatusOK, "Set-up")
+	h.Exec(`DELETE FROM members WHERE user_id = $1`, h.User(viewer).ID)
+	if got := h.as(viewer).Get(h.path("/setup")); got.Status != http.StatusNotFound {
+		t.Errorf("a member who was removed gets %d", got.Status)
+	}
+}
+
+// TestNavigation lists what exists and what the role may see, and marks the page.
+func TestNavigation(t *testing.T) {
+	h := start(t)
+	for _, m := range roles {
+		links := h.as(m.email).Get(h.path("/setup")).Links(h.path("/"))
+		for _, rt := range (&portal.Handler{}).Table() {
+			if rt.Kind == portal.Page && links[h.path("%s", rt.Path)] != "" && !m.role.Covers(rt.Role) {
+				t.Errorf("a %s is led to %s", m.role, rt.Path)
+			}
+		}
+		if links[h.path("/setup")] != "Set-up" {
+			t.Errorf("a %s is led to %v", m.role, links)
+		}
+	}
+	if body := h.as(viewer).Get(h.path("/setup")).Body; !strings.Contains(body, `href="`+h.path("/setup")+`" aria-current="page"`) {
+		t.Error("the page is not marked in the navigation")
+	}
+}
+
+// TestSignOutClearsTheCache: nobody goes back to the pages of who signed out.
+func TestSignOutClearsTheCache(t *testing.T) {
+	h := start(t)
+	if got := h.as(viewer).Post("/sign-out"); got.Header.Get("Clear-Site-Data") != `"cache"` {
+		t.Errorf("signing out answers %v", got.Header)
+	}
+	h.as(viewer).Get(h.path("/setup")).WantRedirect("/sign-in?next=" + strings.ReplaceAll(h.path("/setup"), "/", "%2F"))
+}
+
+// TestFragmentOfAnExpiredSession: htmx leaves the page.
+func TestFragmentOfAnExpiredSession(t *testing.T) {
+	h := start(t)
+	got := apptest.Send(t, http.DefaultClient, http.MethodGet, h.App.URL()+h.path("/setup"), "",
+		"HX-Request: true", "HX-Request-Type: partial", "HX-Current-URL: "+h.App.URL()+h.path("/setup?a=1"))
+	if to := got.Header.Get("HX-Redirect"); got.Status != http.StatusUnauthorized || !strings.HasPrefix(to, "/sign-in?next=%2Fportal%2F") {
+		t.Errorf("got %d to %q", got.Status, to)
+	}
+}

@@ -1,0 +1,114 @@
+package portal
+
+import (
+	"net/http"
+	"strconv"
+
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/visitor"
+	"claviger/internal/wire"
+)
+
+// Kind is what a row of the table serves.
+type Kind string
+
+// The kinds of rows.
+const (
+	Page   Kind = "page"   // answers GET with a page, a fragment or a download
+	Act    Kind = "act"    // answers POST: it changes or sends something
+	Stream Kind = "stream" // answers GET with server-sent events
+)
+
+// Route is one row of the table.
+type Route struct {
+	Kind  Kind
+	Path  string       // below /portal/{partner}, such as /deliveries/{delivery}
+	Role  partner.Role // the least role that may request it
+	Serve Serve
+}
+
+// Serve answers a request of a person who may make it. An error that it returns is
+// shown as an error page. Only visit.Partner is theirs: every id of the path, the query
+// or the form is looked up together with visit.Partner.ID.
+type Serve func(w http.ResponseWriter, r *http.Request, visit *Visit) error
+
+// Table returns every route of a partner's portal.
+func (h *Handler) Table() []Route {
+	return []Route{
+		{Page, "", partner.Viewer, h.start},
+		{Page, setupPath, partner.Viewer, h.setup},
+	}
+}
+
+// navigation lists the pages that the portal leads to, in this order. An entry is shown
+// if the table has its page and the person's role may see it.
+var navigation = []struct{ label, path string }{
+	{"Set-up", setupPath},
+	{"Overview", "/overview"},
+	{"Licenses", "/licenses"},
+	{"Deliveries", "/deliveries"},
+	{"Requests", "/requests"},
+	{"Simulator", "/simulator"},
+	{"Events", "/events"},
+	{"Verify", "/verify"},
+	{"Credentials", "/credentials"},
+	{"Contacts", "/contacts"},
+	{"Team", "/team"},
+	{"Settings", "/settings"},
+	{"Audit", "/audit"},
+}
+
+// Prefix is where the portal of a partner is.
+const Prefix = "/portal/{partner}"
+
+// Routes returns the routes for the mux: those of the table and the chooser.
+func (h *Handler) Routes() []wire.Route {
+	routes := []wire.Route{h.Site.Route(http.MethodGet, "/portal", visitor.SignedIn, h.choose)}
+	for _, rt := range h.Table() {
+		serve := func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+			visit, err := h.visit(r, v, rt.Role)
+			if err != nil {
+				return err
+			}
+			return rt.Serve(w, r, visit)
+		}
+		switch rt.Kind {
+		case Act:
+			routes = append(routes, h.Site.Route(http.MethodPost, Prefix+rt.Path, visitor.SignedIn, serve))
+		case Stream:
+			routes = append(routes, h.Site.StreamRoute(Prefix+rt.Path, serve))
+		case Page:
+			routes = append(routes, h.Site.Route(http.MethodGet, Prefix+rt.Path, visitor.SignedIn, serve))
+		}
+	}
+	return routes
+}
+
+// visit finds out what the visitor may do for the partner of the path. Who may not see
+// the page learns nothing: an unknown partner, a partner of other people and a role
+// that does not suffice are answered alike.
+func (h *Handler) visit(r *http.Request, v *visitor.Visitor, least partner.Role) (*Visit, error) {
+	id, err := strconv.ParseInt(r.PathValue("partner"), 10, 64)
+	if err != nil {
+		return nil, NotFound()
+	}
+	access, err := h.Partners.Access(r.Context(), id, v.User.ID)
+	switch {
+	case fault.Is(err, partner.CodeUnknownPartner):
+		return nil, NotFound()
+	case err != nil:
+		return nil, err
+	case !access.Role.Covers(least):
+		return nil, NotFound()
+	}
+	return &Visit{Visitor: v, Partner: access.Partner, Role: access.Role}, nil
+}
+
+// NotFound is the error of everything that does not exist for the person who requests
+// it: ids that nobody has, ids of other partners, and pages that need another role.
+// There is one text for all of them, so that the answer tells nothing.
+func NotFound() error {
+	return fault.New(fault.Missing, wire.CodeNotFound,
+		"There is no page at this address, or your role does not include it. Check the address, or ask an admin of your team for access.")
+}

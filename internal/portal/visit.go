@@ -1,0 +1,58 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+)
+
+// Visit is a request by a person who acts for a partner.
+type Visit struct {
+	*visitor.Visitor
+	Partner partner.Partner // what they act for: a parameter of every query
+	Role    partner.Role    // as it was stored when the request came
+}
+
+// Path returns the address of a page of the partner: a path of the table, and values
+// for its verbs, as for fmt.Sprintf.
+func (v *Visit) Path(path string, values ...any) string {
+	return "/portal/" + strconv.FormatInt(v.Partner.ID, 10) + fmt.Sprintf(path, values...)
+}
+
+// May reports whether the person may do what needs the role least; templates ask it
+// before they show a form.
+func (v *Visit) May(least partner.Role) bool { return v.Role.Covers(least) }
+
+// render shows a page of the portal, with the navigation.
+func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *Visit, name string, view ui.View) error {
+	view.Wide, view.NoIndex = true, true
+	view.Nav = &ui.Nav{Title: v.Partner.Name, Items: h.navigation(r, v)}
+	return h.Site.Render(w, r, v.Visitor, name, view)
+}
+
+// navigation lists the pages that exist and that the person may see.
+func (h *Handler) navigation(r *http.Request, v *Visit) []ui.Item {
+	may := make(map[string]bool)
+	for _, rt := range h.Table() {
+		may[rt.Path] = may[rt.Path] || rt.Kind == Page && v.May(rt.Role)
+	}
+	var items []ui.Item
+	for _, entry := range navigation {
+		if may[entry.path] {
+			to := v.Path("%s", entry.path)
+			items = append(items, ui.Item{Label: entry.label, URL: to, Current: r.URL.Path == to || strings.HasPrefix(r.URL.Path, to+"/")})
+		}
+	}
+	return items
+}
+
+// start leads to the first page of the navigation.
+func (h *Handler) start(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	ui.SeeOther(w, r, h.navigation(r, v)[0].URL)
+	return nil
+}
