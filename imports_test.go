@@ -37,7 +37,7 @@ tools                             # know nothing of licenses
     audit      : paging sqldb
     idempotency: fault sqldb
 domain         : audit            # own tables and rules; a command takes the acting audit.Actor
-    partner    : fault paging validate secret sqldb
+    partner    : fault paging validate secret idempotency mail sqldb
     account    : fault paging validate secret mail sqldb
     profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb

@@ -192,7 +192,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
 	r := &Services{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }}}
 	r.Audit = &audit.Log{DB: db}
-	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand}
+	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: &partner.Uses{DB: db, Log: a.log}}
 	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }

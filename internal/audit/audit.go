@@ -10,6 +10,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,6 +39,10 @@ type Actor struct {
 	Name    string // of a token, a partner or the system; never of a user
 	Session string // of a user: the id of the session, "" where there is none
 	Client  string // of a user: the address of their client, "" where it is not known
+
+	// ActingFor is, of a user, the partner as whose member they act; 0 where they act for
+	// themselves or for the marketplace.
+	ActingFor int64
 }
 
 // System is the actor of what nobody asked for by name, such as a command line.
@@ -52,6 +57,7 @@ type Entry struct {
 	Action        string // what was done: "partner.create", "license.hold"
 	Subject       string // what it was done to: "partner:1", "license:<key>"
 	Before, After string
+	PartnerID     int64 // of the partner that it was done to, or whose member did it; 0: none
 }
 
 // Facts is what an entry says about its subject, by the names that the APIs use.
@@ -59,9 +65,24 @@ type Facts map[string]any
 
 // Record queues the entry of an act in the act's transaction.
 func Record(tx *sqldb.Tx, at time.Time, by Actor, action, subject string, before, after any) {
-	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		at, by.Kind, by.ID, by.Name, by.Session, by.Client, action, subject, text(before), text(after))
+	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		at, by.Kind, by.ID, by.Name, by.Session, by.Client, action, subject, text(before), text(after), cmp.Or(partnerOf(subject), by.ActingFor), by.ActingFor)
+}
+
+// partnerOf is the partner that a subject such as "partner:1" or "partner:1/plan:2"
+// names, 0 if it names none.
+func partnerOf(subject string) int64 {
+	rest, ok := strings.CutPrefix(subject, "partner:")
+	if !ok {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return id
 }
 
 // text is v as compact JSON, "" for nil. What cannot be encoded is a mistake of
@@ -165,8 +186,7 @@ func (l *Log) List(ctx context.Context, f Filter, p paging.Page) (entries []Entr
 	}
 	args = append(args, p.Limit+1, p.Offset())
 	entries, err = sqldb.All(ctx, l.DB, scanEntry, fmt.Sprintf(
-		`SELECT id, at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after
-		FROM audit_entries %s ORDER BY id %s LIMIT $%d OFFSET $%d`, where, order, len(args)-1, len(args)), args...)
+		`SELECT `+columns+` FROM audit_entries %s ORDER BY id %s LIMIT $%d OFFSET $%d`, where, order, len(args)-1, len(args)), args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list audit entries: %w", err)
 	}
@@ -210,6 +230,9 @@ func (f Filter) where() (string, []any) {
 	return "WHERE " + strings.Join(terms, " AND "), args
 }
 
+const columns = `id, at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for`
+
 func scanEntry(r *sqldb.Row, e *Entry) error {
-	return r.Scan(&e.ID, &e.At, &e.Actor.Kind, &e.Actor.ID, &e.Actor.Name, &e.Actor.Session, &e.Actor.Client, &e.Action, &e.Subject, &e.Before, &e.After)
+	a := &e.Actor
+	return r.Scan(&e.ID, &e.At, &a.Kind, &a.ID, &a.Name, &a.Session, &a.Client, &e.Action, &e.Subject, &e.Before, &e.After, &e.PartnerID, &a.ActingFor)
 }

@@ -47,8 +47,8 @@ func TestRecord(t *testing.T) {
 	want := []audit.Entry{
 		{At: noon.Add(3 * time.Second), Actor: audit.System("token add"), Action: "token.create", Subject: "token:1", After: `{"not_encoded":"audit.Facts"}`},
 		{At: noon.Add(2 * time.Second), Actor: ann, Action: "license.release", Subject: "license:k"},
-		{At: noon.Add(time.Second), Actor: token, Action: "partner.update", Subject: "partner:1", Before: `{"n":1}`, After: `{"n":2}`},
-		{At: noon, Actor: token, Action: "partner.create", Subject: "partner:1", After: `{"name":"A & <B>","strict":false}`},
+		{At: noon.Add(time.Second), Actor: token, Action: "partner.update", Subject: "partner:1", Before: `{"n":1}`, After: `{"n":2}`, PartnerID: 1},
+		{At: noon, Actor: token, Action: "partner.create", Subject: "partner:1", After: `{"name":"A & <B>","strict":false}`, PartnerID: 1},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(audit.Entry{}, "ID")); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)

@@ -38,8 +38,9 @@ type actorJSON struct {
 }
 
 func entryOf(e audit.Entry) entryJSON {
+	a := e.Actor
 	return entryJSON{
-		ID: e.ID, At: wire.Time(e.At), Actor: actorJSON(e.Actor),
+		ID: e.ID, At: wire.Time(e.At), Actor: actorJSON{a.Kind, a.ID, a.Name, a.Session, a.Client},
 		Action: e.Action, Subject: e.Subject, Before: object(e.Before), After: object(e.After),
 	}
 }

@@ -170,7 +170,7 @@ func TestDeletedPartner(t *testing.T) {
 	}
 	h.must(204, "DELETE", at, "")
 	for _, table := range h.tablesOfPartners() {
-		if n := h.count(`SELECT count(*) FROM ` + table + ` WHERE partner_id = 2`); n != 0 {
+		if n := h.count(`SELECT count(*) FROM ` + table + ` WHERE partner_id = 2`); n != 0 && table != "audit_entries" {
 			t.Errorf("%d rows are left in %s", n, table)
 		}
 	}

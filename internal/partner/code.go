@@ -2,10 +2,15 @@ package partner
 
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
+	codeCredentialChanged  = "credential_changed"
 	CodeInvalidClient      = "invalid_client"
 	CodeInvalidKey         = "invalid_key"
 	codePartnerHasLicenses = "partner_has_licenses"
 	CodePartnerPaused      = "partner_paused"
+	codeKeyExists          = "key_exists"
+	codeSecretSigns        = "secret_signs"
+	codeTooManyKeys        = "too_many_keys"
+	codeUnknownCredential  = "unknown_credential"
 	CodeUnknownPartner     = "unknown_partner"
 	CodeUnknownPlan        = "unknown_plan"
 )

@@ -1,7 +1,7 @@
 // Package partner owns the partner applications: their names, their credentials
-// (client id and secret, API keys, webhook secret), their plans and their members.
-// It owns the tables
-// partners, partner_counters, partner_secrets, plans and members.
+// (client id and secret, API keys, webhook secret), their plans, their members and the
+// invitations to become one. It owns the tables
+// partners, partner_counters, partner_secrets, plans, members and invitations.
 //
 // The URLs of a partner and its contacts are package profile's, its licenses
 // package license's.
@@ -99,6 +99,9 @@ type Registry struct {
 	// Changed is called in the transaction that changes how webhooks are signed or
 	// whether they are sent: a secret, the brand, strictness, a pause; nil: not called.
 	Changed func(tx *sqldb.Tx, partnerID int64)
+
+	// Uses records when credentials were used last; nil: it is not recorded.
+	Uses *Uses
 }
 
 func (r *Registry) changed(tx *sqldb.Tx, id int64) {
@@ -200,10 +203,10 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 		return Partner{}, Credentials{}, fmt.Errorf("create a partner: %w", err)
 	}
 	tx.Queue(`INSERT INTO partner_counters (partner_id, turns, licenses, events, clock) VALUES ($1, 0, 0, 0, 0)`, p.ID)
-	r.storeSecret(tx, p, ClientSecret, c.ClientSecret, now)
-	r.storeSecret(tx, p, APIKey, c.APIKey, now)
+	r.storeSecret(tx, p, ClientSecret, MainKey, c.ClientSecret, now)
+	r.storeSecret(tx, p, APIKey, MainKey, c.APIKey, now)
 	if !p.SingleKey {
-		r.storeSecret(tx, p, WebhookSecret, c.WebhookSecret, now)
+		r.storeSecret(tx, p, WebhookSecret, MainKey, c.WebhookSecret, now)
 	}
 	audit.Record(tx, now, by, "partner.create", subject(p.ID), nil, p.facts())
 	return p, c, nil

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -69,9 +68,17 @@ func newSecret(what Secret) string {
 	panic("partner: no such secret: " + string(what))
 }
 
+// MainKey is the name of the secrets that every partner has. Other API keys have names
+// of their own.
+const MainKey = "main"
+
+// tailLength is how many characters of a secret stay readable, for people to tell one
+// from another.
+const tailLength = 4
+
 // storeSecret queues the row of a secret: hashed if we only compare it, sealed if we
 // must read it again, both when it is the single key.
-func (r *Registry) storeSecret(tx *sqldb.Tx, p Partner, what Secret, value string, at time.Time) {
+func (r *Registry) storeSecret(tx *sqldb.Tx, p Partner, what Secret, name, value string, at time.Time) {
 	var hash, sealed string
 	switch what {
 	case ClientSecret:
@@ -80,12 +87,15 @@ func (r *Registry) storeSecret(tx *sqldb.Tx, p Partner, what Secret, value strin
 		hash = secret.Hash(value)
 	case WebhookSecret:
 	}
-	if what == WebhookSecret || what == APIKey && p.SingleKey {
+	if p.signs(what, name) {
 		sealed = r.Sealer.Seal(label(p.ID), value)
 	}
-	tx.Queue(`INSERT INTO partner_secrets (partner_id, kind, hash, sealed, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 0)`,
-		p.ID, what, hash, sealed, at)
+	tx.Queue(`INSERT INTO partner_secrets (partner_id, kind, name, hash, sealed, tail, created_at, expires_at, last_used_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0)`, p.ID, what, name, hash, sealed, tail(value), at)
 }
+
+// tail is the end of a secret that people may see.
+func tail(value string) string { return value[max(0, len(value)-tailLength):] }
 
 // label binds a sealed secret to its partner: it cannot be opened in another
 // partner's row.
@@ -94,7 +104,7 @@ func label(id int64) string { return "webhook secret of partner " + strconv.Form
 // ByKey returns the partner whose API key that is, in one statement. The key is
 // looked up by its hash, so that timing reveals nothing about other keys.
 func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
-	list, err := sqldb.All(ctx, r.DB, scanRevision, `SELECT `+columns+`, c.turns, c.clock FROM partner_secrets s
+	list, err := sqldb.All(ctx, r.DB, scanKey, `SELECT `+columns+`, c.turns, c.clock, s.id FROM partner_secrets s
 		JOIN partners ON partners.id = s.partner_id JOIN partner_counters c ON c.partner_id = s.partner_id
 		WHERE s.kind = $1 AND s.hash = $2 AND s.hash <> '' AND (s.expires_at = 0 OR s.expires_at > $3)`,
 		APIKey, secret.Hash(key), r.Now())
@@ -105,17 +115,24 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 		return Partner{}, fault.New(fault.Unknown, CodeInvalidKey, "%s", cmp.Or(secret.Mistaken(key, secret.APIKey),
 			"The API key is not valid; send the key of your application as Authorization: Bearer <key>."))
 	}
-	return list[0], nil
+	r.Uses.note(list[0].credential, r.Now())
+	return list[0].Partner, nil
 }
 
-func scanRevision(r *sqldb.Row, p *Partner) error {
-	return r.Scan(p.fields(&p.Revision.Number, &p.Revision.At)...)
+// key is a partner with the id of one of its API keys.
+type key struct {
+	Partner
+	credential int64
+}
+
+func scanKey(r *sqldb.Row, k *key) error {
+	return r.Scan(k.fields(&k.Revision.Number, &k.Revision.At, &k.credential)...)
 }
 
 // ByClient returns the partner with that client id if the secret is one of its valid
 // client secrets. The fault does not say which of the two was wrong.
 func (r *Registry) ByClient(ctx context.Context, db sqldb.Reader, clientID, clientSecret string) (Partner, error) {
-	list, err := sqldb.All(ctx, db, scanClient, `SELECT `+columns+`, s.hash FROM partners JOIN partner_secrets s ON s.partner_id = partners.id
+	list, err := sqldb.All(ctx, db, scanClient, `SELECT `+columns+`, s.hash, s.id FROM partners JOIN partner_secrets s ON s.partner_id = partners.id
 		WHERE partners.client_id = $1 AND s.kind = $2 AND (s.expires_at = 0 OR s.expires_at > $3)`, clientID, ClientSecret, r.Now())
 	if err != nil {
 		return Partner{}, fmt.Errorf("look up a client: %w", err)
@@ -123,20 +140,22 @@ func (r *Registry) ByClient(ctx context.Context, db sqldb.Reader, clientID, clie
 	hash := r.Sealer.Pepper(clientSecret)
 	for _, c := range list {
 		if secret.Equal(c.hash, hash) {
+			r.Uses.note(c.credential, r.Now())
 			return c.Partner, nil
 		}
 	}
 	return Partner{}, fault.New(fault.Unknown, CodeInvalidClient, "The client id or the client secret is not valid.")
 }
 
-// client is a partner with the hash of one of its client secrets.
+// client is a partner with the hash and the id of one of its client secrets.
 type client struct {
 	Partner
-	hash string
+	hash       string
+	credential int64
 }
 
 func scanClient(r *sqldb.Row, c *client) error {
-	return r.Scan(c.fields(&c.hash)...)
+	return r.Scan(c.fields(&c.hash, &c.credential)...)
 }
 
 // WebhookSecrets returns the secrets that sign a partner's webhooks, the newest
@@ -165,108 +184,4 @@ func (r *Registry) SigningUntil(ctx context.Context, id int64) (time.Time, error
 		return time.Time{}, fmt.Errorf("read when webhook secrets end: %w", err)
 	}
 	return until, nil
-}
-
-// Rotation is a secret that replaced another. Value is shown only once.
-type Rotation struct {
-	What          Secret
-	Value         string
-	PreviousUntil time.Time // when the replaced one ends
-}
-
-// Rotate replaces a secret of a partner. The replaced one stays valid for overlap;
-// one that was replaced earlier ends at once, so that at most two are valid.
-// With a single key, rotating the API key or the webhook secret rotates both.
-func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Secret, overlap time.Duration) (Rotation, error) {
-	if err := what.valid(); err != nil {
-		return Rotation{}, err
-	}
-	if err := validOverlap(overlap); err != nil {
-		return Rotation{}, err
-	}
-	var done Rotation
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		p, err := lock(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		r.changed(tx, id)
-		if p.signs(p.stored(what)) {
-			// The one before a switch of single_key would be the third that signs.
-			if _, err := p.endSigning(ctx, tx); err != nil {
-				return err
-			}
-		}
-		done = r.replace(tx, p, what, overlap)
-		audit.Record(tx, r.Now(), by, "partner.rotate", subject(id), nil,
-			audit.Facts{"what": what, "overlap_s": int64(overlap / time.Second)})
-		return nil
-	})
-	if err != nil {
-		return Rotation{}, fmt.Errorf("rotate a secret: %w", err)
-	}
-	return done, nil
-}
-
-// Switch ends a rotation's overlap now: the replaced secret becomes invalid, and
-// webhooks are signed by the new one alone. Without an overlap it changes nothing.
-func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Secret) error {
-	if err := what.valid(); err != nil {
-		return err
-	}
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		p, err := lock(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		r.changed(tx, id)
-		ended, err := r.end(ctx, tx, p, p.stored(what))
-		if ended > 0 {
-			audit.Record(tx, r.Now(), by, "partner.switch", subject(id), nil, audit.Facts{"what": what})
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("end an overlap: %w", err)
-	}
-	return nil
-}
-
-// end deletes the replaced secrets of a kind, and returns how many there were.
-func (r *Registry) end(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret) (int64, error) {
-	ended, err := tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at > $3`, p.ID, kind, r.Now())
-	if err != nil || !p.signs(kind) {
-		return ended, err
-	}
-	left, err := p.endSigning(ctx, tx)
-	return ended + left, err
-}
-
-func (s Secret) valid() error {
-	switch s {
-	case ClientSecret, APIKey, WebhookSecret:
-		return nil
-	default:
-		return fault.Field("what", "must be client_secret, api_key or webhook_secret.")
-	}
-}
-
-// stored is the kind under which a secret is stored: a single key is an API key.
-func (p Partner) stored(what Secret) Secret {
-	if p.SingleKey && what == WebhookSecret {
-		return APIKey
-	}
-	return what
-}
-
-// replace queues what a rotation writes, under the partner's lock.
-func (r *Registry) replace(tx *sqldb.Tx, p Partner, what Secret, overlap time.Duration) Rotation {
-	kind := p.stored(what)
-	now := r.Now()
-	until := now.Add(overlap)
-	r.expire(tx, p.ID, kind, overlap, until)
-	value := newSecret(kind)
-	r.storeSecret(tx, p, kind, value, now)
-	tx.Queue(`UPDATE partners SET updated_at = $2 WHERE id = $1`, p.ID, now)
-	return Rotation{What: what, Value: value, PreviousUntil: until}
 }

@@ -35,25 +35,25 @@ func (r *Registry) reissue(tx *sqldb.Tx, by audit.Actor, p Partner, given Creden
 	now := r.Now()
 	until := now.Add(overlap)
 	for _, kind := range []Secret{APIKey, WebhookSecret} {
-		r.expire(tx, p.ID, kind, overlap, until)
+		expire(tx, p.ID, kind, MainKey, overlap, until)
 	}
-	r.storeSecret(tx, p, APIKey, c.APIKey, now)
+	r.storeSecret(tx, p, APIKey, MainKey, c.APIKey, now)
 	if !p.SingleKey {
-		r.storeSecret(tx, p, WebhookSecret, c.WebhookSecret, now)
+		r.storeSecret(tx, p, WebhookSecret, MainKey, c.WebhookSecret, now)
 	}
 	audit.Record(tx, now, by, "partner.rotate", subject(p.ID), nil,
 		audit.Facts{"what": "single_key", "single_key": p.SingleKey, "overlap_s": int64(overlap / time.Second)})
 	return Issued{APIKey: c.APIKey, WebhookSecret: c.WebhookSecret, PreviousUntil: until}
 }
 
-// expire queues the end of the valid secrets of a kind. Those that already have an
-// end are deleted, so that at most two are valid.
-func (r *Registry) expire(tx *sqldb.Tx, id int64, kind Secret, overlap time.Duration, until time.Time) {
-	tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at <> 0`, id, kind)
+// expire queues the end of the valid secrets of a kind and name. Those that already have
+// an end are deleted, so that at most two are valid.
+func expire(tx *sqldb.Tx, id int64, kind Secret, name string, overlap time.Duration, until time.Time) {
+	tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND name = $3 AND expires_at <> 0`, id, kind, name)
 	if overlap == 0 {
-		tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2`, id, kind)
+		tx.Queue(`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND name = $3`, id, kind, name)
 	} else {
-		tx.Queue(`UPDATE partner_secrets SET expires_at = $3 WHERE partner_id = $1 AND kind = $2`, id, kind, until)
+		tx.Queue(`UPDATE partner_secrets SET expires_at = $4 WHERE partner_id = $1 AND kind = $2 AND name = $3`, id, kind, name, until)
 	}
 }
 
@@ -67,7 +67,8 @@ func (p Partner) endSigning(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return tx.Exec(ctx, `UPDATE partner_secrets SET sealed = '' WHERE partner_id = $1 AND kind = $2 AND sealed <> ''`, p.ID, APIKey)
 }
 
-// signs reports whether a kind of secret signs the partner's webhooks.
-func (p Partner) signs(kind Secret) bool {
-	return kind == WebhookSecret || kind == APIKey && p.SingleKey
+// signs reports whether a secret signs the partner's webhooks: with a single key, the
+// main API key does.
+func (p Partner) signs(kind Secret, name string) bool {
+	return kind == WebhookSecret || kind == APIKey && p.SingleKey && name == MainKey
 }

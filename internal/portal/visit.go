@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"claviger/internal/audit"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -16,6 +17,13 @@ type Visit struct {
 	*visitor.Visitor
 	Partner partner.Partner // what they act for: a parameter of every query
 	Role    partner.Role    // as it was stored when the request came
+}
+
+// Actor returns the person as the audit names them: as a member of the partner.
+func (v *Visit) Actor() audit.Actor {
+	by := v.Visitor.Actor()
+	by.ActingFor = v.Partner.ID
+	return by
 }
 
 // Path returns the address of a page of the partner: a path of the table, and values

@@ -1,0 +1,228 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// facts is what an entry says, read back.
+type facts map[string]any
+
+func readFacts(text string) facts {
+	f := facts{}
+	if text != "" {
+		_ = json.Unmarshal([]byte(text), &f) // what cannot be read says nothing
+	}
+	return f
+}
+
+func (f facts) text(name string) string { s, _ := f[name].(string); return s }
+
+func (f facts) number(name string) int64 { n, _ := f[name].(float64); return int64(n) }
+
+func (f facts) is(name string) bool { b, _ := f[name].(bool); return b }
+
+// People returns the ids of the people whom the entries name, as who acted for the
+// partner or as whom it was about: Sentence wants their names.
+func People(entries []Entry) []int64 {
+	var ids []int64
+	for _, e := range entries {
+		if id := e.Member(); id != 0 {
+			ids = append(ids, id)
+		}
+		for _, text := range []string{e.Before, e.After} {
+			if id := readFacts(text).number("user_id"); id != 0 {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Sentence says what an entry about a partner records, to the partner's people. names
+// are those of People; somebody who was erased has none. It has no buyer, no free text
+// of the marketplace and no secret.
+func (e Entry) Sentence(names map[int64]string) string {
+	before, after := readFacts(e.Before), readFacts(e.After)
+	switch e.Action {
+	case "partner.update":
+		return changes(before, after, partnerMembers)
+	case "profile.urls":
+		return changes(before, after, urlMembers)
+	case "profile.connection":
+		return changes(before, after, connectionMembers)
+	case "partner.rotate":
+		return rotated(after)
+	case "partner.member":
+		return membership(before, after, names)
+	case "partner.member_remove":
+		return fmt.Sprintf("Removed %s from the team.", person(before, names))
+	case "partner.switch":
+		return fmt.Sprintf("Ended the overlap: the replaced %s stopped working.", secretName(after))
+	case "partner.key":
+		return fmt.Sprintf("Made an API key%s.", ending(after))
+	case "partner.revoke":
+		return fmt.Sprintf("Revoked the %s%s.", secretName(before), ending(before))
+	case "partner.invite":
+		return fmt.Sprintf("Invited a person as %s.", after.text("role"))
+	case "partner.invite_accept":
+		return fmt.Sprintf("Accepted an invitation as %s.", after.text("role"))
+	case "plan.create", "plan.update", "plan.delete":
+		return fmt.Sprintf("%s the plan of tier %d.", planVerbs[e.Action], max(before.number("tier"), after.number("tier")))
+	case "event.redeliver":
+		return fmt.Sprintf("Sent event %s again.", strings.TrimPrefix(e.Subject, "event:"))
+	}
+	if s, ok := sentences[e.Action]; ok {
+		return s
+	}
+	return "Changed something about this application."
+}
+
+// sentences are those that depend on the action alone.
+var sentences = map[string]string{
+	"partner.create":          "Added this application to the marketplace.",
+	"partner.pause":           "Paused this application: nothing is sold, and webhooks wait.",
+	"partner.resume":          "Resumed this application.",
+	"partner.redeliver":       "Sent a span of events again.",
+	"partner.member_leave":    "Left the team.",
+	"partner.member_erase":    "Deleted an account that was a member of the team.",
+	"partner.invite_withdraw": "Withdrew an invitation.",
+	"contact.create":          "Added a contact.",
+	"contact.delete":          "Removed a contact.",
+	"contact.test":            "Sent a test mail to a contact.",
+}
+
+var planVerbs = map[string]string{"plan.create": "Added", "plan.update": "Changed", "plan.delete": "Removed"}
+
+// member is a fact whose change is told. format has the old value and the new one.
+type member struct {
+	name   string
+	format string            // of values; "" if only words tell
+	words  map[string]string // by the new value, instead of the format
+}
+
+var (
+	partnerMembers = []member{
+		{name: "name", format: "Changed the name from %s to %s."},
+		{name: "brand", format: "Changed the brand in header names from %s to %s."},
+		{name: "strict", words: map[string]string{
+			"true":  "Made delivery strict: only 200 with success: true counts.",
+			"false": "Made delivery lenient: any 2xx counts unless it says success: false.",
+		}},
+		{name: "single_key", words: map[string]string{
+			"true": "Made the API key the webhook secret, too.", "false": "Gave webhooks a secret of their own.",
+		}},
+		{name: "webhook_concurrency", format: "Changed how many webhooks are on their way at a time from %s to %s."},
+	}
+	urlMembers = []member{
+		{name: "webhook_url", format: "Changed the webhook URL from %s to %s."},
+		{name: "redirect_url", format: "Changed the redirect URL from %s to %s."},
+		{name: "webhook_valid", words: map[string]string{"true": "Checked the webhook URL."}},
+		{name: "redirect_valid", words: map[string]string{"true": "Checked the redirect URL."}},
+	}
+	connectionMembers = []member{
+		{name: "initiate_login_uri", format: "Changed the sign-in start URL from %s to %s."},
+		{name: "id_token_alg", format: "Changed the signing algorithm of identity tokens from %s to %s."},
+		{name: "error_member", words: map[string]string{
+			"true": "Switched the empty error member of token answers on.", "false": "Switched the empty error member of token answers off.",
+		}},
+	}
+)
+
+// changes tells which of the members have changed.
+func changes(before, after facts, members []member) string {
+	var list []string
+	for _, m := range members {
+		old, now := value(before[m.name]), value(after[m.name])
+		switch {
+		case old == now:
+		case m.format != "":
+			list = append(list, fmt.Sprintf(m.format, old, now))
+		case m.words[now] != "" && len(list) == 0:
+			list = append(list, m.words[now])
+		}
+	}
+	if len(list) == 0 {
+		return "Saved the settings without a change."
+	}
+	return strings.Join(list, " ")
+}
+
+// value is a fact in a sentence. A URL has no query there: it may have a token in it.
+func value(v any) string {
+	switch v := v.(type) {
+	case string:
+		if u, err := url.Parse(v); err == nil && u.Host != "" {
+			return u.Scheme + "://" + u.Host + u.EscapedPath()
+		}
+		if v == "" {
+			return "none"
+		}
+		return v
+	case nil:
+		return "none"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+var secretNames = map[string]string{"client_secret": "client secret", "api_key": "API key", "webhook_secret": "webhook secret"}
+
+func secretName(f facts) string {
+	if s := secretNames[f.text("what")]; s != "" {
+		return s
+	}
+	return "secret"
+}
+
+// ending tells which of several secrets it was.
+func ending(f facts) string {
+	if s := f.text("ending"); s != "" {
+		return " ending in " + s
+	}
+	return ""
+}
+
+func rotated(f facts) string {
+	what := "Rotated the " + secretName(f) + ending(f)
+	if f.text("what") == "single_key" {
+		what = "Replaced the API key and the webhook secret by two"
+		if f.is("single_key") {
+			what = "Replaced the API key and the webhook secret by a single key"
+		}
+	}
+	overlap := time.Duration(f.number("overlap_s")) * time.Second
+	switch {
+	case overlap == 0:
+		return what + "; the replaced one ended at once."
+	case overlap%time.Hour == 0:
+		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, count(int64(overlap/time.Hour), "hour"))
+	default:
+		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, count(int64(overlap/time.Second), "second"))
+	}
+}
+
+func count(n int64, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+func membership(before, after facts, names map[int64]string) string {
+	who := person(after, names)
+	if old := before.text("role"); old != "" {
+		return fmt.Sprintf("Changed the role of %s from %s to %s.", who, old, after.text("role"))
+	}
+	return fmt.Sprintf("Added %s to the team as %s.", who, after.text("role"))
+}
+
+func person(f facts, names map[int64]string) string {
+	if name := names[f.number("user_id")]; name != "" {
+		return name
+	}
+	return "somebody whose account is deleted"
+}
