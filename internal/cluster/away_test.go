@@ -201,7 +201,13 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 		t.Error(err)
 	}
 	var cuts atomic.Int64
-	again := startOn(t, db, func(r *running) { r.Cut = func() { cuts.Add(1) } })
+	again := startOn(t, db, func(r *running) {
+		r.Cut = func() {
+			if r.count("gained") == 0 { // later a slow machine may be the reason
+				cuts.Add(1)
+			}
+		}
+	})
 	again.log.await("does no work")
 	proxy.Mend()
 	await(t, "it owns all", func() bool { return again.owned() == cluster.Shards })
