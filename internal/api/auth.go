@@ -12,6 +12,15 @@ import (
 
 // authenticate returns the partner whose API key the request carries.
 func (a *API) authenticate(r *http.Request) (partner.Partner, error) {
+	p, err := a.byAnyHeader(r)
+	if err == nil {
+		wire.RequestLogOf(r.Context()).Partner = p.ID
+	}
+	return p, err
+}
+
+// byAnyHeader is authenticate, which stores for the log who it is.
+func (a *API) byAnyHeader(r *http.Request) (partner.Partner, error) {
 	key, err := a.key(r)
 	if fault.Is(err, wire.NoCredentials) {
 		return a.byBrand(r, err)

@@ -33,6 +33,7 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/requestlog"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
@@ -51,6 +52,7 @@ type Services struct {
 	Events   *event.Log
 	Licenses *license.Registry
 	OAuth    *oauth.Server
+	Requests *requestlog.Log
 	Outcomes *idempotency.Pruner
 	Mail     *mail.Outbox
 }
@@ -127,7 +129,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	metrics.MustRegister(databaseMetrics(db)...)
 	return &httpd.Server{
 		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
-		Log: a.log, Metrics: metrics,
+		Log: a.log, Metrics: metrics, Finished: a.logRequest,
 		// A request that checks a partner's URLs has that long for it, and to answer.
 		Timeouts: httpd.Timeouts{Drain: a.cfg.ShutdownTimeout, Request: profile.CheckTimeout + 15*time.Second},
 		Ready: []httpd.Check{
@@ -205,6 +207,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, EraseAddress: profile.EraseContacts}
 	r.OAuth = a.connect(r, box)
+	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Keys: r.Licenses.Keys, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}
 	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
 	a.services = r
 }

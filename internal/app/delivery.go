@@ -76,6 +76,7 @@ func (a *App) work() []func(context.Context) {
 	return []func(context.Context){
 		a.send,
 		a.services.Partners.Uses.Run,
+		a.services.Requests.Run,
 		a.job("redeliveries", nil, (&webhook.Replayer{Outbox: a.services.Webhooks, Log: a.log}).Run),
 		a.job("outages", nil, watch.Run),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),

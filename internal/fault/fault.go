@@ -35,6 +35,7 @@ type Error struct {
 	Code   string        // stable, for programs
 	Field  string        // the parameter or member at fault, if it is one
 	Text   string        // a sentence for people
+	Cause  string        // where one code has several causes: which it was; stable, for programs
 	After  time.Duration // for Throttled and Busy: when to try again
 	Checks []Check       // what was tried before the refusal, step by step
 }
@@ -77,6 +78,12 @@ func Field(name, text string, args ...any) *Error {
 // On names the parameter or member at fault.
 func (e *Error) On(field string) *Error {
 	e.Field = field
+	return e
+}
+
+// Because names the cause, where one code has several.
+func (e *Error) Because(cause string) *Error {
+	e.Cause = cause
 	return e
 }
 

@@ -35,6 +35,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		took := time.Since(start)
 		s.meter.observe(note.Route, r.Method, rec.code(), took)
 		s.line(r, rec, note, took, p)
+		if s.Finished != nil {
+			s.Finished(r, note, rec.code())
+		}
 		if p != nil && (p.abort || rec.cut) {
 			// Part of the answer was sent, and must not look like the whole.
 			panic(http.ErrAbortHandler)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"claviger/internal/wire"
 )
 
 // Timeouts bound what a client, a handler and a stop may take. A zero value has
@@ -64,6 +66,10 @@ type Server struct {
 	Log          *slog.Logger // slog.Default when nil
 	Metrics      *prometheus.Registry
 	Timeouts     Timeouts
+
+	// Finished is called at the end of each request, with the status that was answered.
+	// It must not wait. Nil: not called.
+	Finished func(r *http.Request, note *wire.RequestLog, status int)
 
 	// Hosts are the names that requests may have in their Host header, with or without
 	// a port, beside localhost and the address that they came to. Nil: any.

@@ -14,6 +14,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/secret"
+	"claviger/internal/wire"
 )
 
 // The scopes. The first is always granted, the second when it is asked for.
@@ -130,6 +131,7 @@ func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
+	wire.RequestLogOf(ctx).Named = p.ID
 	r, err := s.connected(ctx, p)
 	if err != nil {
 		return Request{}, err

@@ -32,13 +32,15 @@ type credentials struct {
 // clients goes through here.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials, also readAlong) (partner.Partner, error) {
 	if err := read(w, r, in); err != nil {
+		s.nameSender(r, *given)
 		return partner.Partner{}, err
 	}
 	who, err := s.authenticate(w, r, *given, also)
 	if err != nil {
 		return partner.Partner{}, err
 	}
-	wire.RequestLogOf(r.Context()).Who = nameOf(who)
+	note := wire.RequestLogOf(r.Context())
+	note.Who, note.Partner = nameOf(who), who.ID
 	return who, nil
 }
 
@@ -53,7 +55,8 @@ func read(w http.ResponseWriter, r *http.Request, in any) error {
 		}
 		for _, name := range []string{"client_secret", "client_id", "code", "code_verifier", "refresh_token", "token", "access_token", "grant_type"} {
 			if q.Has(name) {
-				return badRequest("The parameter %s is in the query, where it ends up in logs. Send it in the body, and replace the secret if it was one.", name)
+				return fault.New(fault.Invalid, InvalidRequest,
+					"The parameter %s is in the query, where it ends up in logs. Send it in the body, and replace the secret if it was one.", name).Because(causeParameter)
 			}
 		}
 	}
@@ -126,8 +129,9 @@ func basicOf(text string) (credentials, error) {
 // and answered by 429 when there were too many; right ones always pass.
 func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.Partner, error) {
 	if lacks := lacking(c); lacks != "" {
+		s.nameSender(r, c)
 		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
-			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.", lacks)
+			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.", lacks).Because(causeNoCredentials)
 	}
 	var (
 		who   partner.Partner
@@ -145,9 +149,9 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 		f := fault.New(fault.Throttled, unavailable,
 			"%s There were too many such requests: wait as long as Retry-After says, then send the right ones.", wrong)
 		f.After = q.After
-		return partner.Partner{}, f
+		return partner.Partner{}, f.Because(causeOf(ctx))
 	}
-	return partner.Partner{}, fault.New(fault.Unknown, invalidClient, "%s", wrong)
+	return partner.Partner{}, fault.New(fault.Unknown, invalidClient, "%s", wrong).Because(causeOf(ctx))
 }
 
 // find looks credentials up and returns whose they are, or what is wrong with them.
@@ -161,13 +165,42 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 	}
 	// Which of the two it was is looked up whatever it was: client ids are known to
 	// every buyer who follows a link, and the secret takes no part in this.
-	switch _, err = s.Partners.ByClientID(ctx, c.ClientID); {
+	switch named, err := s.Partners.ByClientID(ctx, c.ClientID); {
 	case err == nil:
+		wire.RequestLogOf(ctx).Named = named.ID
 		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientSecret, secret.ClientSecret), noSecret), nil
 	case fault.Is(err, partner.CodeUnknownPartner):
 		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientID, secret.ClientID), noClient), nil
+	default:
+		return partner.Partner{}, "", err
 	}
-	return partner.Partner{}, "", err
+}
+
+// causeOf is which part of wrong client credentials was wrong, after find.
+func causeOf(ctx context.Context) string {
+	if wire.RequestLogOf(ctx).Named != 0 {
+		return causeSecret
+	}
+	return causeClientUnknown
+}
+
+// nameSender stores for the log which client a request names that cannot be read, or
+// lacks a part of its credentials: its partner looks there for the reason. In a request
+// that cannot be read the client id may stand where it must not.
+func (s *Server) nameSender(r *http.Request, c credentials) {
+	if header, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Basic "); ok && c.ClientID == "" {
+		c, _ = basicOf(header)
+	}
+	c.ClientID = cmp.Or(c.ClientID, r.URL.Query().Get("client_id"))
+	if c.ClientID == "" {
+		return
+	}
+	_ = s.Guard.Lookup(r, func() error {
+		if p, err := s.Partners.ByClientID(r.Context(), c.ClientID); err == nil {
+			wire.RequestLogOf(r.Context()).Named = p.ID
+		}
+		return nil // the request is refused whoever sent it
+	})
 }
 
 // readAlong reads what a client asks for in the transaction that authenticates it, so

@@ -12,6 +12,7 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
+	"claviger/internal/wire"
 )
 
 // reloadTime is how long after its use a code that is sent again is a callback that
@@ -34,14 +35,15 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 	}
 	g, err := s.byCode(ctx, in.Code)
 	if errors.Is(err, sqldb.ErrNone) {
-		return nil, badGrant("The code is not known. Send the code of the redirect as it came, or let the user connect again.")
+		return nil, badGrant(causeCodeUnknown, "The code is not known. Send the code of the redirect as it came, or let the user connect again.")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if g.partnerID != who.ID {
-		return nil, s.refuseForeign(ctx, who, g, "code")
+		return nil, s.refuseForeign(ctx, who, g, "code", causeCodeForeign)
 	}
+	wire.RequestLogOf(ctx).LicenseID = g.licenseID
 	p, err := s.Profiles.Read(ctx, s.DB, who.ID)
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 }
 
 func errUsed() error {
-	return badGrant("The code was used already. Each code works once; let the user connect again for a new one.")
+	return badGrant(causeCodeUsed, "The code was used already. Each code works once; let the user connect again for a new one.")
 }
 
 // checkCode returns why a code can no longer be exchanged, or nil. A code that is sent
@@ -84,7 +86,7 @@ func errUsed() error {
 func (s *Server) checkCode(ctx context.Context, who partner.Partner, g grant, p profile.Profile, now time.Time) error {
 	switch {
 	case g.burned != "":
-		return badGrant("The code was used up by an exchange that failed, because its %s was wrong. Let the user connect again for a new one.", g.burned)
+		return badGrant(causeCodeBurned, "The code was used up by an exchange that failed, because its %s was wrong. Let the user connect again for a new one.", g.burned)
 	case !g.usedAt.IsZero():
 		if now.Sub(g.usedAt) > reloadTime {
 			if err := s.revokeFamily(ctx, who, g, "code used again"); err != nil {
@@ -93,9 +95,9 @@ func (s *Server) checkCode(ctx context.Context, who partner.Partner, g grant, p 
 		}
 		return errUsed()
 	case !now.Before(g.expiresAt):
-		return badGrant("The code has expired. Exchange a code at once when it arrives; let the user connect again for a new one.")
+		return badGrant(causeCodeExpired, "The code has expired. Exchange a code at once when it arrives; let the user connect again for a new one.")
 	case g.redirectEpoch != p.RedirectEpoch:
-		return badGrant("The code is no longer valid: the redirect URL of the application was since changed. Let the user connect again.")
+		return badGrant(causeRedirectChanged, "The code is no longer valid: the redirect URL of the application was since changed. Let the user connect again.")
 	}
 	return nil
 }
@@ -109,16 +111,16 @@ func (s *Server) matches(ctx context.Context, g grant, in tokenRequest, now time
 	switch {
 	case in.RedirectURI != g.redirectURL:
 		burned = byRedirect
-		err = badGrant("redirect_uri is not the redirect URL that the code was sent to. %s Send exactly %s and let the user connect again; this code is used up.",
+		err = badGrant(causeRedirect, "redirect_uri is not the redirect URL that the code was sent to. %s Send exactly %s and let the user connect again; this code is used up.",
 			difference(in.RedirectURI, g.redirectURL), g.redirectURL)
 	case g.challenge != "" && in.CodeVerifier == "":
-		return badGrant("The parameter code_verifier is missing: the code was requested with a code_challenge. Send the verifier that belongs to it.")
+		return badGrant(causeVerifierMissing, "The parameter code_verifier is missing: the code was requested with a code_challenge. Send the verifier that belongs to it.")
 	case g.challenge == "" && in.CodeVerifier != "":
 		burned = byVerifier
-		err = badGrant("There is a code_verifier, but the code was requested without a code_challenge. Send the challenge with the authorization request; this code is used up.")
+		err = badGrant(causeVerifierExtra, "There is a code_verifier, but the code was requested without a code_challenge. Send the challenge with the authorization request; this code is used up.")
 	case g.challenge != "" && !secret.Equal(base64.RawURLEncoding.EncodeToString(sum[:]), g.challenge):
 		burned = byVerifier
-		err = badGrant("code_verifier does not match the code_challenge (S256) of the authorization request. Let the user connect again; this code is used up.")
+		err = badGrant(causeVerifier, "code_verifier does not match the code_challenge (S256) of the authorization request. Let the user connect again; this code is used up.")
 	default:
 		return nil
 	}

@@ -58,7 +58,7 @@ func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where str
 		if text := wire.Misplaced(r, secret.IsKind); text != "" {
 			lacks = text
 		}
-		return use{}, fault.New(fault.Unknown, invalidToken, "%s Send the access token %s.", lacks, where)
+		return use{}, badToken(causeTokenMissing, lacks+" Send the access token "+where+".")
 	}
 	u, err := s.serving(r.Context(), value)
 	if fault.Of(err) != nil {

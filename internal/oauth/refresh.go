@@ -10,6 +10,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
+	"claviger/internal/wire"
 )
 
 // repeatTime is how long a used refresh token gets the same answer again: the first
@@ -49,16 +50,17 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 	}
 	t, err := h.token, h.err
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != refreshKind {
-		return nil, badGrant("The refresh token is not known. Send the refresh_token of the last answer, or let the user connect again.")
+		return nil, badGrant(causeRefreshUnknown, "The refresh token is not known. Send the refresh_token of the last answer, or let the user connect again.")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if t.grant.partnerID != who.ID {
-		return nil, s.refuseForeign(ctx, who, t.grant, "refresh token")
+		return nil, s.refuseForeign(ctx, who, t.grant, "refresh token", causeRefreshForeign)
 	}
+	wire.RequestLogOf(ctx).LicenseID = t.grant.licenseID
 	if !t.grant.revokedAt.IsZero() {
-		return nil, badGrant("The refresh token was revoked. Let the user connect again.")
+		return nil, badGrant(causeRefreshRevoked, "The refresh token was revoked. Let the user connect again.")
 	}
 	now := s.Now()
 	switch {
@@ -67,7 +69,7 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 	case !t.usedAt.IsZero():
 		return s.repeat(ctx, who, t, now)
 	case !now.Before(t.expiresAt):
-		return nil, badGrant("The refresh token has expired. Let the user connect again.")
+		return nil, badGrant(causeRefreshExpired, "The refresh token has expired. Let the user connect again.")
 	}
 	// OpenID demands no nonce here: it belongs to the answer to the authorization request.
 	// The scope is the one that the client knows from its code.
@@ -117,7 +119,7 @@ func (s *Server) repeat(ctx context.Context, who partner.Partner, t token, now t
 	if err := s.revokeFamily(ctx, who, t.grant, "refresh token used again"); err != nil {
 		return nil, err
 	}
-	return nil, badGrant("The refresh token was used already, so somebody else may have it, and all tokens of this connection are revoked. " +
+	return nil, badGrant(causeRefreshUsed, "The refresh token was used already, so somebody else may have it, and all tokens of this connection are revoked. "+
 		"Store only the newest refresh_token; let the user connect again.")
 }
 

@@ -77,14 +77,9 @@ func badRequest(text string, args ...any) error {
 	return fault.New(fault.Invalid, InvalidRequest, text, args...)
 }
 
-// badGrant is the fault of a code or a refresh token that is not valid.
-func badGrant(text string, args ...any) error {
-	return fault.New(fault.Invalid, invalidGrant, text, args...)
-}
-
 // missing is the fault of a parameter that must be there.
 func missing(name string) error {
-	return badRequest("The parameter %s is missing. Send it in the body.", name)
+	return fault.New(fault.Invalid, InvalidRequest, "The parameter %s is missing. Send it in the body.", name).Because(causeMissing)
 }
 
 // asRequest gives a fault of reading the request its OAuth code.

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"claviger/internal/audit"
-	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
+	"claviger/internal/wire"
 )
 
 // grant is one authorization as it is stored.
@@ -153,7 +153,7 @@ func (s *Server) prepare(ctx context.Context, c claims, scope string) (pair, []b
 // errEnded is the fault of a connection that ended because its license was released,
 // transferred or lost its owner.
 func errEnded(what string) error {
-	return badGrant("The %s is no longer valid: the license was since released, transferred or lost its owner. Let the user connect again.", what)
+	return badGrant(causeLicenseEnded, "The %s is no longer valid: the license was since released, transferred or lost its owner. Let the user connect again.", what)
 }
 
 // licenseOf returns the license of a grant, and whether the grant is still valid for
@@ -185,7 +185,7 @@ func (s *Server) revokeFamily(ctx context.Context, who partner.Partner, g grant,
 
 // refuseForeign audits that a client sent a code or token of another one, and returns
 // the fault. It revokes nothing: a thief must not be able to disconnect the owner.
-func (s *Server) refuseForeign(ctx context.Context, who partner.Partner, g grant, what string) error {
+func (s *Server) refuseForeign(ctx context.Context, who partner.Partner, g grant, what, cause string) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		audit.Record(tx, s.Now(), actor(who), "oauth.foreign", g.name(), nil, audit.Facts{"what": what, "partner_id": g.partnerID})
 		return nil
@@ -193,7 +193,7 @@ func (s *Server) refuseForeign(ctx context.Context, who partner.Partner, g grant
 	if err != nil {
 		return fmt.Errorf("audit a foreign %s: %w", what, err)
 	}
-	return badGrant("The %s was issued to another client_id. Exchange it with the credentials of the application that it was sent to.", what)
+	return badGrant(cause, "The %s was issued to another client_id. Exchange it with the credentials of the application that it was sent to.", what)
 }
 
 // name is a grant as the audit names it.
@@ -209,23 +209,26 @@ type use struct {
 func (s *Server) serving(ctx context.Context, value string) (use, error) {
 	t, err := byToken(ctx, s.DB, value)
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != accessKind {
-		return use{}, badToken(cmp.Or(secret.Mistaken(value, secret.AccessToken),
+		return use{}, badToken(causeTokenUnknown, cmp.Or(secret.Mistaken(value, secret.AccessToken),
 			"The access token is not known. It may have been revoked; get a new one by a refresh."))
 	}
 	if err != nil {
 		return use{}, err
 	}
+	note := wire.RequestLogOf(ctx)
+	note.Named, note.LicenseID = t.grant.partnerID, t.grant.licenseID
 	switch {
 	case !t.grant.revokedAt.IsZero():
-		return use{}, badToken("The access token was revoked. Let the user connect again.")
+		return use{}, badToken(causeTokenRevoked, "The access token was revoked. Let the user connect again.")
 	case !s.Now().Before(t.expiresAt):
-		return use{}, badToken("The access token has expired. Get a new one by a refresh.")
+		return use{}, badToken(causeTokenExpired, "The access token has expired. Get a new one by a refresh.")
 	}
 	l, valid, err := licenseOf(ctx, s.DB, t.grant)
 	if err == nil && !valid {
-		err = badToken("The access token is no longer valid: the license was since released, transferred or lost its owner. Let the user connect again.")
+		err = badToken(causeLicenseEnded, "The access token is no longer valid: the license was since released, transferred or lost its owner. Let the user connect again.")
+	}
+	if err == nil {
+		note.Partner = t.grant.partnerID
 	}
 	return use{t, l}, err
 }
-
-func badToken(text string) error { return fault.New(fault.Unknown, invalidToken, "%s", text) }

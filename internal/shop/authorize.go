@@ -194,6 +194,9 @@ func (s *Shop) refuse(w http.ResponseWriter, r *http.Request, req oauth.Request,
 	if !ok {
 		return err
 	}
+	if note := wire.RequestLogOf(r.Context()); note.Err == nil {
+		note.Err = fault.New(fault.Invalid, d.Code, "%s", d.Text)
+	}
 	ui.SeeOther(w, r, req.Refused(s.OAuth.Issuer, *d))
 	return nil
 }

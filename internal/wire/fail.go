@@ -114,16 +114,22 @@ func problemOf(h http.Header, err error) (int, problem) {
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || unavailable(err) {
 		h.Set("Retry-After", "2")
-		return http.StatusServiceUnavailable, problem{
-			Error:   "unavailable",
-			Message: "The service could not answer in time. Try again in a moment.",
-		}
+		return http.StatusServiceUnavailable, unavailableError
 	}
-	return http.StatusInternalServerError, problem{
+	return http.StatusInternalServerError, internalError
+}
+
+// What is answered where the sender is not at fault.
+var (
+	unavailableError = problem{
+		Error:   "unavailable",
+		Message: "The service could not answer in time. Try again in a moment.",
+	}
+	internalError = problem{
 		Error:   "internal_error",
 		Message: "Something went wrong on our side. Try again; if it lasts, report the request id.",
 	}
-}
+)
 
 // unavailable reports whether err says that what it came from is away for now,
 // as a database can be.

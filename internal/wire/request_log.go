@@ -3,7 +3,10 @@ package wire
 import (
 	"context"
 	"crypto/rand"
+	"net/http"
 	"strings"
+
+	"claviger/internal/fault"
 )
 
 // RequestLog is what is learnt of a request while it runs and written out once at its
@@ -16,6 +19,24 @@ type RequestLog struct {
 	Who    string // who was authenticated, such as "partner:3"
 	Err    error  // why the request failed inside; faults of the sender are here too
 	Gone   bool   // the client went away before it was answered
+
+	Partner   int64  // the partner that was authenticated; 0: none
+	Named     int64  // the partner that a request names without proof, such as by its client id
+	License   string // the key of the license that the path names
+	LicenseID int64  // the number of the license that a code or token is for
+}
+
+// Refusal is what the answer says of a request that failed with that status, and which
+// of several causes the code stands for.
+func (n *RequestLog) Refusal(status int) (code, text, cause string) {
+	if f := fault.Of(n.Err); f != nil {
+		return f.Code, f.Text, f.Cause
+	}
+	p := internalError
+	if status == http.StatusServiceUnavailable {
+		p = unavailableError
+	}
+	return p.Error, p.Message, ""
 }
 
 type noteKey struct{}

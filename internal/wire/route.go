@@ -43,7 +43,7 @@ func (rt Route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // note stores the route for the log line of the request.
 func (rt Route) note(r *http.Request) {
 	note := RequestLogOf(r.Context())
-	note.Route, note.Secret = rt.Path, rt.SecretPath
+	note.Route, note.Secret, note.License = rt.Path, rt.SecretPath, r.PathValue("license_key")
 }
 
 // Mux serves a table of routes. Every path answers with and without its
