@@ -107,12 +107,14 @@ func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out 
 	client := courier.New(courier.Options{AllowPrivate: true})
 	node = &cluster.Node{DB: db, Log: slog.New(slog.DiscardHandler), Times: times}
 	d := (&webhook.Dispatcher{
-		DB: db, Now: app.Now, Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
-		Node:   node,
-		Policy: webhook.Policy{Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour},
-		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
-			return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
+		Store: webhook.Store{
+			DB: db, Now: app.Now, Node: node,
+			Policy: webhook.Policy{Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour},
+			Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
+				return webhook.Endpoint{URL: p.urls[id], Brand: "Licensing", Secrets: p.secrets, Proven: true}, nil
+			},
 		},
+		Log: slog.New(slog.DiscardHandler), Client: client, UserAgent: "bench",
 	}).Prepare()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)

@@ -17,14 +17,14 @@ const userAgent = "Claviger-Webhooks/1"
 
 // buildDispatcher makes what sends webhooks, from the services that are built so far.
 func (a *App) buildDispatcher(r *Services) *webhook.Dispatcher {
+	a.server.Metrics.MustRegister(&webhook.Queue{DB: r.DB, Now: a.cfg.Now})
 	return (&webhook.Dispatcher{
-		DB: r.DB, Now: a.cfg.Now, Log: a.log, Client: a.caller, UserAgent: userAgent,
-		Node: a.node, Endpoint: r.Endpoint, Metrics: webhook.NewMetrics(a.server.Metrics, r.DB, a.cfg.Now),
-		Policy: webhook.Policy{
+		Store: webhook.Store{DB: r.DB, Now: a.cfg.Now, Node: a.node, Endpoint: r.Endpoint, Policy: webhook.Policy{
 			Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
 			Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
 			InFlight:  a.cfg.WebhookConcurrency,
-		},
+		}},
+		Log: a.log, Client: a.caller, UserAgent: userAgent, Metrics: webhook.NewMetrics(a.server.Metrics),
 	}).Prepare()
 }
 

@@ -86,7 +86,7 @@ func TestNothingIsBegunWithoutAClaim(t *testing.T) {
 	r.event(r.out, 1)
 	r.event(r.out, 2)
 	out := r.stepped(settings{})
-	node, claim := out.Dispatcher.Node, cluster.Claim{Shard: cluster.ShardOf(1)} // which the node does not have
+	node, claim := out.Dispatcher.Store.Node, cluster.Claim{Shard: cluster.ShardOf(1)} // which the node does not have
 	node.Gained(claim)
 	t.Cleanup(func() { node.Lost(claim) })
 	r.poll(out)

@@ -2,16 +2,14 @@ package webhook
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
-	"claviger/internal/sqldb"
 )
 
 // The dispatcher's own bounds.
@@ -26,36 +24,12 @@ const (
 	mostInFlight = 256              // requests of one lane, where no setting says otherwise
 )
 
-// Endpoint is where a partner's deliveries go.
-type Endpoint struct {
-	URL      string // "": none saved yet, or the partner is paused
-	Brand    string
-	Strict   bool
-	Secrets  courier.Secrets
-	Proven   bool      // a check or a delivery has shown that the URL works
-	InFlight int       // requests at most; 0: Policy.InFlight
-	Until    time.Time // when one of the secrets ends; zero: none does
-}
-
-// Policy is what an installation sets.
-type Policy struct {
-	Schedule   Schedule
-	ParkAfter  time.Duration // of nothing but failures
-	ProbeEvery time.Duration // of a parked endpoint
-	Supersede  Supersede     // of refused events; none where its Attempts is 0
-	InFlight   int           // requests to one partner at most; 0: mostInFlight
-}
-
 // Dispatcher sends the deliveries of the partners whose shards this node owns.
 type Dispatcher struct {
-	DB        *sqldb.DB
-	Now       func() time.Time
+	Store     Store // without Superseded
 	Log       *slog.Logger
 	Client    *courier.Client
 	UserAgent string
-	Node      *cluster.Node
-	Endpoint  func(ctx context.Context, partnerID int64) (Endpoint, error)
-	Policy    Policy
 	Metrics   *Metrics
 	Random    func() float64 // nil: random
 
@@ -90,9 +64,14 @@ func (d *Dispatcher) Prepare() *Dispatcher {
 	d.limits.memory.limit, d.limits.memory.fair = maxHeld, 16
 	d.limits.idle = idleTime
 	d.limits.troubles = troubles{since: map[string]time.Time{}}
-	d.Node.Gained, d.Node.Release, d.Node.Lost, d.Node.Cut = d.gained, d.release, d.lost, d.cut
+	d.Store.Superseded = d.logSuperseded
+	n := d.Store.Node
+	n.Gained, n.Release, n.Lost, n.Cut = d.gained, d.release, d.lost, d.cut
 	return d
 }
+
+// random is a field's default: tests have their own.
+func random() float64 { return rand.Float64() } //nolint:gosec // spreads load, keeps no secret
 
 // Run has the node take part in the cluster, and sends for the shards that it owns, until
 // ctx is over. What was sent is recorded before it returns; an error is the node's.
@@ -100,7 +79,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	parts, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { d.runParts(parts) })
-	err := d.Node.Run(ctx)
+	err := d.Store.Node.Run(ctx)
 	end()
 	running.Wait()
 	d.limits.work.Wait()
@@ -114,7 +93,7 @@ func (d *Dispatcher) runParts(ctx context.Context) {
 	parts.Go(func() { d.sendHints(ctx) })
 	parts.Go(func() { d.pollOften(ctx) })
 	parts.Go(func() {
-		if err := d.DB.Listen(ctx, channel, d.hear); err != nil && ctx.Err() == nil {
+		if err := d.Store.DB.Listen(ctx, channel, d.hear); err != nil && ctx.Err() == nil {
 			d.Log.Error("hints of new webhooks are not heard; the poll finds them", "err", err)
 		}
 	})
@@ -238,8 +217,8 @@ func (d *Dispatcher) Tell() Tell { return Tell{Offer: d.offer, Hint: d.hint, Rel
 
 // offer gives a new delivery to its lane, or has its owner look for it.
 func (d *Dispatcher) offer(it *Item) {
-	if !d.post(it.partnerID, func(m *mail) { m.fresh = append(m.fresh, it) }) {
-		d.hintOthers(it.partnerID, it.licenseID)
+	if !d.post(it.PartnerID, func(m *mail) { m.fresh = append(m.fresh, it) }) {
+		d.hintOthers(it.PartnerID, it.LicenseID)
 	}
 }
 
@@ -274,50 +253,9 @@ func (d *Dispatcher) note(ctx context.Context, doing string, err error) {
 	switch {
 	case err == nil && known:
 		delete(t.since, doing)
-		d.Log.InfoContext(ctx, "webhook trouble is over", "doing", doing, "lasted", d.Now().Sub(since))
+		d.Log.InfoContext(ctx, "webhook trouble is over", "doing", doing, "lasted", d.Store.Now().Sub(since))
 	case err != nil && !known && ctx.Err() == nil:
-		t.since[doing] = d.Now()
+		t.since[doing] = d.Store.Now()
 		d.Log.ErrorContext(ctx, "webhook trouble; tried again until it is over", "doing", doing, "err", err)
 	}
-}
-
-// loadEndpoint reads where a partner's deliveries go and how the endpoint does, and notes
-// whether it takes any.
-func (d *Dispatcher) loadEndpoint(ctx context.Context, partnerID int64) (destination, error) {
-	// The row is read first: whoever changes the endpoint meanwhile raises changed in it.
-	h, err := d.readHealth(ctx, partnerID)
-	missing := errors.Is(err, sqldb.ErrNone)
-	if err != nil && !missing {
-		return destination{}, err
-	}
-	e, err := d.Endpoint(ctx, partnerID)
-	if err != nil {
-		return destination{}, fmt.Errorf("look up the endpoint of partner %d: %w", partnerID, err)
-	}
-	if closed := e.URL == ""; missing || closed != h.closed {
-		err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			if missing {
-				makeEndpoint(tx, partnerID, !closed, d.Now())
-			}
-			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1 AND changed = $2`, partnerID, h.changed, closed)
-			return nil
-		})
-	}
-	return destination{Endpoint: e, health: h, known: true}, err
-}
-
-func (d *Dispatcher) readHealth(ctx context.Context, partnerID int64) (health, error) {
-	h, err := sqldb.One(ctx, d.DB, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = $1`, partnerID)
-	if err != nil {
-		err = fmt.Errorf("read how the endpoint of partner %d does: %w", partnerID, err)
-	}
-	return h, err
-}
-
-// makeEndpoint makes the row of an endpoint, under whose lock answers are recorded. A
-// partner that has neither a URL nor deliveries may have been removed.
-func makeEndpoint(tx *sqldb.Tx, partnerID int64, known bool, now time.Time) {
-	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at)
-		SELECT CAST($1 AS bigint), 0, 0, 0, 0, 0, CAST($2 AS bigint) WHERE $3 OR EXISTS (SELECT 1 FROM outbox WHERE partner_id = $1)
-		ON CONFLICT (partner_id) DO NOTHING`, partnerID, now, known)
 }

@@ -21,7 +21,7 @@ func (d *Dispatcher) Idle(ctx context.Context) (bool, error) {
 	if err := d.poll(ctx); err != nil {
 		return false, err
 	}
-	due, err := d.due(ctx)
+	due, err := d.Store.DuePartners(ctx)
 	d.limits.requests.mu.Lock()
 	defer d.limits.requests.mu.Unlock()
 	return len(due) == 0 && d.limits.requests.used == 0, err
@@ -29,11 +29,6 @@ func (d *Dispatcher) Idle(ctx context.Context) (bool, error) {
 
 // Poll looks for what is due.
 func (d *Dispatcher) Poll(ctx context.Context) error { return d.poll(ctx) }
-
-// Next is the schedule's rule.
-func (s Schedule) Next(n int, retryAfter time.Duration, random float64) (time.Duration, bool) {
-	return s.next(n, retryAfter, random)
-}
 
 // RedeliverIn is Redeliver in a transaction of the caller's.
 func (o *Outbox) RedeliverIn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID, eventID int64) error {
@@ -52,12 +47,9 @@ type Refused struct {
 // Applies is the rule of superseding.
 func (s Supersede) Applies(r Refused, now time.Time) bool {
 	return s.applies(head{
-		Item: Item{eventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
+		Item: Item{EventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
 	}, now)
 }
-
-// Refuses is which answers are refusals.
-func Refuses(status int, body string) bool { return refuses(status, body) }
 
 // Load is how busy the node and a lane are.
 type Load struct {
@@ -125,9 +117,9 @@ func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
 		return err
 	}
 	between()
-	rec, err := d.recorder.record(ctx, batch, true)
+	list, err := d.recorder.record(ctx, batch, true)
 	if err == nil {
-		d.recorder.finish(ctx, rec)
+		d.recorder.finish(ctx, batch, list)
 	}
 	return err
 }
@@ -145,12 +137,13 @@ func (d *Dispatcher) Hint(partnerID, licenseID int64) { d.hint(partnerID, licens
 // the lanes are told.
 func (d *Dispatcher) RecordThen(t testing.TB, then func()) {
 	t.Helper()
-	rec, err := d.recorder.record(t.Context(), d.recorder.next(t.Context()), false)
+	batch := d.recorder.next(t.Context())
+	list, err := d.recorder.record(t.Context(), batch, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	then()
-	d.recorder.finish(t.Context(), rec)
+	d.recorder.finish(t.Context(), batch, list)
 }
 
 // RunRecorder runs the recorder alone.

@@ -209,17 +209,19 @@ func (r *harness) node(s settings) *outbox {
 	r.Cleanup(client.Close)
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	d := (&webhook.Dispatcher{
-		DB: db, Now: s.now, Log: log, Client: client, Metrics: s.metrics, Node: &cluster.Node{DB: db, Log: log, Times: s.times},
-		Policy: webhook.Policy{
-			Schedule: s.schedule, ParkAfter: orElse(s.parkAfter, time.Hour), ProbeEvery: orElse(s.probeEvery, 5*time.Minute),
-			Supersede: webhook.Supersede{After: 10 * time.Minute, Attempts: 4}, InFlight: s.inFlight,
+		Store: webhook.Store{
+			DB: db, Now: s.now, Node: &cluster.Node{DB: db, Log: log, Times: s.times},
+			Policy: webhook.Policy{
+				Schedule: s.schedule, ParkAfter: orElse(s.parkAfter, time.Hour), ProbeEvery: orElse(s.probeEvery, 5*time.Minute),
+				Supersede: webhook.Supersede{After: 10 * time.Minute, Attempts: 4}, InFlight: s.inFlight,
+			},
+			Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				return r.endpoints[id], nil
+			},
 		},
-		Random: func() float64 { return 0.5 },
-		Endpoint: func(_ context.Context, id int64) (webhook.Endpoint, error) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.endpoints[id], nil
-		},
+		Log: log, Client: client, Metrics: s.metrics, Random: func() float64 { return 0.5 },
 	}).Prepare()
 	return &outbox{&webhook.Outbox{DB: db, Now: s.now, Tell: d.Tell()}, d}
 }
@@ -320,7 +322,7 @@ func (r *harness) run(out *outbox) (stop func()) {
 // runNode runs the node of a dispatcher, and no part of the dispatcher but its lanes.
 func (r *harness) runNode(out *outbox) (stop func()) {
 	r.Helper()
-	return r.runs(out, out.Dispatcher.Node.Run)
+	return r.runs(out, out.Dispatcher.Store.Node.Run)
 }
 
 func (r *harness) runs(out *outbox, run func(context.Context) error) (stop func()) {

@@ -28,9 +28,10 @@ const (
 	drainAll           // that, too: another URL said so
 )
 
-// health is how an endpoint does: its row.
-type health struct {
-	changed      int64 // grows with each act on the endpoint
+// Health is how an endpoint does: its row.
+type Health struct {
+	Changed      int64 // grows with each act on the endpoint
+	partnerID    int64
 	urlVersion   int64 // grows with each act that makes earlier answers say nothing
 	failingSince time.Time
 	failures     int
@@ -44,10 +45,13 @@ type health struct {
 	closed       bool // it takes nothing: no URL, or the partner is paused
 }
 
-const healthColumns = `changed, url_version, failing_since, failures, parked_at, probe_at, probed, last_taken_at, last_error_at, last_error, draining, closed`
+const healthColumns = `partner_id, changed, url_version, failing_since, failures, parked_at, probe_at, probed, last_taken_at, last_error_at, last_error, draining, closed`
 
-func scanHealth(r *sqldb.Row, h *health) error {
-	return r.Scan(&h.changed, &h.urlVersion, &h.failingSince, &h.failures, &h.parkedAt, &h.probeAt, &h.probed,
+// Parked reports whether the endpoint gets nothing but probes.
+func (h *Health) Parked() bool { return !h.parkedAt.IsZero() }
+
+func scanHealth(r *sqldb.Row, h *Health) error {
+	return r.Scan(&h.partnerID, &h.Changed, &h.urlVersion, &h.failingSince, &h.failures, &h.parkedAt, &h.probeAt, &h.probed,
 		&h.takenAt, &h.errorAt, &h.error, &h.draining, &h.closed)
 }
 
@@ -68,38 +72,38 @@ type tally struct {
 }
 
 // add takes one more attempt into account.
-func (t *tally) add(r *result) {
-	if r.probe {
-		t.probed = r.licenseID
+func (t *tally) add(a *Attempt) {
+	if a.Probe {
+		t.probed = a.LicenseID
 	}
-	if r.ok {
-		at := r.at.Add(r.took)
+	if a.OK {
+		at := a.At.Add(a.Took)
 		if t.takenAt.After(at) {
 			at = t.takenAt
 		}
-		t.succeeded, t.url, t.unproven, t.takenAt = true, r.url, !r.to.Proven, at
+		t.succeeded, t.url, t.unproven, t.takenAt = true, a.URL, !a.To.Proven, at
 		t.failures, t.gone, t.since, t.last = 0, false, time.Time{}, ""
 		return
 	}
 	t.failed = true
 	if t.failures++; t.failures == 1 {
-		t.since = r.at
+		t.since = a.At
 	}
-	t.last = r.cause()
+	t.last = a.Cause()
 	if t.cause == "" {
 		t.cause = t.last
 	}
-	t.gone = t.gone || r.gone
-	if r.finished {
+	t.gone = t.gone || a.gone()
+	if a.Finished {
 		t.exhausted++
 	}
 }
 
 // after is how the endpoint does after a batch of answers: a success ends what was
 // failing and opens a parked endpoint, and nothing but failures for long enough parks it.
-func (h health) after(t *tally, now time.Time, p Policy) health {
+func (h Health) after(t *tally, now time.Time, p Policy) Health {
 	if t.succeeded {
-		if !h.parkedAt.IsZero() {
+		if h.Parked() {
 			h.draining = drainWaiting
 		}
 		if age := now.Sub(h.takenAt); t.failed || !h.failingSince.IsZero() || age < 0 || age >= takenEvery {
@@ -114,13 +118,13 @@ func (h health) after(t *tally, now time.Time, p Policy) health {
 		}
 		h.failures += t.failures
 		h.errorAt, h.error = now, t.last
-		if h.parkedAt.IsZero() && (t.gone || h.failures >= parkAttempts && !h.failingSince.After(now.Add(-p.ParkAfter))) {
+		if !h.Parked() && (t.gone || h.failures >= parkAttempts && !h.failingSince.After(now.Add(-p.ParkAfter))) {
 			h.parkedAt, h.probeAt = now, now.Add(p.ProbeEvery)
 		}
 	}
 	if t.probed != 0 {
 		h.probed = t.probed
-		if !h.parkedAt.IsZero() {
+		if h.Parked() {
 			h.probeAt = now.Add(p.ProbeEvery)
 		}
 	}
@@ -130,7 +134,7 @@ func (h health) after(t *tally, now time.Time, p Policy) health {
 // writeHealth queues the row of an endpoint that the transaction has locked, and tells
 // of its outage, which a success ends. Where an endpoint was well, that is looked at as
 // often as the time of a success is written.
-func writeHealth(tx *sqldb.Tx, partnerID int64, before, after health, t *tally, now time.Time) {
+func writeHealth(tx *sqldb.Tx, partnerID int64, before, after Health, t *tally, now time.Time) {
 	if after != before {
 		tx.Queue(`UPDATE endpoints SET failing_since = $2, failures = $3, parked_at = $4, probe_at = $5, probed = $6, last_taken_at = $7,
 				last_error_at = $8, last_error = $9, draining = $10, updated_at = $11 WHERE partner_id = $1`,

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,7 +68,7 @@ func (d *Dispatcher) sendHints(ctx context.Context) {
 		d.hinter.hints = nil
 		d.hinter.mu.Unlock()
 		if len(hints) > 0 {
-			d.note(ctx, "tell other nodes of webhooks", d.DB.Notify(ctx, channel, messages(hints)...))
+			d.note(ctx, "tell other nodes of webhooks", d.Store.DB.Notify(ctx, channel, messages(hints)...))
 		}
 	}
 }
@@ -75,12 +77,12 @@ func (d *Dispatcher) sendHints(ctx context.Context) {
 func messages(hints map[int64]map[int64]bool) []string {
 	var list []string
 	var b strings.Builder
-	for _, partnerID := range sortedKeys(hints) {
+	for _, partnerID := range slices.Sorted(maps.Keys(hints)) {
 		licenses := hints[partnerID]
 		if licenses[0] {
 			licenses = map[int64]bool{0: true}
 		}
-		for _, licenseID := range sortedKeys(licenses) {
+		for _, licenseID := range slices.Sorted(maps.Keys(licenses)) {
 			hint := strconv.FormatInt(partnerID, hintBase) + ":" + strconv.FormatInt(licenseID, hintBase)
 			if b.Len()+len(hint)+1 > hintBytes {
 				list = append(list, b.String())

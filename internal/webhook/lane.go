@@ -20,7 +20,8 @@ type lane struct {
 	box       mailbox
 	done      chan struct{} // closed when the lane has ended
 
-	to       destination
+	to       *Destination    // as far as it is known; replaced, never changed
+	known    bool            // to is; until it is, nothing is sent
 	queue    []*Item         // ready to be sent, the next first
 	held     map[int64]*hold // licenses that have a delivery in memory, until it is recorded
 	inFlight int             // requests
@@ -30,16 +31,6 @@ type lane struct {
 	alarm    alarm
 	ending   ending
 }
-
-// destination is what a lane knows of its endpoint.
-type destination struct {
-	Endpoint
-	health
-	known bool
-}
-
-// open reports whether the endpoint takes deliveries.
-func (t destination) open() bool { return t.known && t.URL != "" && t.parkedAt.IsZero() }
 
 // hold is a license that has a delivery in memory.
 type hold struct {
@@ -54,7 +45,7 @@ type looking struct {
 	reload bool           // look at the endpoint before anything is sent
 	more   bool           // the last search found more than there was space for
 	hints  map[int64]bool // licenses to look at
-	after  cursor         // up to which the searches found everything
+	after  Cursor         // up to which the searches found everything
 }
 
 // requests is the context of requests, which can be cut off.
@@ -93,16 +84,16 @@ type ending struct {
 	cut   []int64 // events whose requests were aborted
 }
 
-// ended is a request that is over; nil means that it was cut off, which is no attempt.
+// ended is a request that is over; no answer means that it was cut off, which is no attempt.
 type ended struct {
 	item   *Item
-	result *result
+	answer *answer
 }
 
 func newLane(d *Dispatcher, partnerID int64, claim cluster.Claim) *lane {
 	l := &lane{
 		d: d, partnerID: partnerID, claim: claim, box: mailbox{wake: make(chan struct{}, 1)}, done: make(chan struct{}),
-		held: map[int64]*hold{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
+		to: &Destination{}, held: map[int64]*hold{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
 		alarm: alarm{timer: time.NewTimer(0), usedAt: time.Now()},
 	}
 	<-l.alarm.timer.C
@@ -142,11 +133,11 @@ func (l *lane) receive(m mail) {
 	if m.found != nil {
 		l.endSearch(m.found)
 	}
-	if m.reload || l.to.known && m.changed > l.to.changed {
+	if m.reload || l.known && m.changed > l.to.Changed {
 		l.look.reload, l.look.due = true, true
 	}
 	if m.due {
-		l.look.due, l.look.after = true, cursor{}
+		l.look.due, l.look.after = true, Cursor{}
 	}
 	for _, it := range m.fresh {
 		l.accept(it)
@@ -164,13 +155,13 @@ func (l *lane) receive(m mail) {
 // accept takes a new delivery that is the first open one of its license. One that it has
 // no space for, or behind others that are not in memory, is found later.
 func (l *lane) accept(it *Item) {
-	h := l.held[it.licenseID]
+	h := l.held[it.LicenseID]
 	switch {
 	case h != nil:
 		h.again = true
-	case !l.to.known:
+	case !l.known:
 		l.look.due = true
-	case !l.to.open() || l.ending.stop:
+	case !l.open() || l.ending.stop:
 	case l.look.more || len(l.held) >= l.pace.capacity() || l.d.limits.memory.take(l, len(l.held), 1) == 0:
 		l.look.more = true
 	default:
@@ -180,7 +171,7 @@ func (l *lane) accept(it *Item) {
 
 // hold takes a delivery into memory, for which there is space.
 func (l *lane) hold(it *Item) {
-	l.held[it.licenseID] = &hold{item: it}
+	l.held[it.LicenseID] = &hold{item: it}
 	l.queue = append(l.queue, it)
 	l.alarm.usedAt = time.Now()
 }
@@ -212,7 +203,7 @@ func (l *lane) letGo(licenseID int64) {
 // dropQueue lets go of what is not begun.
 func (l *lane) dropQueue() {
 	for _, it := range l.queue {
-		l.letGo(it.licenseID)
+		l.letGo(it.LicenseID)
 	}
 	l.queue = nil
 }
@@ -221,14 +212,14 @@ func (l *lane) dropQueue() {
 func (l *lane) begin() {
 	if len(l.queue) == 0 {
 		l.d.limits.requests.leave(l)
-	} else if until := l.to.Until; !until.IsZero() && !l.d.Now().Before(until) {
+	} else if until := l.to.Until; !until.IsZero() && !l.d.Store.Now().Before(until) {
 		l.look.reload = true
 	}
-	if l.ending.stop || l.look.reload || !l.to.known {
+	if l.ending.stop || l.look.reload || !l.known {
 		return
 	}
 	for len(l.queue) > 0 && l.inFlight < min(int(l.pace.limit), l.most()) {
-		if !l.d.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
+		if !l.d.Store.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
 			return
 		}
 		it, to, ctx := l.queue[0], l.to, l.requests.ctx
@@ -241,7 +232,7 @@ func (l *lane) begin() {
 
 // most is how many requests the lane may have in flight.
 func (l *lane) most() int {
-	for _, n := range []int{l.to.InFlight, l.d.Policy.InFlight} {
+	for _, n := range []int{l.to.InFlight, l.d.Store.Policy.InFlight} {
 		if n > 0 {
 			return n
 		}
@@ -250,13 +241,13 @@ func (l *lane) most() int {
 }
 
 // send makes one request. The lane learns that it is over before the recorder does.
-func (l *lane) send(ctx context.Context, it *Item, to destination) {
-	r := l.d.send(ctx, it, to, l)
-	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{it, r}) })
-	if r == nil {
+func (l *lane) send(ctx context.Context, it *Item, to *Destination) {
+	a := l.d.send(ctx, it, to, l)
+	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{it, a}) })
+	if a == nil {
 		l.d.limits.requests.give(1)
 	} else {
-		l.d.recorder.add(r)
+		l.d.recorder.add(a)
 	}
 }
 
@@ -264,34 +255,35 @@ func (l *lane) send(ctx context.Context, it *Item, to destination) {
 func (l *lane) endRequest(e ended) {
 	now := load{lane: l.inFlight, node: int(l.d.limits.inFlight.Add(-1)) + 1, spare: l.d.limits.requests.half(), most: l.most()}
 	l.inFlight--
-	if e.result == nil {
+	if e.answer == nil {
 		if l.ending.stop {
-			l.ending.cut = append(l.ending.cut, e.item.eventID)
+			l.ending.cut = append(l.ending.cut, e.item.EventID)
 		}
-		l.letGo(e.item.licenseID)
+		l.letGo(e.item.LicenseID)
 		return
 	}
-	l.pace.adapt(e.result.ok, e.result.took, now)
+	l.pace.adapt(e.answer.OK, e.answer.Took, now)
 }
 
 // endRecord goes on with the license after an answer is recorded.
-func (l *lane) endRecord(r *recorded) {
-	h := l.held[r.item.licenseID]
-	if r.health != nil {
-		l.learn(*r.health)
+func (l *lane) endRecord(r recorded) {
+	a := r.answer
+	h := l.held[a.LicenseID]
+	if r.Health != nil {
+		l.learn(*r.Health)
 	}
-	if h == nil || h.item != r.item {
+	if h == nil || h.item != a.Item {
 		return
 	}
-	h.again = h.again || r.again
-	if r.next != nil && l.to.open() && !l.ending.stop {
-		h.item = r.next
-		l.queue = append(l.queue, r.next)
+	h.again = h.again || r.Superseded || r.Stale
+	if r.Next != nil && l.open() && !l.ending.stop {
+		h.item = r.Next
+		l.queue = append(l.queue, r.Next)
 	} else {
-		l.letGo(r.item.licenseID)
+		l.letGo(a.LicenseID)
 	}
-	if r.retry > 0 && r.retry < time.Minute {
-		l.alarm.set(r.retry)
+	if wait := a.Next.Wait; !r.Stale && !a.Finished && wait > 0 && wait < time.Minute {
+		l.alarm.set(wait)
 	}
 	l.alarm.usedAt = time.Now()
 }
@@ -299,20 +291,25 @@ func (l *lane) endRecord(r *recorded) {
 // learn takes how the endpoint does, unless something newer is known. A parked endpoint
 // has no queue in memory, and one that is back begins with one request at a time, so that
 // what waited drains at a ramp.
-func (l *lane) learn(h health) {
-	if h.changed < l.to.changed {
+func (l *lane) learn(h Health) {
+	if h.Changed < l.to.Changed {
 		return
 	}
-	was := l.to.health
-	l.to.health = h
+	was := l.to.Parked()
+	if h != l.to.Health {
+		l.to = &Destination{Endpoint: l.to.Endpoint, Health: h}
+	}
 	switch {
-	case !h.parkedAt.IsZero():
+	case h.Parked():
 		l.dropQueue()
-	case !was.parkedAt.IsZero():
+	case was:
 		l.pace.limit = 1
-		l.look.due, l.look.after = true, cursor{}
+		l.look.due, l.look.after = true, Cursor{}
 	}
 }
+
+// open reports whether the endpoint is known to take deliveries.
+func (l *lane) open() bool { return l.known && l.to.Open() }
 
 // over reports whether the lane has ended: it has nothing to do for a while, or it was
 // stopped, nothing is in flight and all answers are recorded.
@@ -322,7 +319,7 @@ func (l *lane) over() bool {
 		return false
 	case l.ending.stop && (l.ending.leave || len(l.held) == 0 && !l.look.out):
 		if !l.ending.leave {
-			l.d.putOff(l.claim, l.ending.cut)
+			l.putOff()
 		}
 		l.d.limits.memory.give(len(l.held))
 		l.d.limits.memory.leave(l)
@@ -332,4 +329,15 @@ func (l *lane) over() bool {
 		return false
 	}
 	return l.d.end(l, false)
+}
+
+// putOff has what was cut off when the shard was handed over tried again a little later.
+func (l *lane) putOff() {
+	if len(l.ending.cut) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recordTime)
+	defer cancel()
+	err := l.d.Store.PutOff(ctx, l.claim, l.ending.cut, cutRetry)
+	l.d.note(context.Background(), "put off webhooks that were cut off", err)
 }

@@ -1,6 +1,10 @@
 package webhook
 
-import "slices"
+import (
+	"context"
+	"fmt"
+	"slices"
+)
 
 // search looks at the endpoint and for deliveries, where there is need and space.
 func (l *lane) search() {
@@ -12,13 +16,15 @@ func (l *lane) search() {
 	if k.out || l.ending.stop || !wants {
 		return
 	}
-	q := query{partnerID: l.partnerID, claim: l.claim, to: l.to, reload: k.reload || !l.to.known, due: k.due || k.more, held: len(l.held), after: k.after}
-	if l.to.known && l.to.URL == "" && !q.reload {
+	q := Search{
+		PartnerID: l.partnerID, Claim: l.claim, To: l.to, Reload: k.reload || !l.known, Due: k.due || k.more, Held: len(l.held), After: k.after,
+	}
+	if l.known && l.to.URL == "" && !q.Reload {
 		k.due, k.more, k.hints = false, false, map[int64]bool{}
 		return
 	}
-	q.space = l.d.limits.memory.take(l, len(l.held), l.pace.capacity()-len(l.held))
-	if q.space == 0 && !q.reload {
+	q.Space = l.d.limits.memory.take(l, len(l.held), l.pace.capacity()-len(l.held))
+	if q.Space == 0 && !q.Reload {
 		k.more = k.more || k.due
 		return
 	}
@@ -26,35 +32,53 @@ func (l *lane) search() {
 		if h := l.held[id]; h != nil {
 			h.again = true
 			delete(k.hints, id)
-		} else if len(q.hints) < q.space {
-			q.hints = append(q.hints, id)
+		} else if len(q.Hints) < q.Space {
+			q.Hints = append(q.Hints, id)
 			delete(k.hints, id)
 		}
 	}
 	k.out, k.reload = true, false
-	k.due = q.due && q.space == 0
-	l.to.known = l.to.known && !q.reload // until it is known again, nothing is sent
-	slices.Sort(q.hints)
+	k.due = q.Due && q.Space == 0
+	l.known = l.known && !q.Reload // until it is known again, nothing is sent
+	slices.Sort(q.Hints)
 	l.d.limits.work.Go(func() {
 		f := l.d.find(q)
 		if !l.box.post(func(m *mail) { m.found = f }) {
-			l.d.limits.memory.give(f.space)
+			l.d.limits.memory.give(f.asked.Space)
 		}
 	})
+}
+
+// findings is what a search brought.
+type findings struct {
+	Found
+	asked Search
+	err   error // nothing was found
+}
+
+// find makes a search. What is wrong with one partner alone concerns no other.
+func (d *Dispatcher) find(q Search) *findings {
+	ctx, cancel := context.WithTimeout(context.Background(), queryTime)
+	defer cancel()
+	f := &findings{asked: q}
+	f.Found, f.err = d.Store.Find(ctx, q)
+	d.note(context.Background(), fmt.Sprintf("look for webhooks to partner %d", q.PartnerID), f.err) // also that ctx is over
+	return f
 }
 
 // endSearch takes what a search found.
 func (l *lane) endSearch(f *findings) {
 	l.look.out = false
 	if f.err != nil {
-		l.look.reload = l.look.reload || f.reload
+		l.look.reload = l.look.reload || f.asked.Reload
 		l.alarm.set(pollEvery)
+	} else if !l.look.reload {
+		if f.asked.Reload {
+			l.to, l.known = &Destination{Endpoint: f.To.Endpoint, Health: l.to.Health}, true
+		}
+		l.learn(f.To.Health)
 	}
-	if f.to.known && !l.look.reload {
-		l.to.Endpoint, l.to.known = f.to.Endpoint, true
-		l.learn(f.to.health)
-	}
-	if !l.to.known || l.to.URL == "" {
+	if !l.known || l.to.URL == "" {
 		l.dropQueue()
 	}
 	l.take(f)
@@ -68,27 +92,27 @@ func (l *lane) endSearch(f *findings) {
 // take holds what was found as far as there is space. The next search begins behind what
 // is held of what is due, unless something may be due before it.
 func (l *lane) take(f *findings) {
-	left, full, after := f.space, false, cursor{}
-	for i, it := range f.items {
-		h := l.held[it.licenseID]
+	left, full, after := f.asked.Space, false, Cursor{}
+	for i, it := range f.Items {
+		h := l.held[it.LicenseID]
 		switch {
 		case h != nil:
-			h.again = h.again || h.item == nil || h.item.eventID != it.eventID || h.item.generation != it.generation
+			h.again = h.again || h.item == nil || h.item.EventID != it.EventID || h.item.Generation != it.Generation
 		case left == 0:
 			full = true
-		case (l.to.open() || it.probe) && !l.look.reload && !l.ending.stop:
+		case (l.open() || it.Probe) && !l.look.reload && !l.ending.stop:
 			left--
 			l.hold(it)
 		}
-		if i < f.due && !full {
-			after = cursor{it.dueAt, it.eventID}
+		if i < f.Due && !full {
+			after = Cursor{DueAt: it.DueAt, EventID: it.EventID}
 		}
 	}
 	l.d.limits.memory.give(left)
-	if !f.searched {
+	if !f.Searched {
 		return
 	}
-	l.look.more, l.look.after = f.more || full, cursor{}
+	l.look.more, l.look.after = f.More || full, Cursor{}
 	if l.look.more && !l.look.due {
 		l.look.after = after
 	}

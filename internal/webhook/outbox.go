@@ -88,11 +88,9 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 	if o != nil {
 		tell, due = o.Tell, o.Now()
 	}
-	it := &Item{
-		eventID: n.EventID, partnerID: n.PartnerID, licenseID: n.LicenseID, licenseKey: n.LicenseKey, body: n.body(), dueAt: due,
-	}
+	it := &Item{EventID: n.EventID, PartnerID: n.PartnerID, LicenseID: n.LicenseID, LicenseKey: n.LicenseKey, Body: n.body(), DueAt: due}
 	tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.body, n.CreatedAt)
+		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.Body, n.CreatedAt)
 	if n.First {
 		// Nothing of it can be open: a plain row, at half the price.
 		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
@@ -105,7 +103,7 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 		if open, ok := earlier.Committed(); ok && open == 0 {
 			tell.offer(it)
 		} else {
-			tell.hint(it.partnerID, it.licenseID)
+			tell.hint(it.PartnerID, it.LicenseID)
 		}
 	})
 }

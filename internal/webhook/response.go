@@ -56,7 +56,7 @@ var embeddedColumns = strings.Replace(responseColumns, `r.response_body`, `subst
 func scanResponse(r *sqldb.Row, v *Response) error {
 	err := r.Scan(&v.ID, &v.EventID, &v.Kind, &v.LicenseKey, &v.RequestHeader, &v.RequestBody, &v.ResponseStatus,
 		&v.ResponseBody, &v.ResponseTime, &v.URL, &v.Success, &v.Diagnosis, &v.CreatedAt, &v.UpdatedAt)
-	v.ResponseBody = courier.Clean(v.ResponseBody, maxAnswer)
+	v.ResponseBody = courier.Clean(v.ResponseBody, courier.MaxBody)
 	return err
 }
 

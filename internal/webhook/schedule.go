@@ -1,9 +1,6 @@
 package webhook
 
-import (
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
 // Schedule is how long to wait after each failed attempt; its length is how
 // often an event is tried again before it is exhausted.
@@ -13,10 +10,10 @@ type Schedule []time.Duration
 // they do not all come back in the same second.
 const jitter = 0.1
 
-// next is how long to wait after attempt number n failed; ok is false when it
+// Next is how long to wait after attempt number n failed; ok is false when it
 // was the last. The partner's Retry-After may make the wait longer, not shorter;
 // random is from [0,1).
-func (s Schedule) next(n int, retryAfter time.Duration, random float64) (wait time.Duration, ok bool) {
+func (s Schedule) Next(n int, retryAfter time.Duration, random float64) (wait time.Duration, ok bool) {
 	if n > len(s) {
 		return 0, false
 	}
@@ -24,6 +21,3 @@ func (s Schedule) next(n int, retryAfter time.Duration, random float64) (wait ti
 	wait += time.Duration(float64(wait) * jitter * (2*random - 1))
 	return max(wait, retryAfter), true
 }
-
-// random is a field's default: tests have their own.
-func random() float64 { return rand.Float64() } //nolint:gosec // spreads load, keeps no secret

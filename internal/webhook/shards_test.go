@@ -132,10 +132,10 @@ func TestAnEndpointChangedWhileItIsLoaded(t *testing.T) {
 	r.partner(1, old.ServeHTTP)
 	r.license(1, 1, 2)
 	out := r.node(settings{})
-	lookUp := out.Dispatcher.Endpoint
+	lookUp := out.Dispatcher.Store.Endpoint
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	out.Dispatcher.Endpoint = func(ctx context.Context, id int64) (webhook.Endpoint, error) {
+	out.Dispatcher.Store.Endpoint = func(ctx context.Context, id int64) (webhook.Endpoint, error) {
 		e, err := lookUp(ctx, id)
 		once.Do(func() { close(asked); <-answer })
 		return e, err

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,14 +30,14 @@ type refusals struct {
 
 // after counts one more refusal, by an endpoint that last took an event at that time. What
 // it took after the request was made does not count, but what was known then does.
-func (r refusals) after(refused *result, takenAt time.Time) refusals {
-	if takenAt.After(refused.at) {
-		takenAt = refused.to.takenAt
+func (r refusals) after(refused *Attempt, takenAt time.Time) refusals {
+	if takenAt.After(refused.At) {
+		takenAt = refused.To.takenAt
 	}
 	r.n++
 	r.alone = r.alone || !r.since.IsZero() && takenAt.After(r.since)
 	if r.since.IsZero() {
-		r.since = refused.at.Add(refused.took)
+		r.since = refused.At.Add(refused.Took)
 	}
 	return r
 }
@@ -46,14 +47,14 @@ func (r refusals) after(refused *result, takenAt time.Time) refusals {
 // waits behind it. Where nothing is taken, the endpoint is out of order, and all events
 // wait.
 func (s Supersede) applies(h head, now time.Time) bool {
-	return s.Attempts > 0 && h.n >= s.Attempts && !h.since.IsZero() && now.Sub(h.since) >= s.After && h.alone && h.newest > h.eventID
+	return s.Attempts > 0 && h.n >= s.Attempts && !h.since.IsZero() && now.Sub(h.since) >= s.After && h.alone && h.newest > h.EventID
 }
 
-// refuses reports whether an answer that did not take an event refuses it as such:
+// Refuses reports whether an answer that did not take an event refuses it as such:
 // one that says no, or an error of the request that does not only ask to wait.
-func refuses(status int, body string) bool {
+func Refuses(status int, body string) bool {
 	switch {
-	case status == 408, status == gone, status == 425, status == 429:
+	case status == 408, status == statusGone, status == 425, status == 429:
 		return false
 	case status >= 400 && status < 500:
 		return true
@@ -64,14 +65,14 @@ func refuses(status int, body string) bool {
 // supersede ends refused events that make way, and with each what waits between it and the
 // newest of its license, which is due now: it says all that the license became. The
 // endpoints are locked. It returns the licenses.
-func (d *Dispatcher) supersede(ctx context.Context, tx *sqldb.Tx, refused []head, now time.Time) (map[int64]bool, error) {
-	refused = slices.DeleteFunc(refused, func(h head) bool { return h.n < d.Policy.Supersede.Attempts || !h.alone })
-	if len(refused) == 0 || d.Policy.Supersede.Attempts <= 0 {
+func (s *Store) supersede(ctx context.Context, tx *sqldb.Tx, refused []head, now time.Time) (map[int64]bool, error) {
+	refused = slices.DeleteFunc(refused, func(h head) bool { return h.n < s.Policy.Supersede.Attempts || !h.alone })
+	if len(refused) == 0 || s.Policy.Supersede.Attempts <= 0 {
 		return nil, nil
 	}
 	ids := make([]int64, len(refused))
 	for i, h := range refused {
-		ids[i] = h.eventID
+		ids[i] = h.EventID
 	}
 	heads, err := sqldb.All(ctx, tx, scanHead, `SELECT `+headColumns+`, `+newestOpen+` FROM outbox AS h
 		WHERE h.event_id = ANY($1) AND h.`+isPending+` AND `+isFirst, ids)
@@ -80,18 +81,18 @@ func (d *Dispatcher) supersede(ctx context.Context, tx *sqldb.Tx, refused []head
 	}
 	licenses := map[int64]bool{}
 	for _, h := range heads {
-		if d.Policy.Supersede.applies(h, now) {
-			licenses[h.licenseID] = true
+		if s.Policy.Supersede.applies(h, now) {
+			licenses[h.LicenseID] = true
 		}
 	}
 	if len(licenses) == 0 {
 		return nil, nil
 	}
-	return licenses, d.makeWay(ctx, tx, sortedKeys(licenses), now)
+	return licenses, s.makeWay(ctx, tx, slices.Sorted(maps.Keys(licenses)), now)
 }
 
 // makeWay ends all but the newest open event of licenses.
-func (d *Dispatcher) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64, now time.Time) error {
+func (s *Store) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64, now time.Time) error {
 	type ended struct{ eventID, partnerID int64 }
 	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, e *ended) error { return r.Scan(&e.eventID, &e.partnerID) },
 		`UPDATE outbox SET state = $3, updated_at = $2 WHERE license_id = ANY($1) AND `+isPending+`
@@ -105,13 +106,12 @@ func (d *Dispatcher) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64
 	for _, e := range list {
 		partners[e.partnerID]++
 	}
-	for _, id := range sortedKeys(partners) {
+	for _, id := range slices.Sorted(maps.Keys(partners)) {
 		outage.Superseded(tx, id, now, partners[id])
 	}
 	tx.AfterCommit(func() {
 		for _, e := range list {
-			d.Log.Info("webhook superseded by a newer event of its license", "event_id", e.eventID, "partner_id", e.partnerID)
-			d.Metrics.supersede()
+			s.Superseded(e.eventID, e.partnerID)
 		}
 	})
 	return nil
@@ -119,15 +119,15 @@ func (d *Dispatcher) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64
 
 // supersedeWaiting ends refused events behind which a newer one appeared. None of them is
 // on its way: their lane asks for it.
-func (d *Dispatcher) supersedeWaiting(ctx context.Context, claim cluster.Claim, refused []head, now time.Time) error {
-	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		fence := d.Node.Fence(tx, []cluster.Claim{claim})
-		tx.Queue(`UPDATE endpoints SET updated_at = $2 WHERE partner_id = $1`, refused[0].partnerID, now) // locks it
+func (s *Store) supersedeWaiting(ctx context.Context, claim cluster.Claim, refused []head, now time.Time) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		fence := s.Node.Fence(tx, []cluster.Claim{claim})
+		tx.Queue(`UPDATE endpoints SET updated_at = $2 WHERE partner_id = $1`, refused[0].PartnerID, now) // locks it
 		held, err := fence.Held(ctx)
 		if err != nil || !held(claim) {
 			return err
 		}
-		_, err = d.supersede(ctx, tx, refused, now)
+		_, err = s.supersede(ctx, tx, refused, now)
 		return err
 	})
 }

@@ -49,15 +49,15 @@ import (
 
 // Item is a delivery in memory.
 type Item struct {
-	eventID    int64
-	partnerID  int64
-	licenseID  int64
-	licenseKey string
-	body       string
-	attempts   int // made before this one
-	generation int64
-	dueAt      time.Time
-	probe      bool // sent to see whether a parked endpoint is back
+	EventID    int64
+	PartnerID  int64
+	LicenseID  int64
+	LicenseKey string
+	Body       string
+	Attempts   int // made before this one
+	Generation int64
+	DueAt      time.Time
+	Probe      bool // sent to see whether a parked endpoint is back
 }
 
 // state is where a delivery stands.
