@@ -31,6 +31,7 @@ tools                             # know nothing of licenses
     sqldb      :
     wire       : fault paging
     courier    : fault secret jsontext
+    scenario   : fault secret courier
     cluster    : sqldb
     mail       : fault validate secret sqldb
     ui         : fault validate wire

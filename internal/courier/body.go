@@ -23,6 +23,14 @@ type Event struct {
 	PlanName     string // of the tier's plan at that moment; "" if the tier is sold no more
 }
 
+// TestSentence is the reason in the events of checks and scenarios. It has the
+// characters that change when a body is parsed and written again, so that a server that
+// does so does not pass.
+const TestSentence = "This is a test & changes nothing; it has <characters> that are often escaped: / “é” 東."
+
+// TestPlan is the name of the plan in such events, where no plan of the partner is known.
+const TestPlan = "Test plan"
+
 // Body is the body of the event's webhook: compact JSON whose members keep their
 // order. It depends on nothing but the event, so that every attempt sends the
 // same bytes.

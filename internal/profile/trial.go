@@ -13,13 +13,6 @@ import (
 // TestLicense is the key of the license that the posts of a check are about.
 const TestLicense = "00000000-0000-4000-8000-000000000000"
 
-// testSentence has the characters that change when a body is parsed and written
-// again, so that such a server fails the check.
-const testSentence = "This is a test & changes nothing; it has <characters> that are often escaped: / “é” 東."
-
-// testPlan is the name of the plan in the posts of a check.
-const testPlan = "Test plan"
-
 // acts are the events of a check.
 var acts = []courier.Event{
 	{Kind: "purchase", Status: "inactive", Reason: "purchased"},
@@ -130,8 +123,8 @@ func (t *trial) post(ctx context.Context, step string, e courier.Event, sign fun
 
 // event is the next event to post.
 func (t *trial) event(act courier.Event) courier.Event {
-	act.LicenseKey, act.Test, act.Sentence, act.Tier = TestLicense, true, testSentence, 1
-	act.PlanName = testPlan
+	act.LicenseKey, act.Test, act.Sentence, act.Tier = TestLicense, true, courier.TestSentence, 1
+	act.PlanName = courier.TestPlan
 	act.EventID = t.start.Unix() + int64(t.posts)
 	act.At = t.start.Add(time.Duration(t.posts) * time.Millisecond)
 	act.CreatedAt = act.At
