@@ -32,6 +32,7 @@ tools                             # know nothing of licenses
     wire       : fault paging
     courier    : fault secret jsontext
     scenario   : fault secret courier
+    live       :
     cluster    : sqldb
     mail       : fault validate secret sqldb
     ui         : fault validate wire

@@ -36,6 +36,7 @@ import (
 	"claviger/internal/requestlog"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
+	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -68,6 +69,7 @@ type App struct {
 	dispatcher *webhook.Dispatcher
 	linkMailer *account.LinkMailer
 	server     *httpd.Server
+	streams    ui.Streams
 	url        string
 
 	jobs     sync.WaitGroup
@@ -137,6 +139,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 			{Name: "schema", Ask: func(ctx context.Context) error { return current(ctx, db) }},
 			{Name: "webhooks", Ask: func(ctx context.Context) error { return a.node.Ready(ctx) }},
 		},
+		OnDrain: []func(){a.streams.Close},
 		// After the last request: first what works on its own, then the database.
 		OnStop: []func(context.Context) error{
 			a.endJobs,

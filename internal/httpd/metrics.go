@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"claviger/internal/wire"
 )
 
 // meter counts requests. Its labels are of our making alone (route patterns,
@@ -39,16 +42,18 @@ func newMeter(reg prometheus.Registerer) (*meter, error) {
 	return m, errors.Join(reg.Register(m.total), reg.Register(m.duration), reg.Register(m.inFlight))
 }
 
-func (m *meter) observe(route, method string, status int, took time.Duration) {
-	if route == "" {
-		route = "none"
-	}
+// observe counts a request. How long a stream lasted says nothing of how quick we are.
+func (m *meter) observe(note *wire.RequestLog, method string, status int, took time.Duration) {
+	route := cmp.Or(note.Route, "none")
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 	default:
 		method = "other"
 	}
 	m.total.WithLabelValues(route, method, strconv.Itoa(status/100)+"xx").Inc()
+	if note.Stream {
+		return
+	}
 	m.duration.WithLabelValues(route, method).Observe(took.Seconds())
 }
 

@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,7 +19,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		start := time.Now()
 		s.warnUndeclared(r)
 		ctx, note := wire.Begin(r.Context(), requestID(r), s.Proxies.Client(r))
-		ctx, cancel := context.WithTimeout(ctx, s.times.Request)
+		ctx, cancel := wire.Bound(ctx, s.times.Request)
 		defer cancel()
 		rec := &recorder{ResponseWriter: w, progress: s.times.Progress}
 		rec.Header().Set("X-Request-Id", note.ID)
@@ -33,7 +32,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			apologize(rec, r.WithContext(ctx), note.Err)
 		}
 		took := time.Since(start)
-		s.meter.observe(note.Route, r.Method, rec.code(), took)
+		s.meter.observe(note, r.Method, rec.code(), took)
 		s.line(r, rec, note, took, p)
 		if s.Finished != nil {
 			s.Finished(r, note, rec.code())

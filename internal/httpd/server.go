@@ -78,6 +78,10 @@ type Server struct {
 	// MaxHeaderBytes is the largest request header; DefaultMaxHeaderBytes when zero.
 	MaxHeaderBytes int
 
+	// OnDrain is called in order when a stop begins: it ends what would not end by
+	// itself, such as streams.
+	OnDrain []func()
+
 	// OnStop is called in order when the last request has been answered. Each
 	// gets a context of its own, bounded by Timeouts.Stop.
 	OnStop []func(context.Context) error
@@ -213,7 +217,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Stop stops in order: turns unready, accepts no more connections, lets running
+// Stop stops in order: turns unready, calls OnDrain, accepts no more connections, lets running
 // requests finish (cutting them off after Timeouts.Drain, or when ctx ends),
 // calls OnStop, and closes the admin listener last. It is safe to call twice:
 // the second call waits for the first and returns the same. The price of the
@@ -232,6 +236,9 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) stop(ctx context.Context) error {
 	s.draining.Store(true)
+	for _, f := range s.OnDrain {
+		f()
+	}
 	s.public.SetKeepAlivesEnabled(false)
 	pause(ctx, s.times.Notice)
 

@@ -81,7 +81,7 @@ func TestIsolation(t *testing.T) {
 			own := func() target { return h.at(rt, h.tide.ID, h.tide) } // a new one each time: an act may remove it
 			unknown := h.at(rt, missing, nobody)
 			nowhere := h.send(admin, unknown, "same-origin")
-			if nowhere.Status != http.StatusNotFound {
+			if nowhere.Status != refused(rt) {
 				t.Fatalf("a partner that does not exist: %d\n%s", nowhere.Status, nowhere.Body)
 			}
 			for _, email := range []string{stranger, buyer} {
@@ -105,6 +105,15 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
+// refused is how a route answers people who may not have it. The page of a stream gives
+// up at 401.
+func refused(rt portal.Route) int {
+	if rt.Kind == portal.Stream {
+		return http.StatusUnauthorized
+	}
+	return http.StatusNotFound
+}
+
 // in is the harness in a subtest.
 func (h *harness) in(t *testing.T) *harness {
 	in := *h
@@ -116,7 +125,7 @@ func (h *harness) in(t *testing.T) *harness {
 func (h *harness) wantSame(email string, to target, want *pagetest.Page) {
 	h.Helper()
 	got := h.send(email, to, "same-origin")
-	if got.Status != http.StatusNotFound || got.Body != want.Body {
+	if got.Status != refused(to.Route) || got.Body != want.Body {
 		h.Errorf("%s as %s: %d, not the answer of what does not exist:\n%s", to.path, email, got.Status, got.Body)
 	}
 }
@@ -205,7 +214,7 @@ func markdown() string {
 	var b strings.Builder
 	b.WriteString("| route | viewer | developer | admin | another partner's member, buyer | nobody |\n|---|---|---|---|---|---|\n")
 	for _, rt := range table() {
-		method, signIn := "GET", "sign-in"
+		method, signIn, no := "GET", "sign-in", strconv.Itoa(refused(rt))
 		switch rt.Kind {
 		case portal.Act:
 			method = "POST"
@@ -218,10 +227,10 @@ func markdown() string {
 			if m.role.Covers(rt.Role) {
 				b.WriteString(" yes |")
 			} else {
-				b.WriteString(" 404 |")
+				b.WriteString(" " + no + " |")
 			}
 		}
-		fmt.Fprintf(&b, " 404 | %s |\n", signIn)
+		fmt.Fprintf(&b, " %s | %s |\n", no, signIn)
 	}
 	return b.String()
 }

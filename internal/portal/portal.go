@@ -36,6 +36,7 @@ type Handler struct {
 	Events   *event.Log
 	Webhooks *webhook.Outbox
 	Audit    *audit.Log
+	Streams  *ui.Streams // open pages that follow what happens
 	Now      func() time.Time
 }
 

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -67,7 +68,7 @@ func (h *Handler) Routes() []wire.Route {
 	routes := []wire.Route{h.Site.Route(http.MethodGet, "/portal", visitor.SignedIn, h.choose)}
 	for _, rt := range h.Table() {
 		serve := func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-			visit, err := h.visit(r, v, rt.Role)
+			visit, err := h.visit(r.Context(), r, v, rt.Role)
 			if err != nil {
 				return err
 			}
@@ -77,7 +78,7 @@ func (h *Handler) Routes() []wire.Route {
 		case Act:
 			routes = append(routes, h.Site.Route(http.MethodPost, Prefix+rt.Path, visitor.SignedIn, serve))
 		case Stream:
-			routes = append(routes, h.Site.StreamRoute(Prefix+rt.Path, serve))
+			routes = append(routes, h.Site.StreamRoute(Prefix+rt.Path, h.mayFollow(rt.Role), serve))
 		case Page:
 			routes = append(routes, h.Site.Route(http.MethodGet, Prefix+rt.Path, visitor.SignedIn, serve))
 		}
@@ -85,15 +86,30 @@ func (h *Handler) Routes() []wire.Route {
 	return routes
 }
 
+// mayFollow is the access to streams that need the role least. It answers everybody
+// else as somebody who is not signed in, so that their pages give up.
+func (h *Handler) mayFollow(least partner.Role) visitor.Access {
+	return func(r *http.Request, v *visitor.Visitor) error {
+		err := visitor.SignedIn(r, v)
+		if err == nil {
+			_, err = h.visit(r.Context(), r, v, least)
+		}
+		if fault.Is(err, wire.CodeNotFound) {
+			return visitor.ErrSignIn
+		}
+		return err
+	}
+}
+
 // visit finds out what the visitor may do for the partner of the path. Who may not see
 // the page learns nothing: an unknown partner, a partner of other people and a role
 // that does not suffice are answered alike.
-func (h *Handler) visit(r *http.Request, v *visitor.Visitor, least partner.Role) (*Visit, error) {
+func (h *Handler) visit(ctx context.Context, r *http.Request, v *visitor.Visitor, least partner.Role) (*Visit, error) {
 	id, err := strconv.ParseInt(r.PathValue("partner"), 10, 64)
 	if err != nil {
 		return nil, NotFound()
 	}
-	access, err := h.Partners.Access(r.Context(), id, v.User.ID)
+	access, err := h.Partners.Access(ctx, id, v.User.ID)
 	switch {
 	case fault.Is(err, partner.CodeUnknownPartner):
 		return nil, NotFound()
@@ -102,7 +118,7 @@ func (h *Handler) visit(r *http.Request, v *visitor.Visitor, least partner.Role)
 	case !access.Role.Covers(least):
 		return nil, NotFound()
 	}
-	return &Visit{Visitor: v, Partner: access.Partner, Role: access.Role}, nil
+	return &Visit{Visitor: v, Partner: access.Partner, Role: access.Role, least: least}, nil
 }
 
 // NotFound is the error of everything that does not exist for the person who requests

@@ -17,6 +17,8 @@ type Visit struct {
 	*visitor.Visitor
 	Partner partner.Partner // what they act for: a parameter of every query
 	Role    partner.Role    // as it was stored when the request came
+
+	least partner.Role // of the route
 }
 
 // Actor returns the person as the audit names them: as a member of the partner.

@@ -55,6 +55,9 @@ func SeeOther(w http.ResponseWriter, r *http.Request, to string) {
 // SetRedirect has htmx leave the page for another one, whatever the answer says.
 func SetRedirect(h http.Header, to string) { h.Set(headerRedirect, to) }
 
+// SwapNothing has htmx leave the page as it is, whatever the answer says.
+func SwapNothing(h http.Header) { h.Set(headerReswap, "none") }
+
 // varyByFragment tells caches that one URL answers pages and fragments.
 func varyByFragment(h http.Header) {
 	for _, name := range []string{headerRequest, headerType} {

@@ -217,6 +217,23 @@ func (s *Sessions) SignedIn(ctx context.Context) (Signed, bool) {
 	}, true
 }
 
+// SignedInNow returns who is signed in with a session's token as it is stored now, for
+// answers that last longer than a request.
+func (s *Sessions) SignedInNow(ctx context.Context, token string) (Signed, bool, error) {
+	ctx, err := s.scs.Load(withoutValues{ctx}, token)
+	if err != nil {
+		return Signed{}, false, fmt.Errorf("load the session: %w", unavailable{err})
+	}
+	signed, ok := s.SignedIn(ctx)
+	return signed, ok, nil
+}
+
+// withoutValues hides the session that a request was loaded with.
+type withoutValues struct{ context.Context }
+
+// Value returns nothing.
+func (withoutValues) Value(any) any { return nil }
+
 // Put stores a value of this browser under a name, such as the secret that binds a
 // mailed link to it. Signing out removes it.
 func (s *Sessions) Put(ctx context.Context, name, value string) {

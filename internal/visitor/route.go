@@ -48,11 +48,13 @@ func (s *Site) CrossSiteRoute(method, path string, access Access, h Handler) wir
 	return s.route(method, path, s.serve(access, h, s.sendToSignIn))
 }
 
-// StreamRoute makes the route of a stream of events for people who are signed in. It
-// never redirects: whoever may not have the stream gets an error, at which a browser
-// gives up.
-func (s *Site) StreamRoute(path string, h Handler) wire.Route {
-	return s.route(http.MethodGet, path, s.serve(SignedIn, h, s.refuseStream))
+// StreamRoute makes the route of a stream of events. It never redirects: whoever may
+// not have the stream gets 401, at which app.js gives up.
+func (s *Site) StreamRoute(path string, access Access, h Handler) wire.Route {
+	return s.route(http.MethodGet, path, s.serve(access, h, func(w http.ResponseWriter, r *http.Request) {
+		ui.SwapNothing(w.Header())
+		s.refuse(w, r)
+	}))
 }
 
 // serve finds out who visits, checks their access and runs the handler. signIn answers
@@ -109,11 +111,11 @@ func (s *Site) sendToSignIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ui.SetRedirect(w.Header(), SignIn(next))
-	s.refuseStream(w, r)
+	s.refuse(w, r)
 }
 
-// refuseStream answers 401.
-func (s *Site) refuseStream(w http.ResponseWriter, r *http.Request) {
+// refuse answers 401.
+func (s *Site) refuse(w http.ResponseWriter, r *http.Request) {
 	s.Pages.Fail(w, r, fault.New(fault.Unknown, codeSignInRequired, "You are no longer signed in. Sign in and try again."))
 }
 

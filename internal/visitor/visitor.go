@@ -9,6 +9,7 @@ package visitor
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 
 	"claviger/internal/account"
@@ -51,16 +52,45 @@ func (s *Site) visitor(r *http.Request) (*Visitor, error) {
 	if !ok {
 		return &Visitor{Client: wire.Client(r)}, nil
 	}
-	u, err := s.Accounts.Get(r.Context(), signed.UserID)
+	u, err := s.user(r.Context(), signed)
 	switch {
-	case fault.Is(err, account.CodeUnknownUser):
-		return &Visitor{Client: wire.Client(r)}, nil
 	case err != nil:
 		return nil, err
-	case !u.ErasedAt.IsZero() || u.SessionEpoch != signed.Epoch:
+	case u.ID == 0:
 		return &Visitor{Client: wire.Client(r)}, s.Sessions.SignOut(r.Context())
 	}
 	return &Visitor{User: u, Signed: signed, Session: account.SessionID(s.Sessions.Token(r.Context())), Client: wire.Client(r)}, nil
+}
+
+// user returns who signed in, nobody if the session was ended elsewhere.
+func (s *Site) user(ctx context.Context, signed ui.Signed) (account.User, error) {
+	u, err := s.Accounts.Get(ctx, signed.UserID)
+	switch {
+	case fault.Is(err, account.CodeUnknownUser):
+		return account.User{}, nil
+	case err != nil:
+		return account.User{}, err
+	case !u.ErasedAt.IsZero() || u.SessionEpoch != signed.Epoch:
+		return account.User{}, nil
+	}
+	return u, nil
+}
+
+// StillSignedIn returns ErrSignIn if the visitor of a request that is still being
+// answered has signed out since, or their session has ended in another way.
+func (s *Site) StillSignedIn(ctx context.Context, r *http.Request, v *Visitor) error {
+	signed, ok, err := s.Sessions.SignedInNow(ctx, s.Sessions.Token(r.Context()))
+	if err != nil {
+		return err
+	}
+	if !ok || signed.UserID != v.User.ID {
+		return ErrSignIn
+	}
+	u, err := s.user(ctx, signed)
+	if err == nil && u.ID == 0 {
+		err = ErrSignIn
+	}
+	return err
 }
 
 // Render shows a page of the site to a visitor, with their name and, unless the

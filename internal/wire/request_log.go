@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"strings"
+	"time"
 
 	"claviger/internal/fault"
 )
@@ -19,6 +20,7 @@ type RequestLog struct {
 	Who    string // who was authenticated, such as "partner:3"
 	Err    error  // why the request failed inside; faults of the sender are here too
 	Gone   bool   // the client went away before it was answered
+	Stream bool   // the answer is a stream: it lasts as long as its page is open
 
 	Partner   int64  // the partner that was authenticated; 0: none
 	Named     int64  // the partner that a request names without proof, such as by its client id
@@ -55,6 +57,22 @@ func RequestLogOf(ctx context.Context) *RequestLog {
 		return n
 	}
 	return &RequestLog{}
+}
+
+type unboundedKey struct{}
+
+// Bound gives the work for a request a deadline.
+func Bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithValue(ctx, unboundedKey{}, ctx), d)
+}
+
+// Unbounded returns the context of the request without the deadline of Bound, for
+// answers that last as long as the client stays. It ends when the client leaves.
+func Unbounded(ctx context.Context) context.Context {
+	if whole, ok := ctx.Value(unboundedKey{}).(context.Context); ok {
+		return whole
+	}
+	return ctx
 }
 
 // RequestID returns the id of the request that ctx belongs to, "" outside one.
