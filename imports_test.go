@@ -44,6 +44,7 @@ domain         : audit            # own tables and rules; a command takes the ac
     profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb
+    replay     : fault partner webhook sqldb
     event      : fault paging webhook sqldb
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license

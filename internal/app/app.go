@@ -33,6 +33,7 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/replay"
 	"claviger/internal/requestlog"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -50,6 +51,7 @@ type Services struct {
 	Accounts *account.Book
 	Profiles *profile.Book
 	Webhooks *webhook.Outbox
+	Replays  *replay.Jobs
 	Events   *event.Log
 	Licenses *license.Registry
 	OAuth    *oauth.Server
@@ -205,6 +207,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}
+	r.Replays = &replay.Jobs{DB: db, Outbox: r.Webhooks, Now: a.cfg.Now}
 	r.Partners.Changed = r.Webhooks.Touch
 	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Unpark, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
@@ -245,7 +248,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Audit: r.Audit, PublicURL: a.url, Guard: guard,
+		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 	}
 	pages, notFound, err := a.pages()

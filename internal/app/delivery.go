@@ -9,6 +9,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/replay"
 	"claviger/internal/webhook"
 )
 
@@ -77,7 +78,7 @@ func (a *App) work() []func(context.Context) {
 		a.send,
 		a.services.Partners.Uses.Run,
 		a.services.Requests.Run,
-		a.job("redeliveries", nil, (&webhook.Replayer{Outbox: a.services.Webhooks, Log: a.log}).Run),
+		a.job("redeliveries", nil, (&replay.Replayer{Jobs: a.services.Replays, Log: a.log}).Run),
 		a.job("outages", nil, watch.Run),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/mail"
+	"claviger/internal/replay"
 	"claviger/internal/webhook"
 )
 
@@ -41,6 +42,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 	return map[string]func(context.Context) (int64, error){
 		"stored outcomes":   a.services.Outcomes.Prune,
 		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
+		"redeliveries":      (&replay.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,
 		"sign-in links":     a.services.Accounts.Prune, // and sign-ups

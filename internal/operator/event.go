@@ -9,6 +9,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/paging"
+	"claviger/internal/replay"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -107,18 +108,15 @@ type replayJSON struct {
 	OnlyFailed   bool      `json:"only_failed"`
 	Status       string    `json:"status"`
 	Count        int64     `json:"count"`
+	Skipped      int64     `json:"skipped"`
 	CreatedAt    wire.Time `json:"created_at"`
 	FinishedAt   wire.Time `json:"finished_at,omitzero"`
 }
 
-func replayOf(r webhook.Replay) replayJSON {
-	status := "done"
-	if r.Running() {
-		status = "running"
-	}
+func replayOf(j replay.Job) replayJSON {
 	return replayJSON{
-		RedeliveryID: r.ID, PartnerID: r.PartnerID, From: wire.Time(r.From), To: wire.Time(r.To), OnlyFailed: r.OnlyFailed,
-		Status: status, Count: r.Count, CreatedAt: wire.Time(r.CreatedAt), FinishedAt: wire.Time(r.FinishedAt),
+		RedeliveryID: j.ID, PartnerID: j.PartnerID, From: wire.Time(j.Filter.From), To: wire.Time(j.Filter.To), OnlyFailed: j.Filter.OnlyFailures(),
+		Status: string(j.Status()), Count: j.Count, Skipped: j.Skipped, CreatedAt: wire.Time(j.CreatedAt), FinishedAt: wire.Time(j.FinishedAt),
 	}
 }
 
@@ -128,7 +126,7 @@ func (o *Operator) lastRedelivery(w http.ResponseWriter, r *http.Request, _ acco
 	if err != nil {
 		return err
 	}
-	last, err := o.Webhooks.LastReplay(r.Context(), p.ID)
+	last, err := o.Replays.Last(r.Context(), p.ID)
 	if err != nil {
 		return err
 	}
@@ -148,9 +146,13 @@ func (o *Operator) redeliverSpan(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	replay, err := o.Webhooks.RedeliverRange(r.Context(), actor(t), p.ID, from, to, b.OnlyFailed)
+	which := webhook.Filter{From: from, To: to}
+	if b.OnlyFailed {
+		which.State = webhook.Failed
+	}
+	job, err := o.Replays.Begin(r.Context(), actor(t), replay.Request{PartnerID: p.ID, Filter: which})
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusAccepted, replayOf(replay))
+	return wire.JSON(w, http.StatusAccepted, replayOf(job))
 }

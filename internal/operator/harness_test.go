@@ -58,7 +58,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 	partners := &api.API{Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks}
 	h.operator = &operator.Operator{
 		Accounts: a.Accounts, Partners: a.Partners, Profiles: a.Profiles, Licenses: a.Licenses, Events: a.Events,
-		Webhooks: a.Webhooks, Audit: a.Audit, PublicURL: publicURL,
+		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, PublicURL: publicURL,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 	}
 	h.url = wiretest.Serve(t, h.operator.Handler())

@@ -18,6 +18,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/replay"
 	"claviger/internal/secret"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
@@ -31,6 +32,7 @@ type Operator struct {
 	Licenses *license.Registry
 	Events   *event.Log
 	Webhooks *webhook.Outbox
+	Replays  *replay.Jobs
 	Audit    *audit.Log
 
 	// Explain, LicenseEvents and LicenseResponses answer what partners read of their

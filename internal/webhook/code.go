@@ -1,8 +1,5 @@
 package webhook
 
-// The codes of this package's faults. Programs depend on them: they never change.
-const (
-	codeRedeliveryRunning = "redelivery_running"
-	codeUnknownEvent      = "unknown_event"
-	codeUnknownRedelivery = "unknown_redelivery"
-)
+// codeUnknownEvent is the code of this package's fault. Programs depend on it: it never
+// changes.
+const codeUnknownEvent = "unknown_event"

@@ -20,7 +20,7 @@ type Pruner struct {
 }
 
 // Prune removes the records older than Keep, those beyond the newest MaxAttempts of
-// an event, and finished redeliveries as old; it returns how many attempts it
+// an event, and as old notes on who had what sent; it returns how many attempts it
 // removed. They are written nearly in the order of their ids, so it begins with the
 // lowest and needs no index by age; the odd one that an answer of the next batch
 // overtook goes with a later round. Deliveries and events stay.
@@ -31,9 +31,9 @@ func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	if err != nil {
 		return n, fmt.Errorf("prune webhook responses: %w", err)
 	}
-	if _, err := k.DB.DeleteInBatches(ctx, before, `DELETE FROM replays WHERE finished_at < $1 AND finished_at <> 0 AND id IN (
-		SELECT id FROM replays WHERE finished_at <> 0 ORDER BY id LIMIT $2)`); err != nil {
-		return n, fmt.Errorf("prune redeliveries: %w", err)
+	if _, err := k.DB.DeleteInBatches(ctx, before, `DELETE FROM manual_sends WHERE (generation, event_id) IN (
+		SELECT generation, event_id FROM manual_sends WHERE generation < $1 ORDER BY generation, event_id LIMIT $2)`); err != nil {
+		return n, fmt.Errorf("prune manual sends: %w", err)
 	}
 	surplus, err := k.pruneSurplus(ctx)
 	return n + surplus, err

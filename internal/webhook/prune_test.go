@@ -1,9 +1,11 @@
 package webhook_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -29,4 +31,43 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 		t.Errorf("%d are left (%v), want 10", list.Total, err)
 	}
 	same(t, "deliveries", len(due(t, o)), 4)
+}
+
+// TestSurplusAttemptsArePruned: of an event that was redelivered over and over, and
+// of the newest that was sent after it, the newest attempts stay.
+func TestSurplusAttemptsArePruned(t *testing.T) {
+	o := box(t)
+	settle(t, o, 2, 2, 2, 2)
+	respond(t, o, 1, 2345)
+	respond(t, o, 2, webhook.MaxAttempts)
+	respond(t, o, 3, webhook.MaxAttempts+1)
+	respond(t, o, 4, webhook.MaxAttempts+1) // was never redelivered, and is not looked at
+	k := &webhook.Pruner{DB: o.DB, Now: o.Now, Keep: 100 * 365 * 24 * time.Hour}
+	prune := func(want int64) {
+		t.Helper()
+		if n, err := k.Prune(t.Context()); n != want || err != nil {
+			t.Errorf("pruned %d, %v; want %d", n, err, want)
+		}
+	}
+	prune(0)
+	for _, id := range []int64{1, 2} { // 3 is the newest after 1
+		if err := o.Redeliver(t.Context(), tester, 1, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune(2345 - webhook.MaxAttempts + 1)
+	list, err := o.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
+	if err != nil || fmt.Sprint(list.Total, list.Responses[0].ResponseStatus) != fmt.Sprint(3*webhook.MaxAttempts, 2345-webhook.MaxAttempts) {
+		t.Errorf("%d are left, the oldest %+v, %v", list.Total, list.Responses, err)
+	}
+	// What comes after the pruning is pruned too, also when nobody asks for another redelivery.
+	respond(t, o, 1, 5)
+	prune(5)
+	settle(t, o, 2, 2, 2, 2)
+	respond(t, o, 1, 5)
+	prune(5)
+	left, err := sqldb.One(t.Context(), o.DB, sqldb.Value[int64], `SELECT count(*) FROM redelivered`)
+	if err != nil || left != 0 {
+		t.Errorf("%d events are still to be looked at, %v", left, err)
+	}
 }

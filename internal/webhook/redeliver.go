@@ -49,6 +49,8 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 	now := o.Now()
 	partner.Lock(tx, of.partnerID) // no event of the license comes in between
 	o.touch(tx, of.partnerID, `, probe_at = CASE WHEN parked_at <> 0 THEN $2 ELSE probe_at END, probed = $3`, now, of.licenseID-1)
+	markManual(tx, now, Sender{By: by}, `(d.event_id = $6 OR d.event_id = (SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = $7))`,
+		eventID, of.licenseID)
 	tx.Queue(reopen+`(d.event_id = $2 OR d.event_id = (SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = $3))`+reopened,
 		now, eventID, of.licenseID)
 	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = $2 AND `+isPending+` AND due_at > $1`, now, of.licenseID)

@@ -48,31 +48,6 @@ func TestRedeliverKnowsItsPartner(t *testing.T) {
 	same(t, "due", due(t, o), []string{"3 after 0"})
 }
 
-func TestRedeliverRange(t *testing.T) {
-	for name, c := range map[string]struct {
-		from, to   time.Duration
-		onlyFailed bool
-		want       []string
-	}{
-		"all":                          {0, 24 * time.Hour, false, []string{"1 after 0", "2 after 0", "3 after 0", "4 after 0"}},
-		"half open":                    {2 * time.Hour, 3 * time.Hour, false, []string{"3 after 0"}},
-		"only failures":                {3 * time.Hour, 24 * time.Hour, true, []string{"4 after 0"}},
-		"the newest follows":           {0, time.Hour, false, []string{"1 after 0", "3 after 0"}},
-		"the newest follows a failure": {0, 24 * time.Hour, true, []string{"2 after 0", "3 after 0", "4 after 0"}},
-		"nothing to do":                {0, time.Hour, true, []string{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := box(t)
-			settle(t, o, 2, 3, 2, 3)
-			r, err := o.RedeliverRange(t.Context(), tester, 1, start.Add(c.from), start.Add(c.to), c.onlyFailed)
-			if err != nil || int(r.Count) != len(c.want) || r.Running() {
-				t.Errorf("%+v, %v", r, err)
-			}
-			same(t, "due", due(t, o), c.want)
-		})
-	}
-}
-
 // licenseOf is a harness whose one license has so many events, and its endpoint.
 func licenseOf(t *testing.T, events int) (*harness, *endpoint, *outbox) {
 	t.Helper()

@@ -1,6 +1,6 @@
 // Package webhook owns the outbox of deliveries to partners, sends them, and records
-// what every attempt met: the tables deliveries, outbox, endpoints, replays, redelivered
-// and webhook_responses. How a webhook is signed and posted, and which answer means
+// what every attempt met: the tables deliveries, outbox, endpoints, redelivered,
+// manual_sends and webhook_responses. How a webhook is signed and posted, and which answer means
 // success, is courier's; which node sends for a partner is cluster's; whom to tell that
 // an endpoint is down is outage's.
 //

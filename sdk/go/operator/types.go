@@ -687,7 +687,8 @@ type RedeliverySpan struct {
 	From time.Time `json:"from"`
 	// Events that happened before this time; missing means until now.
 	To *time.Time `json:"to,omitempty"`
-	// Only events whose every attempt failed and that were given up.
+	// Only events that failed and are not delivered: given up, superseded, or waiting for
+	// another attempt.
 	OnlyFailed *bool `json:"only_failed,omitempty"`
 }
 
@@ -698,11 +699,14 @@ type SpanRedelivery struct {
 	From         time.Time `json:"from"`
 	To           time.Time `json:"to"`
 	OnlyFailed   bool      `json:"only_failed"`
-	// Whether there are events of the span that are yet to be queued.
+	// Whether there are events of the span that are yet to be queued; stopped means that it
+	// ended before its time.
 	Status string `json:"status"`
 	// How many events were queued so far, the newest of their licenses that follow them
 	// included.
-	Count     int64     `json:"count"`
+	Count int64 `json:"count"`
+	// How many events failed once and are not queued because they were delivered since.
+	Skipped   int64     `json:"skipped"`
 	CreatedAt time.Time `json:"created_at"`
 	// When the last of its events was queued; absent while it is running.
 	FinishedAt time.Time `json:"finished_at,omitzero"`

@@ -1,0 +1,261 @@
+// Package replay sends many events of a partner again: all that a filter means, or all
+// since a time. It owns the table replay_jobs. Which deliveries a filter means, and how
+// one is put into the outbox again, is webhook's.
+//
+// A job is worked off in batches, oldest event first, each batch one transaction that
+// also moves the job's cursor: it goes on where it was whenever a process ends. The order
+// of a license's events is that of the outbox, which sends only the first open one. What
+// failed and was delivered since is skipped and counted. A job has a rate, can be paused
+// and cancelled, and ends when the person who began it may not do so any more.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// The bounds of a rate, in events a second. Rate 0 is as fast as batches are made.
+const (
+	DefaultRate = 50
+	MaxRate     = 1000
+)
+
+// MaxCounted is how far the events of a job are counted before it begins.
+const MaxCounted = 10_000
+
+// Job is a redelivery of many events.
+type Job struct {
+	ID         int64
+	PartnerID  int64
+	Filter     webhook.Filter
+	LicenseKey string // of Filter.LicenseID
+	Rate       int    // events a second; 0: as fast as batches are made
+	By         audit.Actor
+	Progress
+
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	PausedAt   time.Time // zero: it is not paused
+	Stopped    string    // why it ended before its time; "": it did not
+	FinishedAt time.Time // zero: it is not finished
+
+	at     webhook.Key // events up to this one are done
+	nextAt time.Time   // of the next batch
+}
+
+// Progress is how far a job has come.
+type Progress struct {
+	Expected int64 // events, as counted when it began, up to MaxCounted
+	Looked   int64 // deliveries looked at so far
+	Count    int64 // made due so far, with the newest events of their licenses
+	Skipped  int64 // failed, and delivered since
+}
+
+// Status is where a job stands.
+type Status string
+
+// The statuses of a job.
+const (
+	Running Status = "running"
+	Paused  Status = "paused"
+	Stopped Status = "stopped"
+	Done    Status = "done"
+)
+
+// Status is where the job stands.
+func (j Job) Status() Status {
+	switch {
+	case j.Stopped != "":
+		return Stopped
+	case !j.FinishedAt.IsZero():
+		return Done
+	case !j.PausedAt.IsZero():
+		return Paused
+	}
+	return Running
+}
+
+// Open reports whether there is more to do.
+func (j Job) Open() bool { return j.FinishedAt.IsZero() }
+
+// Estimate is how long the rest of a job takes at its rate; 0 when nothing is left or
+// it has no rate.
+func (j Job) Estimate() time.Duration { return estimate(j.Expected-j.Count-j.Skipped, j.Rate) }
+
+func estimate(events int64, rate int) time.Duration {
+	if rate <= 0 || events <= 0 {
+		return 0
+	}
+	return time.Duration(events) * time.Second / time.Duration(rate)
+}
+
+const columns = `id, partner_id, outcome, kind, codes, license_id, license_key, from_at, to_at, rate, actor_kind, actor_id,
+	expected, looked, count, skipped, created_at, updated_at, paused_at, stopped, finished_at, at, event_id, next_at`
+
+func scan(r *sqldb.Row, j *Job) error {
+	var codes string
+	f := &j.Filter
+	err := r.Scan(&j.ID, &j.PartnerID, (*string)(&f.State), &f.Kind, &codes, &f.LicenseID, &j.LicenseKey, &f.From, &f.To, &j.Rate, &j.By.Kind, &j.By.ID,
+		&j.Expected, &j.Looked, &j.Count, &j.Skipped, &j.CreatedAt, &j.UpdatedAt, &j.PausedAt, &j.Stopped, &j.FinishedAt, &j.at.At, &j.at.EventID, &j.nextAt)
+	f.Codes, _ = webhook.ParseCodes(codes)
+	return err
+}
+
+// Jobs begins, shows and stops jobs.
+type Jobs struct {
+	DB     *sqldb.DB
+	Outbox *webhook.Outbox
+	Now    func() time.Time
+}
+
+// Plan is what a job would do.
+type Plan struct {
+	Count    int           // events, up to MaxCounted
+	More     bool          // there are more
+	Rate     int           // events a second
+	Estimate time.Duration // for Count at that rate
+}
+
+// Request is what a job is to send, for whom and how fast.
+type Request struct {
+	PartnerID  int64
+	Filter     webhook.Filter
+	LicenseKey string // of Filter.LicenseID
+	Rate       int
+}
+
+// check refuses what cannot be done.
+func (q *Request) check(now time.Time) error {
+	f := &q.Filter
+	if f.To.IsZero() || f.To.After(now) {
+		f.To = now
+	}
+	switch {
+	case q.Rate < 0 || q.Rate > MaxRate:
+		return fault.Field("rate", "must be a whole number of events a second, from 1 to %d, or 0 for no limit.", MaxRate)
+	case !f.From.IsZero() && !f.From.Before(f.To):
+		return fault.Field("to", "must be after from, and from in the past.")
+	}
+	return nil
+}
+
+// Plan counts what a job would send, and says how long it takes.
+func (s *Jobs) Plan(ctx context.Context, q Request) (Plan, error) {
+	if err := q.check(s.Now()); err != nil {
+		return Plan{}, err
+	}
+	n, more, err := s.Outbox.Count(ctx, q.PartnerID, q.Filter, MaxCounted)
+	if err != nil {
+		return Plan{}, err
+	}
+	return Plan{Count: n, More: more, Rate: q.Rate, Estimate: estimate(int64(n), q.Rate)}, nil
+}
+
+// Begin begins a job. Its first batch is sent at once, the others by Replayer. A partner
+// has one at a time.
+func (s *Jobs) Begin(ctx context.Context, by audit.Actor, q Request) (Job, error) {
+	plan, err := s.Plan(ctx, q)
+	if err != nil {
+		return Job{}, err
+	}
+	if q.Filter.EventID != 0 {
+		return Job{}, fault.Field("event_id", "names one event; redeliver that event by itself.")
+	}
+	var j Job
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := s.Now()
+		if err := q.check(now); err != nil {
+			return err
+		}
+		partner.Lock(tx, q.PartnerID)
+		running, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM replay_jobs WHERE partner_id = $1 AND finished_at = 0`, q.PartnerID)
+		switch {
+		case err == nil:
+			return errRunning(running)
+		case !errors.Is(err, sqldb.ErrNone):
+			return fmt.Errorf("look for a running redelivery: %w", err)
+		}
+		f := q.Filter
+		j, err = sqldb.One(ctx, tx, scan, `INSERT INTO replay_jobs (partner_id, outcome, kind, codes, license_id, license_key, from_at, to_at, rate, actor_kind, actor_id,
+				expected, looked, count, skipped, created_at, updated_at, paused_at, stopped, finished_at, at, event_id, next_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, 0, 0, $13, $13, 0, '', 0, 0, 0, 0) RETURNING `+columns,
+			q.PartnerID, string(f.State), f.Kind, f.Codes.String(), f.LicenseID, q.LicenseKey, f.From, f.To, q.Rate, by.Kind, by.ID, plan.Count, now)
+		if err != nil {
+			return fmt.Errorf("write the redelivery: %w", err)
+		}
+		audit.Record(tx, now, by, "partner.redeliver", subject(q.PartnerID), nil, j.facts())
+		return s.work(ctx, tx, now, &j)
+	})
+	return j, err
+}
+
+func subject(partnerID int64) string { return fmt.Sprintf("partner:%d", partnerID) }
+
+// facts is what the audit says of a job.
+func (j Job) facts() map[string]any {
+	f := j.Filter
+	facts := map[string]any{"redelivery_id": j.ID, "to": f.To, "only_failed": f.OnlyFailures()}
+	for name, v := range map[string]string{"outcome": string(f.State), "status_code": f.Codes.String(), "license_key": j.LicenseKey} {
+		if v != "" {
+			facts[name] = v
+		}
+	}
+	if !f.From.IsZero() {
+		facts["from"] = f.From
+	}
+	if j.Rate > 0 {
+		facts["rate"] = j.Rate
+	}
+	return facts
+}
+
+func errRunning(j Job) error {
+	return fault.New(fault.Conflict, codeRedeliveryRunning,
+		"Redelivery %d of this partner's events is %s; %d events are queued so far. Wait until it is done, or cancel it.", j.ID, j.Status(), j.Count)
+}
+
+// Last returns the newest job of a partner.
+func (s *Jobs) Last(ctx context.Context, partnerID int64) (Job, error) {
+	list, err := s.List(ctx, partnerID, 0, 1)
+	if err == nil && len(list) == 0 {
+		return Job{}, fault.New(fault.Missing, codeUnknownRedelivery, "No span of this partner's events was redelivered yet.")
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	return list[0], nil
+}
+
+// List returns the newest jobs of a partner before an id; 0 stands for all.
+func (s *Jobs) List(ctx context.Context, partnerID, before int64, limit int) ([]Job, error) {
+	list, err := sqldb.All(ctx, s.DB, scan, `SELECT `+columns+` FROM replay_jobs WHERE partner_id = $1 AND (id < $2 OR $2 = 0) ORDER BY id DESC LIMIT $3`,
+		partnerID, before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list redeliveries: %w", err)
+	}
+	return list, nil
+}
+
+// Get returns a job of a partner; another partner's is as good as none.
+func (s *Jobs) Get(ctx context.Context, partnerID, id int64) (Job, error) {
+	return find(ctx, s.DB, partnerID, id)
+}
+
+func find(ctx context.Context, q sqldb.Reader, partnerID, id int64) (Job, error) {
+	j, err := sqldb.One(ctx, q, scan, `SELECT `+columns+` FROM replay_jobs WHERE id = $1 AND partner_id = $2`, id, partnerID)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return j, fault.New(fault.Missing, codeUnknownRedelivery, "There is no redelivery %d; the list of redeliveries has their ids.", id)
+	case err != nil:
+		return j, fmt.Errorf("read redelivery %d: %w", id, err)
+	}
+	return j, nil
+}

@@ -1,0 +1,255 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// State is where a delivery stands, as people ask for it.
+type State string
+
+// The states. Failed stands for the three that are not well.
+const (
+	AnyState   State = ""
+	Delivered  State = "delivered"
+	Waiting    State = "waiting"    // to be sent, and not tried since it was put into the outbox
+	Failing    State = "failing"    // tried, and to be tried again
+	Exhausted  State = "exhausted"  // every attempt failed
+	Superseded State = "superseded" // a newer event of the license is sent in its place
+	Failed     State = "failed"     // failing, exhausted or superseded
+)
+
+// States are all that can be asked for.
+var States = []State{Delivered, Waiting, Failing, Exhausted, Superseded, Failed}
+
+// Filter says which deliveries of a partner are meant; the zero value means all.
+type Filter struct {
+	State     State
+	Kind      int // an event.Kind, which this package does not know; 0: any
+	Codes     Codes
+	From, To  time.Time // of the event: From included, To not; zero: no bound
+	EventID   int64     // 0: any
+	LicenseID int64     // 0: any
+}
+
+// Codes is a range of the status of the last attempt, where 0 stands for no answer.
+type Codes struct {
+	Set       bool
+	Low, High int
+}
+
+// ParseCodes reads a status code (404), a class of them (4xx) or none for no answer.
+func ParseCodes(s string) (Codes, bool) {
+	if s == "none" {
+		return Codes{Set: true}, true
+	}
+	if len(s) != len("404") || s[0] < '1' || s[0] > '5' {
+		return Codes{}, false
+	}
+	if s[1:] == "xx" {
+		low := int(s[0]-'0') * 100
+		return Codes{Set: true, Low: low, High: low + 99}, true
+	}
+	n, err := strconv.Atoi(s)
+	return Codes{Set: true, Low: n, High: n}, err == nil && n >= 100
+}
+
+// String is what ParseCodes reads; "" for any.
+func (c Codes) String() string {
+	switch {
+	case !c.Set:
+		return ""
+	case c.High == 0:
+		return "none"
+	case c.Low != c.High:
+		return strconv.Itoa(c.Low/100) + "xx"
+	}
+	return strconv.Itoa(c.Low)
+}
+
+func (c Codes) has(status int) bool { return status >= c.Low && status <= c.High }
+
+// failures reports whether an event whose last attempt had one of the codes cannot be
+// delivered.
+func (c Codes) failures() bool { return c.Set && (c.High < 200 || c.Low > 299) }
+
+// Key is where in a list of deliveries a row stands: the time of its event, and its id.
+type Key struct {
+	At      time.Time
+	EventID int64
+}
+
+// IsZero reports whether the key is that of no row.
+func (k Key) IsZero() bool { return k.EventID == 0 }
+
+// String is the key in an address; "" for none.
+func (k Key) String() string {
+	if k.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(k.At.UnixNano(), 36) + "-" + strconv.FormatInt(k.EventID, 36)
+}
+
+// ParseKey reads what Key.String wrote; "" is the zero key.
+func ParseKey(s string) (Key, bool) {
+	if s == "" {
+		return Key{}, true
+	}
+	at, id, _ := strings.Cut(s, "-")
+	ns, err := strconv.ParseInt(at, 36, 64)
+	event, err2 := strconv.ParseInt(id, 36, 64)
+	if err != nil || err2 != nil || ns <= 0 || event <= 0 {
+		return Key{}, false
+	}
+	return Key{At: time.Unix(0, ns).UTC(), EventID: event}, true
+}
+
+// Delivery is an event on its way to the partner, with its last attempt.
+type Delivery struct {
+	EventID    int64
+	LicenseID  int64
+	LicenseKey string
+	Kind       int
+	State      State
+	CreatedAt  time.Time   // of the event
+	Attempts   int         // on record
+	NextAt     time.Time   // when it is sent next; zero: not any more
+	Last       LastAttempt // of the present round: a delivery that waits has none
+}
+
+// Key is where the delivery stands in the list.
+func (d Delivery) Key() Key { return Key{d.CreatedAt, d.EventID} }
+
+// LastAttempt is the last attempt of a delivery, in short.
+type LastAttempt struct {
+	ID        int64 // 0: none is on record
+	Status    int   // 0: no HTTP answer
+	Success   bool
+	Took      time.Duration
+	Cause     string // why there was no answer, in words
+	Diagnosis string
+	At        time.Time
+}
+
+// maxCause is how many characters of what an attempt met are listed.
+const maxCause = 300
+
+// List is one page of deliveries, newest first.
+type List struct {
+	Deliveries []Delivery
+	Next       Key // where the next page begins; zero: there is none
+
+	// SearchedTo is up to which time was searched, when the search ended before the
+	// page was full. Next goes on from there.
+	SearchedTo time.Time
+}
+
+// The bounds of a search. A filter that few deliveries match and no index serves is
+// searched for in this many of them; the next page goes on.
+const (
+	maxLooked   = 5000
+	searchChunk = 500
+)
+
+// List returns a page of a partner's deliveries, newest first, behind a key.
+func (o *Outbox) List(ctx context.Context, partnerID int64, f Filter, after Key, limit int) (List, error) {
+	var list List
+	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		list = List{Deliveries: make([]Delivery, 0, limit+1)}
+		w, err := newWalk(ctx, tx, partnerID, f, after)
+		if err != nil {
+			return err
+		}
+		chunk := limit + 1
+		if f.narrows() {
+			chunk = max(chunk, searchChunk)
+		}
+		for len(list.Deliveries) <= limit && !w.ended && w.looked < maxLooked {
+			found, err := w.next(ctx, chunk)
+			if err != nil {
+				return err
+			}
+			list.Deliveries = append(list.Deliveries, found...)
+		}
+		switch {
+		case len(list.Deliveries) > limit:
+			list.Deliveries = list.Deliveries[:limit]
+			list.Next = list.Deliveries[limit-1].Key()
+		case !w.ended:
+			list.Next, list.SearchedTo = w.at, w.at.At
+		}
+		return w.addAttempts(ctx, list.Deliveries)
+	})
+	if err != nil {
+		return List{}, fmt.Errorf("list deliveries: %w", err)
+	}
+	return list, nil
+}
+
+// Count is how many deliveries match, and whether that is not all: counting ends at
+// most, and where the search does.
+func (o *Outbox) Count(ctx context.Context, partnerID int64, f Filter, most int) (n int, more bool, err error) {
+	err = o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		n, more = 0, false
+		w, err := newWalk(ctx, tx, partnerID, f, Key{})
+		if err != nil {
+			return err
+		}
+		for n <= most && !w.ended && w.looked < max(maxLooked, most) {
+			found, err := w.next(ctx, 2*searchChunk)
+			if err != nil {
+				return err
+			}
+			n += len(found)
+		}
+		more = n > most || !w.ended
+		n = min(n, most)
+		return nil
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("count deliveries: %w", err)
+	}
+	return n, more, nil
+}
+
+// narrows reports whether rows of the source may not match.
+func (f Filter) narrows() bool {
+	switch f.State {
+	case Delivered, Exhausted, Superseded, Waiting:
+		return true
+	case AnyState, Failing, Failed:
+	}
+	return f.Kind != 0 || f.Codes.Set
+}
+
+// matches reports whether a row is meant; its last attempt is looked at elsewhere.
+func (f Filter) matches(d *Delivery) bool {
+	switch f.State {
+	case AnyState:
+	case Failed:
+		if d.State != Failing && d.State != Exhausted && d.State != Superseded {
+			return false
+		}
+	case Delivered, Waiting, Failing, Exhausted, Superseded:
+		if d.State != f.State {
+			return false
+		}
+	}
+	return (f.Kind == 0 || d.Kind == f.Kind) && (f.EventID == 0 || d.EventID == f.EventID) &&
+		(f.LicenseID == 0 || d.LicenseID == f.LicenseID) &&
+		!d.CreatedAt.Before(f.From) && (f.To.IsZero() || d.CreatedAt.Before(f.To))
+}
+
+// last is the key before which the newest delivery stands.
+func (f Filter) last() Key {
+	if f.To.IsZero() {
+		return Key{time.Unix(0, math.MaxInt64), math.MaxInt64}
+	}
+	return Key{f.To, 0}
+}
