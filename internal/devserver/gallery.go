@@ -23,7 +23,7 @@ type gallery struct {
 	Table     ui.Table
 	Pager     ui.Pager
 	Timeline  ui.Timeline
-	Code      ui.Code
+	Curl      ui.Curl
 	Signed    ui.Code
 	Key       string
 	Form      ui.Form
@@ -61,7 +61,7 @@ func newGallery() gallery {
 		Pager:     ui.Pager{Label: "Pages of deliveries", Showing: "51 to 100 of 12,447", Prev: galleryPath, Next: galleryPath},
 		LastPager: ui.Pager{Label: "Pages of deliveries, at their end", Prev: galleryPath},
 		Timeline:  galleryTimeline(at),
-		Code:      ui.Code{Label: "curl", Text: "curl https://market.example/v2/licenses?status=active \\\n  --header \"Authorization: Bearer $API_KEY\" \\\n  --header 'Accept: application/json'"},
+		Curl:      ui.Curl{What: "The same by API", URL: "https://market.example/v2/licenses", Query: []ui.Param{{Name: "status", Value: "active"}}},
 		Signed:    ui.Code{Label: "Signed text", Text: "msg_2x7Qk.1794837720." + `{"event":"purchase","license_key":"3f0c6a1e-9b7d-4c55-8a8e-2f9d1b7c4e60"}`},
 		Key:       "3f0c6a1e-9b7d-4c55-8a8e-2f9d1b7c4e60",
 		Form:      galleryForm(),

@@ -13,6 +13,7 @@ const setupPath = "/setup"
 type setupView struct {
 	ClientID string
 	Profile  profile.Profile
+	Curl     ui.Curl
 }
 
 func (h *Handler) setup(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -20,5 +21,7 @@ func (h *Handler) setup(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err != nil {
 		return err
 	}
-	return h.render(w, r, v, "setup", ui.View{Title: "Set-up", Data: setupView{ClientID: v.Partner.ClientID, Profile: p}})
+	return h.render(w, r, v, "setup", ui.View{Title: "Set-up", Data: setupView{
+		ClientID: v.Partner.ClientID, Profile: p, Curl: h.call("Read these URLs by API", http.MethodGet, "/v2/profile"),
+	}})
 }

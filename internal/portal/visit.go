@@ -45,6 +45,12 @@ func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *Visit, name 
 	return h.Site.Render(w, r, v.Visitor, name, view)
 }
 
+// call is the call of the partner API that does what a page shows or does, for the
+// part "curl".
+func (h *Handler) call(what, method, path string, query ...ui.Param) ui.Curl {
+	return ui.Curl{What: what, Method: method, URL: h.Site.Pages.PublicURL + path, Query: query}
+}
+
 // navigation lists the pages that exist and that the person may see.
 func (h *Handler) navigation(r *http.Request, v *Visit) []ui.Item {
 	may := make(map[string]bool)

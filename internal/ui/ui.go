@@ -23,7 +23,7 @@
 // page can answer htmx with one of its templates: see View.Fragment.
 //
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
-// receipt, table, pager, tabs, timeline, stats, chart and code; /dev/gallery of
+// receipt, table, pager, tabs, timeline, stats, chart, code and curl; /dev/gallery of
 // "claviger dev" shows them. Functions for templates: money, time, day, label, asset,
 // inc, and button, empty and key, which make the argument of the part of that name.
 package ui
