@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -124,4 +125,23 @@ func TestFragmentOfAnExpiredSession(t *testing.T) {
 	if to := got.Header.Get("HX-Redirect"); got.Status != http.StatusUnauthorized || !strings.HasPrefix(to, "/sign-in?next=%2Fportal%2F") {
 		t.Errorf("got %d to %q", got.Status, to)
 	}
+}
+
+// TestTimesSwitch: the switch is remembered and leads back.
+func TestTimesSwitch(t *testing.T) {
+	h := start(t)
+	b := h.as(viewer)
+	site, err := url.Parse(h.web.URL)
+	h.Must(err)
+	b.Jar.SetCookies(site, []*http.Cookie{{Name: "claviger-zone", Value: "Europe/Berlin"}})
+	page := b.Get(h.path("/setup"))
+	if !strings.Contains(page.Body, "Times are in Europe/Berlin.") {
+		t.Errorf("the page says %s", page.Text())
+	}
+	b.Press(page, "Show times in UTC").WantRedirect(h.path("/setup"))
+	if page = b.Get(h.path("/setup")); !strings.Contains(page.Body, "Times are in UTC.") {
+		t.Errorf("the page says %s", page.Text())
+	}
+	b.Press(page, "Show times in Europe/Berlin").WantRedirect(h.path("/setup"))
+	b.Post("/times", "zone", "utc", "next", "https://evil.example/").WantRedirect("/account")
 }

@@ -81,6 +81,8 @@ func (h *Handler) Routes() []wire.Route {
 		own(http.MethodGet, "/account/delete", h.deletePage),
 		own(http.MethodPost, "/account/delete", h.delete),
 		open(http.MethodGet, deletedPath, h.deleted),
+		open(http.MethodGet, ui.TimesPath, redirectTo(accountPath)),
+		open(http.MethodPost, ui.TimesPath, h.times),
 	}
 }
 
@@ -91,6 +93,20 @@ const (
 	checkMailPath = "/check-mail"
 	deletedPath   = "/goodbye"
 )
+
+// times stores in which zone the visitor reads times.
+func (h *Handler) times(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	h.Site.Pages.SetTimes(w, ui.FormText(r, "zone"))
+	to := next(r)
+	if to == "" {
+		to = accountPath
+	}
+	ui.SeeOther(w, r, to)
+	return nil
+}
 
 // redirectTo sends whoever comes to another page.
 func redirectTo(path string) visitor.Handler {

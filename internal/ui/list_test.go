@@ -53,7 +53,7 @@ func TestTimeline(t *testing.T) {
 		{At: sold, Title: "Sent", URL: "/e/1", Status: "failed", Text: "401 <no>"}, {At: sold, Title: "Rotated"},
 	}})
 	wants(t, got, `<ol class="timeline" aria-label="History">`, `<li class="bad">`, `<a href="/e/1">Sent</a> <span class="badge bad">Failed</span>`, "<p>401 &lt;no&gt;</p>",
-		`<li class="neutral">`, `<p class="what">Rotated</p> </li>`, `<time datetime="2026-11-15T06:05:00Z">`)
+		`<li class="neutral">`, `<p class="what">Rotated</p> </li>`, `<time datetime="2026-11-15T06:05:00Z" `)
 }
 
 func TestStats(t *testing.T) {

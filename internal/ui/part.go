@@ -63,6 +63,7 @@ var helpers = template.FuncMap{
 	"asset": assetURL,
 	"money": money,
 	"time":  moment,
+	"exact": exact,
 	"day":   day,
 	"label": label,
 	"tone":  tone,
@@ -107,20 +108,6 @@ func thousands(n uint64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// moment writes a time to the minute; day writes its date. Both are empty for no
-// time at all.
-func moment(t time.Time) template.HTML { return timeTag(t, "2 Jan 2006, 15:04 UTC") }
-
-func day(t time.Time) template.HTML { return timeTag(t, "2 January 2006") }
-
-func timeTag(t time.Time, layout string) template.HTML {
-	if t.IsZero() {
-		return ""
-	}
-	t = t.UTC()
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format(layout) + `</time>`)
 }
 
 // label makes a status readable: "refund_reversed" is "Refund reversed".

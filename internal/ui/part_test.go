@@ -76,8 +76,8 @@ func TestEveryPart(t *testing.T) {
 		"key":     {`{{template "key" (key "license key" "a-b")}}`, []string{"<code>a-b</code>", `data-copy="a-b"`, `<span class="sr"> license key</span>`}},
 		"receipt": {`{{template "receipt" .Receipt}}`, nil},
 
-		// Tried in list_test.go and chart_test.go.
-		"table": {}, "cell": {}, "pager": {}, "tabs": {}, "timeline": {}, "stats": {}, "code": {}, "chart": {},
+		// Tried in list_test.go, chart_test.go and curl_test.go.
+		"table": {}, "cell": {}, "pager": {}, "tabs": {}, "timeline": {}, "stats": {}, "code": {}, "chart": {}, "curl": {},
 	}
 	parts, err := os.ReadFile("shell/parts.html")
 	if err == nil {
@@ -115,7 +115,7 @@ func TestReceipt(t *testing.T) {
 		{At: sold, What: "Tier 1", Reference: "ord_1", Status: "paid", Cents: 5900, Currency: "USD"},
 	}})
 	for _, want := range []string{
-		"<caption>Receipts</caption>", `<time datetime="2026-11-15T06:05:00Z">15 Nov 2026, 06:05 UTC</time>`,
+		"<caption>Receipts</caption>", `title="2026-11-15 06:05:00 UTC">15 Nov 2026, 06:05 UTC</time>`,
 		`data-label="Reference"><code>ord_1</code>`, `<span class="badge good">Paid</span>`, `class="number">$59.00</td>`,
 	} {
 		if !strings.Contains(got, want) {
@@ -135,9 +135,10 @@ func TestMoneyAndTime(t *testing.T) {
 		{`{{money .Data "USD"}}`, int64(-123456789), "−$1,234,567.89"},
 		{`{{money .Data "USD"}}`, int64(0), "$0.00"},
 		{`{{money .Data "JPY"}}`, int64(100000), "1,000.00\u00a0JPY"},
-		{`{{time .Data}}`, time.Date(2026, 11, 15, 8, 5, 59, 9, time.FixedZone("", 7200)), `<time datetime="2026-11-15T06:05:59Z">15 Nov 2026, 06:05 UTC</time>`},
-		{`{{day .Data}}`, sold, `<time datetime="2026-11-15T06:05:00Z">15 November 2026</time>`},
-		{`{{time .Data}}{{day .Data}}`, time.Time{}, ""},
+		{`{{time .Data}}`, time.Date(2026, 11, 15, 8, 5, 59, 9, time.FixedZone("", 7200)), `<time datetime="2026-11-15T06:05:59Z" data-as="minute" title="2026-11-15 06:05:59 UTC">15 Nov 2026, 06:05 UTC</time>`},
+		{`{{day .Data}}`, sold, `<time datetime="2026-11-15T06:05:00Z" data-as="day" title="2026-11-15 06:05:00 UTC">15 November 2026</time>`},
+		{`{{exact .Data}}`, sold, `<time datetime="2026-11-15T06:05:00Z" data-as="second" title="2026-11-15 06:05:00 UTC">15 Nov 2026, 06:05:00 UTC</time>`},
+		{`{{time .Data}}{{day .Data}}{{exact .Data}}`, time.Time{}, ""},
 		{`{{label .Data}}`, "", ""},
 		{`{{label .Data}}`, fault.Kind(3), "3"},
 	} {

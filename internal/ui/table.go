@@ -30,6 +30,7 @@ type Cell struct {
 	Code   bool      // the text is a key, a path or the like
 	Status string    // shown as a badge
 	At     time.Time // shown to the minute
+	Exact  bool      // shows At to the second
 	Note   string    // a second, quieter line
 }
 

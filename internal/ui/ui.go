@@ -24,8 +24,8 @@
 //
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
 // receipt, table, pager, tabs, timeline, stats, chart, code and curl; /dev/gallery of
-// "claviger dev" shows them. Functions for templates: money, time, day, label, asset,
-// inc, and button, empty and key, which make the argument of the part of that name.
+// "claviger dev" shows them. Functions for templates: money, time, exact, day, label,
+// asset, inc, and button, empty and key, which make the argument of the part of that name.
 package ui
 
 import (
@@ -95,6 +95,8 @@ type Page struct {
 	Brand   string // what the marketplace is called
 	Home    string
 	SignOut string
+	Times   Times  // in which zone times are shown
+	Path    string // of the page with its query, "" if it cannot be opened again: the answer to a form
 }
 
 // Pages are the pages of one package. Set the fields before the first page is shown.
@@ -216,7 +218,10 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v Vi
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
 	var b bytes.Buffer
-	page := Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out")}
+	page := Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out"), Times: timesOf(r)}
+	if r.Method == http.MethodGet {
+		page.Path = r.URL.RequestURI()
+	}
 	if v.Fragment != "" && IsFragment(r) {
 		err = fragment(&b, t, page)
 	} else {
@@ -225,19 +230,20 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	if err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
-	end, err := v.DelayedRedirect.split(b.Bytes())
+	body := inZone(b.Bytes(), Zone(r))
+	end, err := v.DelayedRedirect.split(body)
 	if err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
 	shown() // before the first byte, with which the session is saved
 	p.guard(w.Header(), policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if v.DelayedRedirect != nil {
 		w.Header().Set("X-Accel-Buffering", "no") // a proxy such as nginx would buffer it until it is complete
 	}
 	w.WriteHeader(max(v.Status, http.StatusOK))
-	if err := v.DelayedRedirect.send(w, r, b.Bytes(), end); err != nil {
+	if err := v.DelayedRedirect.send(w, r, body, end); err != nil {
 		wire.RequestLogOf(r.Context()).Gone = true // the client has disconnected
 		return fmt.Errorf("send page %s: %w", name, err)
 	}

@@ -146,7 +146,7 @@ func TestShell(t *testing.T) {
 	v.NoIndex, v.Wide = true, true
 	_, body := shown(t, p, "text", v)
 	for _, want := range []string{
-		`<html lang="en">`, "<title>Sample · Keys &amp; Co</title>", `<a class="skip" href="#main">`, `<nav class="menu" aria-label="Main">`,
+		`<html lang="en" data-zone="UTC">`, "<title>Sample · Keys &amp; Co</title>", `<a class="skip" href="#main">`, `<nav class="menu" aria-label="Main">`,
 		`<a href="/all" aria-current="page">My licenses</a>`, `<form method="post" action="/sign-out">`, `<meta name="robots" content="noindex">`,
 		`<main id="main" tabindex="-1" class="wide">`, `role="alert"><p>The receipt could not be sent.</p>`, `role="status"><p>Your license was activated.</p>`,
 	} {

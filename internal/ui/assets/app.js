@@ -56,3 +56,13 @@ document.addEventListener('click', async (event) => {
 addEventListener('pageshow', (event) => {
   if (event.persisted && document.querySelector('.person')) location.reload();
 });
+
+// The server writes times in the zone of the browser, which only a script can tell it.
+// A page that was made before it knew is asked for again, once.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const known = () => document.cookie.split('; ').includes(`claviger-zone=${zone}`);
+if (zone && !known()) {
+  document.cookie = `claviger-zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+  const shown = document.documentElement.dataset.zone;
+  if (known() && shown && shown !== zone && document.querySelector('time[data-as]')) location.reload();
+}

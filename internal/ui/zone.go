@@ -1,0 +1,184 @@
+package ui
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // zones are known where the system has none
+
+	"claviger/internal/fault"
+)
+
+// People read times in the zone of their browser: app.js tells it by a cookie, so
+// without scripts times are in UTC. Who prefers UTC says so by another cookie, which
+// the switch in the footer sets.
+const (
+	zoneCookie  = "claviger-zone"  // the browser's zone, such as Europe/Berlin
+	timesCookie = "claviger-times" // "utc" for who prefers UTC
+)
+
+// TimesPath is where the switch between UTC and the browser's zone posts to.
+const TimesPath = "/times"
+
+// zoneName is what a name of a zone looks like.
+var zoneName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]{0,30}(/[A-Za-z0-9_+-]{1,30}){0,2}$`)
+
+// zones are the zones that were asked for. There are about 600, so it stays small.
+var zones sync.Map
+
+// loadZone returns the zone of a name, nil if there is none.
+func loadZone(name string) *time.Location {
+	if known, ok := zones.Load(name); ok {
+		return known.(*time.Location)
+	}
+	if !zoneName.MatchString(name) || name == "Local" {
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	zones.Store(name, zone)
+	return zone
+}
+
+// browserZone returns the zone that the browser told, nil if it told none.
+func browserZone(r *http.Request) *time.Location {
+	c, err := r.Cookie(zoneCookie)
+	if err != nil {
+		return nil
+	}
+	return loadZone(strings.ReplaceAll(c.Value, "%2F", "/"))
+}
+
+func prefersUTC(r *http.Request) bool {
+	c, err := r.Cookie(timesCookie)
+	return err == nil && c.Value == "utc"
+}
+
+// Zone returns the zone in which the person who makes the request reads times. Charts
+// and filters use it too.
+func Zone(r *http.Request) *time.Location {
+	if zone := browserZone(r); zone != nil && !prefersUTC(r) {
+		return zone
+	}
+	return time.UTC
+}
+
+// SetTimes stores which zone a person prefers: "utc", or that of the browser.
+func (p *Pages) SetTimes(w http.ResponseWriter, zone string) {
+	c := &http.Cookie{
+		Name: timesCookie, Value: "local", Path: "/", MaxAge: 365 * 24 * 60 * 60,
+		SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(p.PublicURL, "https://"), HttpOnly: true,
+	}
+	if zone == "utc" {
+		c.Value = "utc"
+	}
+	http.SetCookie(w, c)
+}
+
+// Times is what the footer says about times, and the switch.
+type Times struct {
+	Zone   string // in which times are shown
+	Switch string // what the switch sends; "" without a switch
+	Label  string // of the switch
+}
+
+func timesOf(r *http.Request) Times {
+	t := Times{Zone: Zone(r).String()}
+	switch own := browserZone(r); {
+	case own == nil || own.String() == "UTC":
+	case prefersUTC(r):
+		t.Switch, t.Label = "local", "Show times in "+own.String()
+	default:
+		t.Switch, t.Label = "utc", "Show times in UTC"
+	}
+	return t
+}
+
+// The layouts of times, by the value of data-as. In a zone other than UTC, "UTC" is
+// replaced by its name.
+var layouts = map[string]string{
+	"minute": "2 Jan 2006, 15:04 UTC",
+	"second": "2 Jan 2006, 15:04:05 UTC",
+	"day":    "2 January 2006",
+}
+
+// moment writes a time to the minute, exact to the second, and day its date. All are
+// empty for no time at all. Templates write UTC; inZone turns it into the zone of the
+// person when the page is sent.
+func moment(t time.Time) template.HTML { return timeTag(t, "minute") }
+
+func exact(t time.Time) template.HTML { return timeTag(t, "second") }
+
+func day(t time.Time) template.HTML { return timeTag(t, "day") }
+
+func timeTag(t time.Time, as string) template.HTML {
+	if t.IsZero() {
+		return ""
+	}
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" data-as="%s" title="%s">%s</time>`,
+		t.Format(time.RFC3339), as, t.Format("2006-01-02 15:04:05 UTC"), t.Format(layouts[as])))
+}
+
+// timeElement is what timeTag writes. Nothing else that is shown can look like it: what
+// templates insert has its "<" escaped.
+var timeElement = regexp.MustCompile(`<time datetime="([^"]+)" data-as="([a-z]+)" title="([^"]+)">[^<]*</time>`)
+
+// inZone writes the times of a page in a zone.
+func inZone(page []byte, zone *time.Location) []byte {
+	if zone == time.UTC || !bytes.Contains(page, []byte("<time ")) {
+		return page
+	}
+	return timeElement.ReplaceAllFunc(page, func(element []byte) []byte {
+		part := timeElement.FindSubmatch(element)
+		at, err := time.Parse(time.RFC3339, string(part[1]))
+		if err != nil {
+			return element
+		}
+		return fmt.Appendf(nil, `<time datetime="%s" data-as="%s" title="%s">%s</time>`,
+			part[1], part[2], part[3], FormatTime(at.In(zone), layouts[string(part[2])]))
+	})
+}
+
+// FormatTime writes a time by a layout in which UTC stands for the name of its zone,
+// for labels of charts.
+func FormatTime(t time.Time, layout string) string {
+	return t.Format(strings.ReplaceAll(layout, "UTC", "MST"))
+}
+
+// inputTime is the form of an input of type datetime-local.
+const inputTime = "2006-01-02T15:04"
+
+// InputTime writes a time for an input of type datetime-local, "" for no time.
+func InputTime(r *http.Request, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(Zone(r)).Format(inputTime)
+}
+
+// QueryTime reads a time from the query: what an input of type datetime-local sends is
+// in the zone of the person; what has a zone, as in a link, is in that. The zero time
+// is none.
+func QueryTime(r *http.Request, name string) (time.Time, error) {
+	text := strings.TrimSpace(r.URL.Query().Get(name))
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UTC(), nil
+	}
+	for _, layout := range []string{inputTime, inputTime + ":05", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, Zone(r)); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, fault.Field(name, "must be a time, such as 2026-11-16T14:00 or 2026-11-16T14:00:00Z.")
+}
