@@ -44,6 +44,7 @@ domain         : audit            # own tables and rules; a command takes the ac
     profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb
+    dispatch   : courier cluster webhook sqldb
     replay     : fault partner webhook sqldb
     event      : fault paging webhook sqldb
     license    : fault paging secret idempotency event partner account sqldb
@@ -223,6 +224,7 @@ var restricted = []struct {
 	{"github.com/jackc/pgx", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"github.com/ncruces/go-sqlite3", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
+	{"claviger/internal/dispatch", "top", "what is to be sent is written into the outbox of webhook"},
 	{"net/http", "wire courier ui oauth visitor http top sdk", "domain packages know no HTTP"},
 }
 

@@ -21,6 +21,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
+	"claviger/internal/dispatch"
 	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/secret"
@@ -106,7 +107,7 @@ func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quan
 func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out *webhook.Outbox, node *cluster.Node, stop func() error) {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	node = &cluster.Node{DB: db, Log: slog.New(slog.DiscardHandler), Times: times}
-	d := (&webhook.Dispatcher{
+	d := (&dispatch.Dispatcher{
 		Store: webhook.Store{
 			DB: db, Now: app.Now, Node: node,
 			Policy: webhook.Policy{Schedule: webhook.Schedule{time.Hour}, ParkAfter: time.Hour, ProbeEvery: time.Hour},

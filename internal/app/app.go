@@ -23,6 +23,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
+	"claviger/internal/dispatch"
 	"claviger/internal/event"
 	"claviger/internal/httpd"
 	"claviger/internal/idempotency"
@@ -68,7 +69,7 @@ type App struct {
 	caller     *courier.Client
 	sender     *mail.Sender
 	node       *cluster.Node
-	dispatcher *webhook.Dispatcher
+	dispatcher *dispatch.Dispatcher
 	linkMailer *account.LinkMailer
 	server     *httpd.Server
 	streams    ui.Streams

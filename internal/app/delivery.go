@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/dispatch"
 	"claviger/internal/fault"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
@@ -17,15 +18,15 @@ import (
 const userAgent = "Claviger-Webhooks/1"
 
 // buildDispatcher makes what sends webhooks, from the services that are built so far.
-func (a *App) buildDispatcher(r *Services) *webhook.Dispatcher {
+func (a *App) buildDispatcher(r *Services) *dispatch.Dispatcher {
 	a.server.Metrics.MustRegister(&webhook.Queue{DB: r.DB, Now: a.cfg.Now})
-	return (&webhook.Dispatcher{
+	return (&dispatch.Dispatcher{
 		Store: webhook.Store{DB: r.DB, Now: a.cfg.Now, Node: a.node, Endpoint: r.Endpoint, Policy: webhook.Policy{
 			Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
 			Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
 			InFlight:  a.cfg.WebhookConcurrency,
 		}},
-		Log: a.log, Client: a.caller, UserAgent: userAgent, Metrics: webhook.NewMetrics(a.server.Metrics),
+		Log: a.log, Client: a.caller, UserAgent: userAgent, Metrics: dispatch.NewMetrics(a.server.Metrics),
 	}).Prepare()
 }
 

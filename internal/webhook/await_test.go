@@ -2,46 +2,12 @@ package webhook_test
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"claviger/internal/sqldb/sqldbtest"
-	"claviger/internal/webhook"
 )
-
-// TestAwaitAttempt: the wait ends with the first attempt, also one that failed,
-// and does not begin when nothing is open.
-func TestAwaitAttempt(t *testing.T) {
-	r := newHarness(t)
-	asked, answer := make(chan struct{}), make(chan struct{})
-	r.partner(1, func(w http.ResponseWriter, _ *http.Request) {
-		asked <- struct{}{}
-		<-answer
-		w.WriteHeader(http.StatusInternalServerError)
-	})
-	r.license(1, 10)
-	out, stop := r.running(settings{schedule: webhook.Schedule{time.Hour}})
-	defer stop()
-	if !out.AwaitAttempt(t.Context(), 10, time.Hour) {
-		t.Error("there is no event yet, so there is nothing to wait for")
-	}
-
-	r.event(out, 10)
-	<-asked
-	waited := make(chan bool)
-	go func() { waited <- out.AwaitAttempt(t.Context(), 10, time.Hour) }()
-	select {
-	case <-waited:
-		t.Error("the wait was over before the attempt was")
-	default:
-	}
-	close(answer)
-	if !<-waited {
-		t.Error("an attempt that failed does not count as made")
-	}
-}
 
 // TestAwaitAttemptInVain: it does not wait longer than it is told to, nor for
 // somebody who has left, and says that it was in vain.
@@ -50,13 +16,9 @@ func TestAwaitAttemptInVain(t *testing.T) {
 		t.Skip("sockets do not work under a fake clock")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t)
-		r.partner(1, nil)
-		r.license(1, 10)
-		r.event(r.out, 10)
-		r.event(r.out, 10) // behind one that has not failed
+		o := box(t) // where it is behind two that have not failed
 		begun := time.Now()
-		if r.out.AwaitAttempt(t.Context(), 10, time.Second) {
+		if o.AwaitAttempt(t.Context(), 1, time.Second) {
 			t.Error("an attempt that nobody made counts as made")
 		}
 		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
@@ -64,55 +26,8 @@ func TestAwaitAttemptInVain(t *testing.T) {
 		}
 		left, leave := context.WithCancel(t.Context())
 		leave()
-		if r.out.AwaitAttempt(left, 10, time.Hour) {
+		if o.AwaitAttempt(left, 1, time.Hour) {
 			t.Error("that somebody left counts as an attempt")
 		}
 	})
-}
-
-// TestAwaitAttemptThatCannotBe: it does not wait where no attempt can be made.
-func TestAwaitAttemptThatCannotBe(t *testing.T) {
-	for name, prepare := range map[string]func(t *testing.T) *outbox{
-		"behind one that failed": func(t *testing.T) *outbox {
-			r := steppedHarness(t)
-			e := &endpoint{TB: t, all: 500}
-			r.partner(1, e.ServeHTTP)
-			r.license(1, 1)
-			out := r.stepped(settings{schedule: hourly})
-			r.event(out, 1)
-			r.step(out)
-			r.event(out, 1)
-			same(t, "states", r.states(), []string{"1 pending after 1", "2 pending after 0"})
-			return out
-		},
-		"parked": func(t *testing.T) *outbox {
-			r := steppedHarness(t)
-			e := &endpoint{TB: t, all: 410}
-			r.partner(1, e.ServeHTTP)
-			r.license(1, 1, 2)
-			out := r.stepped(settings{schedule: hourly})
-			r.event(out, 2)
-			r.step(out)
-			r.event(out, 1)
-			return out
-		},
-		"no endpoint": func(t *testing.T) *outbox {
-			r := steppedHarness(t)
-			r.partner(1, nil)
-			r.license(1, 1)
-			out := r.stepped(settings{schedule: hourly})
-			r.event(out, 1)
-			r.step(out)
-			return out
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			out := prepare(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // only for one that waits
-			defer cancel()
-			if !out.AwaitAttempt(ctx, 1, time.Hour) {
-				t.Error("it waits for an attempt that cannot be made")
-			}
-		})
-	}
 }

@@ -1,8 +1,9 @@
-// Package webhook owns the outbox of deliveries to partners, sends them, and records
-// what every attempt met: the tables deliveries, outbox, endpoints, redelivered,
-// manual_sends and webhook_responses. How a webhook is signed and posted, and which answer means
-// success, is courier's; which node sends for a partner is cluster's; whom to tell that
-// an endpoint is down is outage's.
+// Package webhook owns the deliveries to partners and what every attempt met: the tables
+// deliveries, outbox, endpoints, redelivered, manual_sends and webhook_responses, and the
+// rules by which a delivery is due, tried again, given up or superseded. It sends nothing:
+// dispatch does, which asks Store what is to be sent and has it record what came of it.
+// How a webhook is signed and posted, and which answer means success, is courier's; whom
+// to tell that an endpoint is down is outage's.
 //
 // A delivery is written in the transaction of its event, so none can be lost: what is
 // sent, which never changes, and a row in the outbox, which is deleted when the partner
@@ -15,27 +16,16 @@
 // Events of a license are sent strictly one after another in the order of their ids:
 // only the first open delivery of a license is sent, and the next when that is settled.
 //
-// # Lanes
-//
-// Only the owner of a partner's shard sends for it. It has a lane for each partner that
-// has something to send: a goroutine with the deliveries in memory. What a lane has is a
-// copy; the outbox is the truth, and a lane can end at any time. Nobody waits for a lane:
-// it is told things through a mailbox.
-//
-// A lane hears of new deliveries from this node's own transactions after their commit,
-// of those of other nodes by hints, and of everything else by a poll each second.
-//
 // # Endpoints
 //
-// How many requests a lane has in flight follows how the endpoint answers. An endpoint
-// that does nothing but fail is parked: it gets a probe now and then, its queue waits,
-// and a success opens it again.
+// An endpoint that does nothing but fail is parked: it gets a probe now and then, its
+// queue waits, and a success opens it again. Everybody who changes open deliveries locks
+// the row of the endpoint first.
 //
-// # Answers
+// # Attempts
 //
-// A recorder writes answers in batches, in one transaction each. What was sent under a
-// claim that the node has lost is recorded as an attempt and changes nothing else. While
-// the database cannot be written, answers wait in memory, and soon nothing more is sent.
+// Attempts are recorded in batches, in one transaction each. What was sent under a claim
+// that the node has lost is recorded as an attempt and changes nothing else.
 package webhook
 
 import (

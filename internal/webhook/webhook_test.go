@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"claviger/internal/audit"
 	"claviger/internal/paging"
@@ -13,6 +14,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/webhook"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	tester = audit.System("test")
@@ -46,6 +49,13 @@ func write(t *testing.T, o *webhook.Outbox, fn func(tx *sqldb.Tx)) {
 	t.Helper()
 	if err := o.DB.Write(t.Context(), func(tx *sqldb.Tx) error { fn(tx); return nil }); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func same[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", what, diff)
 	}
 }
 

@@ -1,4 +1,4 @@
-package webhook
+package dispatch
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
 )
 
 // The sizes of batches. While many requests are in flight, answers wait for one another
@@ -29,7 +30,7 @@ type recorder struct {
 
 // answer is what came of a request, for the lane that made it.
 type answer struct {
-	Attempt
+	webhook.Attempt
 	lane *lane
 }
 
@@ -106,17 +107,17 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer, again b
 			return
 		case !batch[0].DropDetails():
 			c.d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].EventID, "err", err)
-			c.finish(ctx, batch, make([]Recorded, 1)) // nobody looks at it before the next poll, or it would be sent without a pause
+			c.finish(ctx, batch, make([]webhook.Recorded, 1)) // nobody looks at it before the next poll, or it would be sent without a pause
 			return
 		}
 	}
 }
 
 // record writes a batch, and returns what became of each answer.
-func (c *recorder) record(ctx context.Context, batch []*answer, again bool) ([]Recorded, error) {
+func (c *recorder) record(ctx context.Context, batch []*answer, again bool) ([]webhook.Recorded, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
-	attempts := make([]*Attempt, len(batch))
+	attempts := make([]*webhook.Attempt, len(batch))
 	for i, a := range batch {
 		attempts[i] = &a.Attempt
 	}
@@ -126,11 +127,11 @@ func (c *recorder) record(ctx context.Context, batch []*answer, again bool) ([]R
 // recorded is what a lane is told of an answer that is on record.
 type recorded struct {
 	answer *answer
-	Recorded
+	webhook.Recorded
 }
 
 // finish tells lanes what is recorded, and logs it.
-func (c *recorder) finish(ctx context.Context, batch []*answer, list []Recorded) {
+func (c *recorder) finish(ctx context.Context, batch []*answer, list []webhook.Recorded) {
 	var locked []*answer
 	told := map[*lane][]recorded{}
 	for i, a := range batch {

@@ -1,9 +1,11 @@
-package webhook
+package dispatch
 
 import (
 	"context"
 	"fmt"
 	"slices"
+
+	"claviger/internal/webhook"
 )
 
 // search looks at the endpoint and for deliveries, where there is need and space.
@@ -16,7 +18,7 @@ func (l *lane) search() {
 	if k.out || l.ending.stop || !wants {
 		return
 	}
-	q := Search{
+	q := webhook.Search{
 		PartnerID: l.partnerID, Claim: l.claim, To: l.to, Reload: k.reload || !l.known, Due: k.due || k.more, Held: len(l.held), After: k.after,
 	}
 	if l.known && l.to.URL == "" && !q.Reload {
@@ -51,13 +53,13 @@ func (l *lane) search() {
 
 // findings is what a search brought.
 type findings struct {
-	Found
-	asked Search
+	webhook.Found
+	asked webhook.Search
 	err   error // nothing was found
 }
 
 // find makes a search. What is wrong with one partner alone concerns no other.
-func (d *Dispatcher) find(q Search) *findings {
+func (d *Dispatcher) find(q webhook.Search) *findings {
 	ctx, cancel := context.WithTimeout(context.Background(), queryTime)
 	defer cancel()
 	f := &findings{asked: q}
@@ -74,7 +76,7 @@ func (l *lane) endSearch(f *findings) {
 		l.alarm.set(pollEvery)
 	} else if !l.look.reload {
 		if f.asked.Reload {
-			l.to, l.known = &Destination{Endpoint: f.To.Endpoint, Health: l.to.Health}, true
+			l.to, l.known = &webhook.Destination{Endpoint: f.To.Endpoint, Health: l.to.Health}, true
 		}
 		l.learn(f.To.Health)
 	}
@@ -92,7 +94,7 @@ func (l *lane) endSearch(f *findings) {
 // take holds what was found as far as there is space. The next search begins behind what
 // is held of what is due, unless something may be due before it.
 func (l *lane) take(f *findings) {
-	left, full, after := f.asked.Space, false, Cursor{}
+	left, full, after := f.asked.Space, false, webhook.Cursor{}
 	for i, it := range f.Items {
 		h := l.held[it.LicenseID]
 		switch {
@@ -105,14 +107,14 @@ func (l *lane) take(f *findings) {
 			l.hold(it)
 		}
 		if i < f.Due && !full {
-			after = Cursor{DueAt: it.DueAt, EventID: it.EventID}
+			after = webhook.Cursor{DueAt: it.DueAt, EventID: it.EventID}
 		}
 	}
 	l.d.limits.memory.give(left)
 	if !f.Searched {
 		return
 	}
-	l.look.more, l.look.after = f.More || full, Cursor{}
+	l.look.more, l.look.after = f.More || full, webhook.Cursor{}
 	if l.look.more && !l.look.due {
 		l.look.after = after
 	}

@@ -1,4 +1,4 @@
-package webhook
+package dispatch
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/webhook"
 )
 
 // What is recorded of a request at most, in bytes.
@@ -17,11 +18,11 @@ const (
 
 // send posts one delivery and says what came of it, or nil when it was cut off or may not
 // be sent by this node any more: that is no attempt.
-func (d *Dispatcher) send(ctx context.Context, it *Item, to *Destination, l *lane) *answer {
+func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Destination, l *lane) *answer {
 	at, body := d.Store.Now(), []byte(it.Body)
 	signer := courier.Signer{Brand: to.Brand, UserAgent: d.UserAgent}
 	header := signer.Headers(it.EventID, it.Attempts+1, at, to.Secrets, body)
-	a := &answer{lane: l, Attempt: Attempt{
+	a := &answer{lane: l, Attempt: webhook.Attempt{
 		Item: it, Claim: l.claim, To: to, At: at, Header: courier.Clean(courier.HeaderText(header), maxHeader), URL: courier.Clean(to.URL, maxURL),
 	}}
 	response, err := d.Client.Send(ctx, courier.Request{
@@ -39,7 +40,7 @@ func (d *Dispatcher) send(ctx context.Context, it *Item, to *Destination, l *lan
 	default:
 		a.Answer = courier.Clean(response.Body, courier.MaxBody)
 		a.OK, _ = courier.Delivered(response.Status, response.Body, to.Strict)
-		a.Refused = !a.OK && Refuses(response.Status, response.Body)
+		a.Refused = !a.OK && webhook.Refuses(response.Status, response.Body)
 		after = courier.RetryAfter(response.Header, at)
 	}
 	if a.OK {
@@ -49,7 +50,7 @@ func (d *Dispatcher) send(ctx context.Context, it *Item, to *Destination, l *lan
 	a.Diagnosis = signer.Diagnose(response, err, to.Secrets, to.Strict)
 	wait, again := d.Store.Policy.Schedule.Next(it.Attempts+1, after, d.Random())
 	now := d.Store.Now()
-	a.Next, a.Finished = NextAttempt{Wait: wait, Due: now.Add(wait)}, !again
+	a.Next, a.Finished = webhook.NextAttempt{Wait: wait, Due: now.Add(wait)}, !again
 	if after > 0 {
 		a.Next.NotBefore = now.Add(after)
 	}
@@ -57,7 +58,7 @@ func (d *Dispatcher) send(ctx context.Context, it *Item, to *Destination, l *lan
 }
 
 // logAttempt writes the line of an attempt that is on record, and counts it.
-func (d *Dispatcher) logAttempt(ctx context.Context, a *Attempt) {
+func (d *Dispatcher) logAttempt(ctx context.Context, a *webhook.Attempt) {
 	outcome := word(a)
 	d.Metrics.attempt(outcome, a.Took)
 	if d.Log.Enabled(ctx, slog.LevelInfo) {
@@ -86,7 +87,7 @@ func (d *Dispatcher) logSuperseded(eventID, partnerID int64) {
 }
 
 // word is the attempt in one word, for the line and the metrics.
-func word(a *Attempt) string {
+func word(a *webhook.Attempt) string {
 	switch {
 	case a.OK:
 		return "delivered"

@@ -1,10 +1,11 @@
-package webhook
+package dispatch
 
 import (
 	"context"
 	"time"
 
 	"claviger/internal/cluster"
+	"claviger/internal/webhook"
 )
 
 // idleTime is how long a lane without deliveries stays ready for the next.
@@ -20,11 +21,11 @@ type lane struct {
 	box       mailbox
 	done      chan struct{} // closed when the lane has ended
 
-	to       *Destination    // as far as it is known; replaced, never changed
-	known    bool            // to is; until it is, nothing is sent
-	queue    []*Item         // ready to be sent, the next first
-	held     map[int64]*hold // licenses that have a delivery in memory, until it is recorded
-	inFlight int             // requests
+	to       *webhook.Destination // as far as it is known; replaced, never changed
+	known    bool                 // to is; until it is, nothing is sent
+	queue    []*webhook.Item      // ready to be sent, the next first
+	held     map[int64]*hold      // licenses that have a delivery in memory, until it is recorded
+	inFlight int                  // requests
 	pace     pace
 	look     looking
 	requests requests
@@ -34,8 +35,8 @@ type lane struct {
 
 // hold is a license that has a delivery in memory.
 type hold struct {
-	item  *Item // nil: it is recorded, and a search that may have found it is out
-	again bool  // something was heard of the license meanwhile
+	item  *webhook.Item // nil: it is recorded, and a search that may have found it is out
+	again bool          // something was heard of the license meanwhile
 }
 
 // looking is what the lane wants of the database.
@@ -45,7 +46,7 @@ type looking struct {
 	reload bool           // look at the endpoint before anything is sent
 	more   bool           // the last search found more than there was space for
 	hints  map[int64]bool // licenses to look at
-	after  Cursor         // up to which the searches found everything
+	after  webhook.Cursor // up to which the searches found everything
 }
 
 // requests is the context of requests, which can be cut off.
@@ -86,14 +87,14 @@ type ending struct {
 
 // ended is a request that is over; no answer means that it was cut off, which is no attempt.
 type ended struct {
-	item   *Item
+	item   *webhook.Item
 	answer *answer
 }
 
 func newLane(d *Dispatcher, partnerID int64, claim cluster.Claim) *lane {
 	l := &lane{
 		d: d, partnerID: partnerID, claim: claim, box: mailbox{wake: make(chan struct{}, 1)}, done: make(chan struct{}),
-		to: &Destination{}, held: map[int64]*hold{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
+		to: &webhook.Destination{}, held: map[int64]*hold{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
 		alarm: alarm{timer: time.NewTimer(0), usedAt: time.Now()},
 	}
 	<-l.alarm.timer.C
@@ -137,7 +138,7 @@ func (l *lane) receive(m mail) {
 		l.look.reload, l.look.due = true, true
 	}
 	if m.due {
-		l.look.due, l.look.after = true, Cursor{}
+		l.look.due, l.look.after = true, webhook.Cursor{}
 	}
 	for _, it := range m.fresh {
 		l.accept(it)
@@ -154,7 +155,7 @@ func (l *lane) receive(m mail) {
 
 // accept takes a new delivery that is the first open one of its license. One that it has
 // no space for, or behind others that are not in memory, is found later.
-func (l *lane) accept(it *Item) {
+func (l *lane) accept(it *webhook.Item) {
 	h := l.held[it.LicenseID]
 	switch {
 	case h != nil:
@@ -170,7 +171,7 @@ func (l *lane) accept(it *Item) {
 }
 
 // hold takes a delivery into memory, for which there is space.
-func (l *lane) hold(it *Item) {
+func (l *lane) hold(it *webhook.Item) {
 	l.held[it.LicenseID] = &hold{item: it}
 	l.queue = append(l.queue, it)
 	l.alarm.usedAt = time.Now()
@@ -241,7 +242,7 @@ func (l *lane) most() int {
 }
 
 // send makes one request. The lane learns that it is over before the recorder does.
-func (l *lane) send(ctx context.Context, it *Item, to *Destination) {
+func (l *lane) send(ctx context.Context, it *webhook.Item, to *webhook.Destination) {
 	a := l.d.send(ctx, it, to, l)
 	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{it, a}) })
 	if a == nil {
@@ -291,20 +292,20 @@ func (l *lane) endRecord(r recorded) {
 // learn takes how the endpoint does, unless something newer is known. A parked endpoint
 // has no queue in memory, and one that is back begins with one request at a time, so that
 // what waited drains at a ramp.
-func (l *lane) learn(h Health) {
+func (l *lane) learn(h webhook.Health) {
 	if h.Changed < l.to.Changed {
 		return
 	}
 	was := l.to.Parked()
 	if h != l.to.Health {
-		l.to = &Destination{Endpoint: l.to.Endpoint, Health: h}
+		l.to = &webhook.Destination{Endpoint: l.to.Endpoint, Health: h}
 	}
 	switch {
 	case h.Parked():
 		l.dropQueue()
 	case was:
 		l.pace.limit = 1
-		l.look.due, l.look.after = true, Cursor{}
+		l.look.due, l.look.after = true, webhook.Cursor{}
 	}
 }
 

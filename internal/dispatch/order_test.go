@@ -1,4 +1,4 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"net/http"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/dispatch"
 	"claviger/internal/webhook"
 )
 
@@ -152,7 +153,7 @@ func TestAURLTakenAwayLosesNothing(t *testing.T) {
 		r.event(r.out, l+1)
 	}
 	r.run(out)
-	callers := g.callers(webhook.FirstInFlight)
+	callers := g.callers(dispatch.FirstInFlight)
 	r.point(1, nil)
 	r.reload(out, 1)
 	r.until("it is known to have none", func() bool { return r.count(`SELECT count(*) FROM endpoints WHERE closed = TRUE`) == 1 })

@@ -1,4 +1,27 @@
-package webhook
+// Package dispatch sends deliveries from the memory of the node that owns them. It owns
+// the lanes, how many requests are in flight, and the queue of answers that are to be
+// recorded. It has no tables and no SQL: webhook finds what is to be sent and records
+// what came of it, courier signs and posts, and cluster says which node sends for a
+// partner.
+//
+// # Lanes
+//
+// Only the owner of a partner's shard sends for it. It has a lane for each partner that
+// has something to send: a goroutine with the deliveries in memory. What a lane has is a
+// copy; the outbox is the truth, and a lane can end at any time. Nobody waits for a lane:
+// it is told things through a mailbox.
+//
+// A lane hears of new deliveries from this node's own transactions after their commit,
+// of those of other nodes by hints, and of everything else by a poll each second.
+//
+// How many requests a lane has in flight follows how the endpoint answers. All lanes
+// share what the node may have in flight and in memory.
+//
+// # Answers
+//
+// A recorder has answers recorded in batches. While the database cannot be written,
+// answers wait in memory, and soon nothing more is sent.
+package dispatch
 
 import (
 	"context"
@@ -10,6 +33,7 @@ import (
 
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
+	"claviger/internal/webhook"
 )
 
 // The dispatcher's own bounds.
@@ -26,7 +50,7 @@ const (
 
 // Dispatcher sends the deliveries of the partners whose shards this node owns.
 type Dispatcher struct {
-	Store     Store // without Superseded
+	Store     webhook.Store // without Superseded
 	Log       *slog.Logger
 	Client    *courier.Client
 	UserAgent string
@@ -213,10 +237,12 @@ func (d *Dispatcher) end(l *lane, force bool) bool {
 }
 
 // Tell is how an outbox on this node tells the dispatcher of changes.
-func (d *Dispatcher) Tell() Tell { return Tell{Offer: d.offer, Hint: d.hint, Reload: d.reload} }
+func (d *Dispatcher) Tell() webhook.Tell {
+	return webhook.Tell{Offer: d.offer, Hint: d.hint, Reload: d.reload}
+}
 
 // offer gives a new delivery to its lane, or has its owner look for it.
-func (d *Dispatcher) offer(it *Item) {
+func (d *Dispatcher) offer(it *webhook.Item) {
 	if !d.post(it.PartnerID, func(m *mail) { m.fresh = append(m.fresh, it) }) {
 		d.hintOthers(it.PartnerID, it.LicenseID)
 	}

@@ -1,9 +1,10 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"testing"
 	"time"
 
+	"claviger/internal/dispatch"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -197,12 +198,13 @@ func TestParkingEmptiesTheLane(t *testing.T) {
 		r.event(out, l+1)
 	}
 	r.run(out)
-	callers := g.callers(webhook.FirstInFlight)
+	callers := g.callers(dispatch.FirstInFlight)
 	r.finish(410, callers[0])
+	r.until("what is not begun is let go", func() bool { return out.Dispatcher.Counts().Held == len(callers)-1 })
 	r.finish(500, callers[1:]...)
 	r.settle(out)
 	g.nobody("to a parked endpoint")
-	same(t, "attempts", r.attempts(), int64(webhook.FirstInFlight))
+	same(t, "attempts", r.attempts(), int64(dispatch.FirstInFlight))
 	r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts().Held == 0 })
 }
 
@@ -217,7 +219,7 @@ func TestRedeliveryToAParkedEndpointProbesIt(t *testing.T) {
 	r.step(out)
 	same(t, "got before it is time again", e.taken(), []int64{})
 	e.answer(200)
-	reopen(t, out.Outbox, webhook.Filter{State: webhook.Failed, From: start, To: start.Add(time.Hour)})
+	r.redeliverFailed(out, start.Add(time.Hour))
 	r.step(out)
 	if n := r.open(); n != 0 || r.parked(1) {
 		t.Errorf("%d wait, parked: %v", n, r.parked(1))

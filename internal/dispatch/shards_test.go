@@ -1,4 +1,4 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"claviger/internal/cluster"
+	"claviger/internal/dispatch"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/webhook"
@@ -253,7 +254,7 @@ func TestAURLIsSavedWhileASuccessIsRecorded(t *testing.T) {
 // What is set for the partner bounds its requests, else what is set for all.
 func TestInFlightIsBounded(t *testing.T) {
 	for name, c := range map[string]struct{ all, partner, want int }{
-		"for all": {3, 0, 3}, "for the partner": {3, 2, 2}, "for the partner, higher": {2, 4, 4}, "by nothing but its pace": {0, 0, webhook.FirstInFlight},
+		"for all": {3, 0, 3}, "for the partner": {3, 2, 2}, "for the partner, higher": {2, 4, 4}, "by nothing but its pace": {0, 0, dispatch.FirstInFlight},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, g := newHarness(t), newGate(t)

@@ -1,20 +1,24 @@
-package webhook
+package dispatch
 
-import "sync"
+import (
+	"sync"
+
+	"claviger/internal/webhook"
+)
 
 // mail is what a lane is told, gathered since it last looked.
 type mail struct {
-	fresh    []*Item    // new deliveries, each the first open one of its license
-	hints    []int64    // licenses of which something may be due
-	ended    []ended    // requests
-	recorded []recorded // answers
-	found    *findings  // what a search brought
-	changed  int64      // as it stands in the row of the endpoint
-	due      bool       // something is due
-	reload   bool       // the endpoint was changed
-	cut      bool       // abort all requests
-	stop     bool       // begin nothing more, and end
-	leave    bool       // and do not wait for answers to be recorded
+	fresh    []*webhook.Item // new deliveries, each the first open one of its license
+	hints    []int64         // licenses of which something may be due
+	ended    []ended         // requests
+	recorded []recorded      // answers
+	found    *findings       // what a search brought
+	changed  int64           // as it stands in the row of the endpoint
+	due      bool            // something is due
+	reload   bool            // the endpoint was changed
+	cut      bool            // abort all requests
+	stop     bool            // begin nothing more, and end
+	leave    bool            // and do not wait for answers to be recorded
 }
 
 // mailbox is how a lane is told things. Nobody ever waits for a lane.

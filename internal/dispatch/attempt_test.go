@@ -1,4 +1,4 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -85,7 +86,7 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 			same(t, "waits", r.waits(), []string{"1 in 1m0s"})
 			r.clock.step(time.Minute - time.Second)
 			r.step(out)
-			list, err := r.out.Responses(t.Context(), 1, nil, pageOne)
+			list, err := r.out.Responses(t.Context(), 1, nil, paging.First())
 			if err != nil || len(list.Responses) != 1 {
 				t.Fatalf("%d attempts on record, %v", len(list.Responses), err)
 			}

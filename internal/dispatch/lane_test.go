@@ -1,42 +1,42 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"testing"
 	"time"
 
-	"claviger/internal/webhook"
+	"claviger/internal/dispatch"
 )
 
 func TestPaceFollowsTheEndpoint(t *testing.T) {
-	const usual, first, few, most = webhook.UsualInFlight, webhook.FirstInFlight, webhook.SlowInFlight, 256
+	const usual, first, few, most = dispatch.UsualInFlight, dispatch.FirstInFlight, dispatch.SlowInFlight, 256
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
 		limit float64
 		best  time.Duration
 		ok    bool
 		took  time.Duration
-		load  webhook.Load
+		load  dispatch.Load
 		want  float64
 	}{
-		"a success at the limit raises it":      {first, ms, true, ms, webhook.Load{Lane: first, Spare: true, Most: most}, first + 1},
-		"below the limit it does not":           {first, ms, true, ms, webhook.Load{Lane: first - 1, Spare: true, Most: most}, first},
-		"never past what is set":                {first, ms, true, ms, webhook.Load{Lane: first, Spare: true, Most: first}, first},
-		"a failure halves":                      {first, ms, false, ms, webhook.Load{Lane: first, Spare: true, Most: most}, first / 2},
-		"never to nothing":                      {1, ms, false, ms, webhook.Load{Lane: 1, Spare: true, Most: most}, 1},
-		"slowness halves":                       {usual, ms, true, webhook.Slow + 1, webhook.Load{Lane: usual, Spare: true, Most: most}, usual / 2},
-		"but leaves a few":                      {few + 1, ms, true, webhook.Slow + 1, webhook.Load{Lane: few + 1, Spare: true, Most: most}, few},
-		"and does not raise":                    {1, ms, true, webhook.Slow + 1, webhook.Load{Lane: 1, Spare: true, Most: most}, 1},
-		"nor does promptness in a crowd":        {first, webhook.Prompt - 1, true, webhook.Prompt, webhook.Load{Lane: first, Node: webhook.Crowd, Spare: true, Most: most}, first},
-		"but what takes its time does":          {first, webhook.Prompt, true, webhook.Prompt, webhook.Load{Lane: first, Node: webhook.Crowd, Spare: true, Most: most}, first + 1},
-		"and promptness outside of one":         {first, ms, true, ms, webhook.Load{Lane: first, Node: webhook.Crowd - 1, Spare: true, Most: most}, first + 1},
-		"past the usual while there is much":    {usual, ms, true, 2 * ms, webhook.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
-		"but not when others need it":           {usual, ms, true, ms, webhook.Load{Lane: usual, Most: most}, usual},
-		"nor when it makes the endpoint slower": {usual, ms, true, 2*ms + 1, webhook.Load{Lane: usual, Spare: true, Most: most}, usual},
-		"below the usual it may get slower":     {usual - 1, ms, true, 9 * ms, webhook.Load{Lane: usual - 1, Most: most}, usual},
-		"what is quicker than ever is the best": {usual, 9 * ms, true, ms, webhook.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
+		"a success at the limit raises it":      {first, ms, true, ms, dispatch.Load{Lane: first, Spare: true, Most: most}, first + 1},
+		"below the limit it does not":           {first, ms, true, ms, dispatch.Load{Lane: first - 1, Spare: true, Most: most}, first},
+		"never past what is set":                {first, ms, true, ms, dispatch.Load{Lane: first, Spare: true, Most: first}, first},
+		"a failure halves":                      {first, ms, false, ms, dispatch.Load{Lane: first, Spare: true, Most: most}, first / 2},
+		"never to nothing":                      {1, ms, false, ms, dispatch.Load{Lane: 1, Spare: true, Most: most}, 1},
+		"slowness halves":                       {usual, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual / 2},
+		"but leaves a few":                      {few + 1, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: few + 1, Spare: true, Most: most}, few},
+		"and does not raise":                    {1, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: 1, Spare: true, Most: most}, 1},
+		"nor does promptness in a crowd":        {first, dispatch.Prompt - 1, true, dispatch.Prompt, dispatch.Load{Lane: first, Node: dispatch.Crowd, Spare: true, Most: most}, first},
+		"but what takes its time does":          {first, dispatch.Prompt, true, dispatch.Prompt, dispatch.Load{Lane: first, Node: dispatch.Crowd, Spare: true, Most: most}, first + 1},
+		"and promptness outside of one":         {first, ms, true, ms, dispatch.Load{Lane: first, Node: dispatch.Crowd - 1, Spare: true, Most: most}, first + 1},
+		"past the usual while there is much":    {usual, ms, true, 2 * ms, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
+		"but not when others need it":           {usual, ms, true, ms, dispatch.Load{Lane: usual, Most: most}, usual},
+		"nor when it makes the endpoint slower": {usual, ms, true, 2*ms + 1, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual},
+		"below the usual it may get slower":     {usual - 1, ms, true, 9 * ms, dispatch.Load{Lane: usual - 1, Most: most}, usual},
+		"what is quicker than ever is the best": {usual, 9 * ms, true, ms, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := webhook.Adapt(c.limit, c.best, c.ok, c.took, c.load); got != c.want {
+			if got, _ := dispatch.Adapt(c.limit, c.best, c.ok, c.took, c.load); got != c.want {
 				t.Errorf("%v became %v, want %v", c.limit, got, c.want)
 			}
 		})
@@ -57,7 +57,7 @@ func TestPaceRemembersTheBest(t *testing.T) {
 		"a failure":        {5, false, 4, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, got := webhook.Adapt(1, c.best, c.ok, c.took, webhook.Load{}); got != c.want {
+			if _, got := dispatch.Adapt(1, c.best, c.ok, c.took, dispatch.Load{}); got != c.want {
 				t.Errorf("the best is %v, want %v", got, c.want)
 			}
 		})
@@ -79,7 +79,7 @@ func TestAHangingPartnerHoldsUpNoOther(t *testing.T) {
 		r.until("the healthy partner has its event", func() bool { return len(e.list()) == i+1 })
 	}
 	r.until("none but the first few of the hanging partner are in flight", func() bool {
-		return out.Dispatcher.Counts().InFlight == webhook.FirstInFlight // the healthy one's last answer may be on its way
+		return out.Dispatcher.Counts().InFlight == dispatch.FirstInFlight // the healthy one's last answer may be on its way
 	})
 	if n := r.count(`SELECT count(*) FROM webhook_responses AS r JOIN deliveries AS d ON d.event_id = r.event_id WHERE d.license_id < 2000`); n != 0 {
 		t.Errorf("%d attempts of the hanging partner are on record", n)
@@ -187,7 +187,7 @@ func TestAFullLaneLeavesTheRestToTheTable(t *testing.T) {
 		r.event(out, l+2)
 	}
 	r.until("the lane is full", func() bool {
-		return out.Dispatcher.Counts() == webhook.Counted{Held: 16 * webhook.FirstInFlight, InFlight: webhook.FirstInFlight}
+		return out.Dispatcher.Counts() == dispatch.Counted{Held: 16 * dispatch.FirstInFlight, InFlight: dispatch.FirstInFlight}
 	})
 	go func() {
 		for c := range g.arrived {

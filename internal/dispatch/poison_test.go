@@ -1,4 +1,4 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/dispatch"
 	"claviger/internal/sqldb"
-	"claviger/internal/webhook"
 )
 
 // journal is a log that can be read while it is written.
@@ -91,7 +91,7 @@ func TestAnswersThatTheDatabaseDoesNotTake(t *testing.T) {
 	same(t, "attempts", texts, []string{"1:", "2:The answer could not be stored.", "5:"})
 	same(t, "errors", len(log.lines("level=ERROR")), 1)
 	same(t, "errors of event 4", len(log.lines("level=ERROR", "event_id=4 ")), 1)
-	r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts() == webhook.Counted{} })
+	r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} })
 	g.nobody("before the next poll")
 	r.poll(out)
 	same(t, "sent again", g.next().id, 4)

@@ -1,10 +1,11 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"testing"
 	"time"
 
 	"claviger/internal/cluster"
+	"claviger/internal/dispatch"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -43,7 +44,7 @@ func TestDueBehindTheSearch(t *testing.T) {
 	late := r.event(r.out, n+1)
 	r.write(putOff(late, now().Add(time.Hour)))
 	out := r.manual(settings{})
-	r.until("the lane is full", func() bool { return out.Dispatcher.Counts().Held == 16*webhook.FirstInFlight })
+	r.until("the lane is full", func() bool { return out.Dispatcher.Counts().Held == 16*dispatch.FirstInFlight })
 	first := g.next()
 	r.write(putOff(late, now().Add(-time.Hour)))
 	r.poll(out)

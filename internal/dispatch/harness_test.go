@@ -1,4 +1,4 @@
-package webhook_test
+package dispatch_test
 
 import (
 	"context"
@@ -14,8 +14,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"claviger/internal/audit"
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
+	"claviger/internal/dispatch"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -23,6 +25,11 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	tester = audit.System("test")
+	start  = time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
+)
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
@@ -35,7 +42,7 @@ func (c *clock) step(d time.Duration) { c.since.Add(int64(d)) }
 // outbox is an outbox with the dispatcher that it tells of changes; nil: it tells nobody.
 type outbox struct {
 	*webhook.Outbox
-	Dispatcher *webhook.Dispatcher
+	Dispatcher *dispatch.Dispatcher
 }
 
 // silent makes an outbox that tells nobody.
@@ -185,7 +192,7 @@ type settings struct {
 	now        func() time.Time
 	log        io.Writer
 	url        string // of the database, if not the harness's own
-	metrics    *webhook.Metrics
+	metrics    *dispatch.Metrics
 	times      cluster.Times
 }
 
@@ -208,7 +215,7 @@ func (r *harness) node(s settings) *outbox {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	r.Cleanup(client.Close)
 	log := slog.New(slog.NewTextHandler(s.log, nil))
-	d := (&webhook.Dispatcher{
+	d := (&dispatch.Dispatcher{
 		Store: webhook.Store{
 			DB: db, Now: s.now, Node: &cluster.Node{DB: db, Log: log, Times: s.times},
 			Policy: webhook.Policy{

@@ -1,0 +1,126 @@
+package dispatch
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Owned is how many shards the dispatcher sends for.
+func (d *Dispatcher) Owned() int {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	return len(d.lanes.claims)
+}
+
+// Idle polls, and reports whether nothing is due and nothing is on its way.
+func (d *Dispatcher) Idle(ctx context.Context) (bool, error) {
+	if err := d.poll(ctx); err != nil {
+		return false, err
+	}
+	due, err := d.Store.DuePartners(ctx)
+	d.limits.requests.mu.Lock()
+	defer d.limits.requests.mu.Unlock()
+	return len(due) == 0 && d.limits.requests.used == 0, err
+}
+
+// Poll looks for what is due.
+func (d *Dispatcher) Poll(ctx context.Context) error { return d.poll(ctx) }
+
+// Load is how busy the node and a lane are.
+type Load struct {
+	Lane, Node int
+	Spare      bool
+	Most       int
+}
+
+// Adapt is how many requests a lane may have in flight after an answer, and the least time
+// that one took since the endpoint last failed.
+func Adapt(limit float64, best time.Duration, ok bool, took time.Duration, l Load) (float64, time.Duration) {
+	p := pace{limit: limit, minLatency: best}
+	p.adapt(ok, took, load{lane: l.Lane, node: l.Node, spare: l.Spare, most: l.Most})
+	return p.limit, p.minLatency
+}
+
+// The bounds of a lane.
+const (
+	FirstInFlight = firstInFlight
+	UsualInFlight = usualInFlight
+	SlowInFlight  = slowInFlight
+	Slow          = slow
+	Prompt        = prompt
+	Crowd         = crowd
+)
+
+// Limit sets other bounds over all lanes.
+func (d *Dispatcher) Limit(requests, memory int) {
+	d.limits.requests.limit, d.limits.memory.limit = requests, memory
+}
+
+// Counted is how many deliveries are in memory, and how many requests in flight.
+type Counted struct{ Held, InFlight int }
+
+// Counts counts what is under way.
+func (d *Dispatcher) Counts() Counted {
+	d.limits.memory.mu.Lock()
+	defer d.limits.memory.mu.Unlock()
+	return Counted{d.limits.memory.used, int(d.limits.inFlight.Load())}
+}
+
+// Lanes is how many lanes there are.
+func (d *Dispatcher) Lanes() int {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	return len(d.lanes.lanes)
+}
+
+// Answers is how many answers wait to be recorded.
+func (d *Dispatcher) Answers() int {
+	d.recorder.mu.Lock()
+	defer d.recorder.mu.Unlock()
+	return len(d.recorder.answers)
+}
+
+// Record records the answers that wait.
+func (d *Dispatcher) Record(ctx context.Context) {
+	d.recorder.recordWithRetry(ctx, d.recorder.next(ctx), false)
+}
+
+// RecordTwice records the answers that wait, calls between, and records them again.
+func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
+	batch := d.recorder.next(ctx)
+	if _, err := d.recorder.record(ctx, batch, false); err != nil {
+		return err
+	}
+	between()
+	list, err := d.recorder.record(ctx, batch, true)
+	if err == nil {
+		d.recorder.finish(ctx, batch, list)
+	}
+	return err
+}
+
+// IdleAfter sets after how long a lane without deliveries ends.
+func (d *Dispatcher) IdleAfter(t time.Duration) { d.limits.idle = t }
+
+// Hear takes hints of other nodes.
+func (d *Dispatcher) Hear(message string) { d.hear(message) }
+
+// Hint has the owner look at a license.
+func (d *Dispatcher) Hint(partnerID, licenseID int64) { d.hint(partnerID, licenseID) }
+
+// RecordThen records the answers that wait, and calls then when that is committed, before
+// the lanes are told.
+func (d *Dispatcher) RecordThen(t testing.TB, then func()) {
+	t.Helper()
+	batch := d.recorder.next(t.Context())
+	list, err := d.recorder.record(t.Context(), batch, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	then()
+	d.recorder.finish(t.Context(), batch, list)
+}
+
+// RunRecorder runs the recorder alone.
+func (d *Dispatcher) RunRecorder(ctx context.Context) { d.recorder.run(ctx) }

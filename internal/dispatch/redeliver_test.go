@@ -1,0 +1,215 @@
+package dispatch_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
+)
+
+// licenseOf is a harness whose one license has so many events, and its endpoint.
+func licenseOf(t *testing.T, events int) (*harness, *endpoint, *outbox) {
+	t.Helper()
+	r := steppedHarness(t)
+	e := &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1)
+	for range events {
+		r.event(r.out, 1)
+	}
+	return r, e, r.stepped(settings{schedule: webhook.Schedule{time.Hour, time.Hour}})
+}
+
+func (r *harness) redeliver(out *outbox, id int64) {
+	r.Helper()
+	if err := out.Redeliver(r.Context(), tester, 1, id); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// redeliverFailed makes due what failed of the events before a time, as a job does, and
+// returns how many deliveries that are.
+func (r *harness) redeliverFailed(out *outbox, before time.Time) (n int64) {
+	r.Helper()
+	err := out.DB.Write(r.Context(), func(tx *sqldb.Tx) error {
+		list, err := out.Candidates(r.Context(), tx, 1, webhook.Filter{State: webhook.Failed, To: before}, webhook.Key{}, 250)
+		if err == nil {
+			n, _, err = out.Reopen(r.Context(), tx, webhook.Sender{By: tester}, 1, list.EventIDs, true)
+		}
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return n
+}
+
+// No partner is left in the past: the newest comes right after.
+func TestTheNewestFollowsARedelivery(t *testing.T) {
+	r, e, out := licenseOf(t, 4)
+	r.step(out)
+	e.taken()
+	r.redeliver(out, 2)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{2, 4})
+}
+
+// What waits behind the redelivered event, for an attempt of its own, does not
+// wait any longer.
+func TestRedeliveryDoesNotWaitForRetries(t *testing.T) {
+	r, e, out := licenseOf(t, 3)
+	e.answerTo(3, 500)
+	r.step(out)
+	e.taken()
+	same(t, "waits", r.waits(), []string{"3 in 1h0m0s"})
+	r.redeliver(out, 1)
+	e.answer(200)
+	e.answerTo(3, 200)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{1, 3})
+	same(t, "states", r.states(), []string{"1 delivered after 2", "2 delivered after 1", "3 delivered after 2"})
+}
+
+// Redelivering what waits sends it now, and what is before it first.
+func TestRedeliveringWhatWaitsMakesItDue(t *testing.T) {
+	r, e, out := licenseOf(t, 3)
+	e.answerTo(2, 500)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{1, 2})
+	e.answerTo(2, 200)
+	r.redeliver(out, 3)
+	r.step(out)
+	same(t, "got", e.taken(), []int64{2, 3})
+	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 2", "3 delivered after 1"})
+}
+
+// An event that is reopened while the newest is under way waits for that, and
+// the newest is sent once more after it.
+func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
+	for name, status := range map[string]int{"which succeeds": 200, "which fails": 500} {
+		t.Run(name, func(t *testing.T) {
+			r, e, out := licenseOf(t, 3)
+			e.answerTo(3, 500)
+			r.step(out)
+			g := newGate(t)
+			r.point(1, g.ServeHTTP)
+			r.clock.step(time.Hour)
+			r.run(out)
+			newest := g.next()
+			r.redeliver(out, 1)
+			r.poll(out)
+			g.nobody("while another of its license is in flight")
+			r.finish(status, newest)
+			first := g.next()
+			same(t, "sent next", first.id, 1)
+			g.nobody("together with the event before it")
+			r.finish(200, first)
+			last := g.next()
+			same(t, "sent last", last.id, 3)
+			r.finish(200, last)
+			r.settle(out)
+			same(t, "states", r.states(), []string{"1 delivered after 2", "2 delivered after 1", "3 delivered after 3"})
+		})
+	}
+}
+
+// What is in flight when it is redelivered is sent again, whatever came of it.
+func TestRedeliveryOfWhatIsInFlight(t *testing.T) {
+	for name, status := range map[string]int{"which succeeds": 200, "which fails": 500} {
+		t.Run(name, func(t *testing.T) {
+			r, _, out := licenseOf(t, 1)
+			g := newGate(t)
+			r.point(1, g.ServeHTTP)
+			r.run(out)
+			c := g.next()
+			r.redeliver(out, 1)
+			r.finish(status, c)
+			r.finish(200, g.next())
+			r.settle(out)
+			same(t, "states", r.states(), []string{"1 delivered after 2"})
+		})
+	}
+}
+
+// An answer that is recorded while an earlier event is reopened does not set the
+// newest free.
+func TestARecordMeetsARedelivery(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nothing runs side by side")
+	}
+	r, e, out := licenseOf(t, 3)
+	r.step(out)
+	e.taken()
+	g := newGate(t)
+	r.point(1, g.ServeHTTP)
+	r.event(r.out, 1)
+	r.event(r.out, 1) // 4 and 5
+	r.run(out)
+	c := g.next()
+	done := make(chan error, 1)
+	err := patient(r).Write(t.Context(), func(tx *sqldb.Tx) error {
+		// The last thing that a redelivery writes, so that it waits with all else done.
+		if _, err := tx.Exec(t.Context(), `INSERT INTO redelivered (event_id) VALUES (1)`); err != nil {
+			return err
+		}
+		go func() { done <- out.Redeliver(t.Context(), tester, 1, 1) }()
+		r.until("the redelivery waits", r.somebodyWaits)
+		r.finish(200, c)
+		g.nobody("while it is not known what comes next")
+		return nil
+	})
+	if err := errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	// 4 was recorded after the redelivery was asked for, and settled when that was done.
+	first := g.next()
+	same(t, "sent next", first.id, 1)
+	r.finish(200, first)
+	last := g.next()
+	same(t, "sent last", last.id, 5)
+	r.finish(200, last)
+	r.settle(out)
+	same(t, "open", r.open(), 0)
+}
+
+// somebodyWaits reports whether one transaction waits for another.
+func (r *harness) somebodyWaits() bool {
+	return r.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
+}
+
+// An event that comes while another is redelivered comes after it.
+func TestARedeliveryMeetsANewEvent(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nothing runs side by side")
+	}
+	r, e, out := licenseOf(t, 2)
+	r.write(func(tx *sqldb.Tx) {
+		tx.Queue(`INSERT INTO partner_counters (partner_id, turns, licenses, events, clock) VALUES (1, 0, 0, 0, 0)`)
+	})
+	r.step(out)
+	e.taken()
+	done := make(chan error, 1)
+	err := r.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		// Whoever writes an event holds the partner's ledger.
+		if _, err := tx.Exec(t.Context(), `UPDATE partner_counters SET turns = turns + 1`); err != nil {
+			return err
+		}
+		go func() { done <- out.Redeliver(t.Context(), tester, 1, 1) }()
+		r.until("the redelivery waits", r.somebodyWaits)
+		insertEvent(tx, out.Outbox, notice(3, 1, 1, r.clock.now()))
+		return nil
+	})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.step(out)
+	if ids := e.taken(); ids[len(ids)-1] != 3 {
+		t.Errorf("the endpoint got %v and is left in the past", ids)
+	}
+}
