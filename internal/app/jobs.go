@@ -10,7 +10,10 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/mail"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
 	"claviger/internal/replay"
+	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
 
@@ -35,8 +38,8 @@ type Housekeeping struct {
 }
 
 // pruners remove what has expired: answers kept for an Idempotency-Key, the record
-// of webhooks, mails, sessions, links and unconfirmed sign-ups, tokens, replaced
-// keys, and the addresses of clients.
+// of webhooks, mails, sessions, links and unconfirmed sign-ups, invitations, tokens,
+// replaced keys, and the addresses of clients.
 func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 	db := a.services.DB
 	return map[string]func(context.Context) (int64, error){
@@ -46,6 +49,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,
 		"sign-in links":     a.services.Accounts.Prune, // and sign-ups
+		"invitations":       a.services.Inviter.Prune,
 		"password tries":    a.services.Accounts.PruneTries,
 		"tokens":            a.services.OAuth.Prune,
 		"signing keys":      a.services.OAuth.Keys.Prune,
@@ -98,4 +102,10 @@ func (h *Housekeeping) once(ctx context.Context) (int64, error) {
 		}
 	}
 	return sum, errors.Join(errs...)
+}
+
+// eraseAddress removes what is stored under the email address of somebody who is erased.
+func eraseAddress(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error {
+	partner.EraseInvitations(tx, email)
+	return profile.EraseContacts(ctx, tx, by, email, at)
 }

@@ -11,7 +11,6 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
-	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -125,7 +124,7 @@ func finish(ctx context.Context, db *sqldb.DB, f Finishing) (Finished, error) {
 		return done, err
 	}
 	done.Deliveries = stats.Pending
-	licenses := &license.Registry{DB: db, Now: Now, Events: &event.Log{DB: db, Outbox: webhooks}, EraseAddress: profile.EraseContacts}
+	licenses := &license.Registry{DB: db, Now: Now, Events: &event.Log{DB: db, Outbox: webhooks}, EraseAddress: eraseAddress}
 	for _, id := range f.Erased {
 		_, err := licenses.EraseUser(ctx, f.By, id)
 		switch {

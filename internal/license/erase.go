@@ -60,7 +60,9 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	if !erased.ErasedAt.Equal(at) { // it was erased before
 		return erased, nil
 	}
-	partner.Leave(tx, userID)
+	if err := partner.Leave(ctx, tx, by, userID, at); err != nil {
+		return account.User{}, err
+	}
 	eraseReasons(tx, userID)
 	if r.EraseAddress != nil {
 		if err := r.EraseAddress(ctx, tx, by, before.Email, at); err != nil {

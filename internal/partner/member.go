@@ -2,7 +2,6 @@ package partner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -35,42 +34,57 @@ func scanMember(r *sqldb.Row, m *Member) error {
 	return r.Scan(&m.PartnerID, &m.UserID, &m.Role, &m.CreatedAt)
 }
 
-// AddMember gives a user a role with a partner, or another role if it has one.
-// That the user exists is the caller's to know.
-func (r *Registry) AddMember(ctx context.Context, by audit.Actor, partnerID, userID int64, role Role) (Member, error) {
-	switch role {
+func (r Role) valid() error {
+	switch r {
 	case Admin, Developer, Viewer:
+		return nil
 	default:
-		return Member{}, fault.Field("role", "must be admin, developer or viewer.")
+		return fault.Field("role", "must be admin, developer or viewer.")
+	}
+}
+
+// AddMember gives a user a role with a partner, or another role if it has one. The last
+// admin keeps the role. That the user exists is the caller's to know.
+func (r *Registry) AddMember(ctx context.Context, by audit.Actor, partnerID, userID int64, role Role) (Member, error) {
+	if err := role.valid(); err != nil {
+		return Member{}, err
 	}
 	var m Member
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if _, err := lock(ctx, tx, partnerID); err != nil {
 			return err
 		}
-		var before any
-		old, err := sqldb.One(ctx, tx, scanMember,
-			`SELECT `+memberColumns+` FROM members WHERE partner_id = $1 AND user_id = $2`, partnerID, userID)
-		switch {
-		case errors.Is(err, sqldb.ErrNone):
-			m = Member{PartnerID: partnerID, UserID: userID, Role: role, CreatedAt: r.Now()}
-		case err != nil:
-			return err
-		case old.Role == role:
-			m = old
-			return nil
-		default:
-			m, before = old, old.facts()
-			m.Role = role
-		}
-		tx.Queue(`INSERT INTO members (partner_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (partner_id, user_id) DO UPDATE SET role = excluded.role`, partnerID, userID, role, m.CreatedAt)
-		audit.Record(tx, r.Now(), by, "partner.member", subject(partnerID), before, m.facts())
-		return nil
+		var err error
+		m, err = r.setRole(ctx, tx, by, Member{PartnerID: partnerID, UserID: userID, Role: role, CreatedAt: r.Now()})
+		return err
 	})
 	if err != nil {
 		return Member{}, fmt.Errorf("add a member: %w", err)
 	}
+	return m, nil
+}
+
+// setRole writes a member, under the partner's lock.
+func (r *Registry) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, m Member) (Member, error) {
+	var before any
+	switch old, err := member(ctx, tx, m.PartnerID, m.UserID); {
+	case fault.Is(err, codeUnknownMember):
+	case err != nil:
+		return Member{}, err
+	case old.Role == m.Role:
+		return old, nil
+	default:
+		if err := old.dispensable(ctx, tx); err != nil {
+			return Member{}, err
+		}
+		before, m.CreatedAt = old.facts(), old.CreatedAt
+	}
+	tx.Queue(`INSERT INTO members (partner_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (partner_id, user_id) DO UPDATE SET role = excluded.role`, m.PartnerID, m.UserID, m.Role, m.CreatedAt)
+	if m.Role != Admin {
+		endInvitations(tx, m, r.Now())
+	}
+	audit.Record(tx, r.Now(), by, "partner.member", subject(m.PartnerID), before, m.facts())
 	return m, nil
 }
 
@@ -94,9 +108,34 @@ func (r *Registry) Memberships(ctx context.Context, userID int64) ([]Member, err
 	return list, nil
 }
 
-// Leave queues that a user acts for no partner any more, as when it is erased.
-func Leave(tx *sqldb.Tx, userID int64) {
-	tx.Queue(`DELETE FROM members WHERE user_id = $1`, userID)
+// Leave ends every membership of a user who is being erased, in the caller's
+// transaction. The last admin of a partner cannot erase their own account; the
+// marketplace can, and can add another admin. Partners are locked in the order of their
+// ids.
+func Leave(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64, at time.Time) error {
+	list, err := sqldb.All(ctx, tx, scanMember,
+		`SELECT `+memberColumns+` FROM members WHERE user_id = $1 ORDER BY partner_id`, userID)
+	if err != nil {
+		return fmt.Errorf("find the memberships of a user: %w", err)
+	}
+	for _, m := range list {
+		if _, err := lock(ctx, tx, m.PartnerID); err != nil {
+			return err
+		}
+		m, err := member(ctx, tx, m.PartnerID, userID) // as it is now
+		if fault.Is(err, codeUnknownMember) {
+			continue
+		}
+		if err == nil && by.Kind == audit.ByUser && by.ID == userID {
+			err = m.dispensable(ctx, tx)
+		}
+		if err != nil {
+			return err
+		}
+		m.remove(tx, at)
+		audit.Record(tx, at, by, "partner.member_erase", subject(m.PartnerID), m.facts(), nil)
+	}
+	return nil
 }
 
-func (m Member) facts() audit.Facts { return audit.Facts{"user_id": m.UserID, "role": m.Role} }
+func (m Member) facts() audit.Facts { return audit.Facts{"user_id": m.UserID, "role": string(m.Role)} }

@@ -214,8 +214,7 @@ func TestMembers(t *testing.T) {
 		t.Errorf("unknown partner: %v", err)
 	}
 	err = d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		partner.Leave(tx, 7)
-		return nil
+		return partner.Leave(t.Context(), tx, operator, 7, d.now)
 	})
 	if list, lerr := d.Members(t.Context(), p.ID); err != nil || lerr != nil || len(list) != 1 {
 		t.Errorf("after leaving: %+v, %v, %v", list, err, lerr)

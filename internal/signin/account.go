@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
+	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/validate"
 	"claviger/internal/visitor"
@@ -152,7 +153,8 @@ type deleteView struct {
 	ui.Form
 	Confirm  string // what is to be typed
 	Licenses int
-	Operator bool // they have to ask another operator
+	Operator bool              // they have to ask another operator
+	LastOf   []partner.Partner // whose last admin they are: they have to make another one first
 }
 
 func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, error) {
@@ -160,7 +162,11 @@ func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, e
 	if err != nil {
 		return deleteView{}, err
 	}
-	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator}
+	last, err := h.Partners.SoleAdminOf(r.Context(), v.User.ID)
+	if err != nil {
+		return deleteView{}, err
+	}
+	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator, LastOf: last}
 	if view.Confirm == "" {
 		view.Confirm = "delete" // A user of the operator's own systems may have no address.
 	}
@@ -179,7 +185,7 @@ func (h *Handler) deletePage(w http.ResponseWriter, r *http.Request, v *visitor.
 }
 
 // delete erases the visitor. Operators cannot erase themselves, so that the marketplace
-// always has one: another operator does it.
+// always has one: another operator does it. Likewise the last admin of a partner.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -188,7 +194,7 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err != nil {
 		return err
 	}
-	if view.Operator {
+	if view.Operator || len(view.LastOf) > 0 {
 		return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
 	}
 	if validate.EmailKey(ui.FormText(r, "confirm")) != validate.EmailKey(view.Confirm) {

@@ -155,6 +155,20 @@ func TestOperatorsDoNotDeleteThemselves(t *testing.T) {
 	b.WantSignedIn(pagetest.Ann)
 }
 
+// TestLastAdminDoesNotDeleteThemselves: a team keeps an admin.
+func TestLastAdminDoesNotDeleteThemselves(t *testing.T) {
+	h := pagetest.New(t)
+	member(h, h.AddUser(pagetest.Ann, pagetest.Password), partner.Admin)
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	if page := b.Get("/account/delete").Want(http.StatusOK, "Delete your account"); page.Input("confirm") != nil || !strings.Contains(page.Text(), "You are the only admin of "+h.Partner.Name) {
+		t.Errorf("the page says: %s", page.Text())
+	}
+	b.Post("/account/delete", "confirm", pagetest.Ann).Want(http.StatusForbidden, "Delete your account")
+	b.WantSignedIn(pagetest.Ann)
+	member(h, h.AddUser("bea@example.com", pagetest.Password), partner.Admin)
+	b.Post("/account/delete", "confirm", pagetest.Ann).WantRedirect("/goodbye")
+}
+
 // member lets a user act for the partner.
 func member(h *pagetest.Service, u account.User, role partner.Role) {
 	h.Helper()
