@@ -16,6 +16,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/requestlog"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -27,6 +28,7 @@ type API struct {
 	Events   *event.Log
 	Webhooks *webhook.Outbox
 	Profiles *profile.Book
+	Requests *requestlog.Log
 
 	// PublicURL is the address that buyers reach, without a slash at its end; the
 	// redemption and change-plan URLs of licenses begin with it.

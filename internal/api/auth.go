@@ -13,8 +13,10 @@ import (
 // authenticate returns the partner whose API key the request carries.
 func (a *API) authenticate(r *http.Request) (partner.Partner, error) {
 	p, err := a.byAnyHeader(r)
-	if err == nil {
-		wire.RequestLogOf(r.Context()).Partner = p.ID
+	if note := wire.RequestLogOf(r.Context()); err == nil {
+		note.Partner = p.ID
+	} else {
+		note.Named = p.ID // whose a key is that has ended, or came with another; 0 of an unknown one
 	}
 	return p, err
 }
@@ -34,7 +36,7 @@ func (a *API) byAnyHeader(r *http.Request) (partner.Partner, error) {
 	}
 	for _, v := range r.Header.Values(brandHeader(p.Brand)) {
 		if v = strings.TrimSpace(v); v != "" && v != key {
-			return partner.Partner{}, severalKeys()
+			return partner.Partner{ID: p.ID}, severalKeys()
 		}
 	}
 	return p, nil
@@ -56,7 +58,7 @@ func (a *API) byBrand(r *http.Request, none error) (partner.Partner, error) {
 	}
 	p, err := a.Partners.ByKey(r.Context(), key)
 	if err == nil && r.Header.Get(brandHeader(p.Brand)) == "" {
-		return partner.Partner{}, fault.New(fault.Unknown, wire.NoCredentials,
+		return partner.Partner{ID: p.ID}, fault.New(fault.Unknown, wire.NoCredentials,
 			"The header with the API key is not that of your brand. Send it in the header Authorization: Bearer <key> or X-Licensing-Key: <key>.")
 	}
 	return p, err

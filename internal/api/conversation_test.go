@@ -24,6 +24,7 @@ func TestConversations(t *testing.T) {
 		h := newHarness(t)
 		s := h.licenses()
 		h.record(s.active, 12)
+		h.refuse(s.active)
 		return wiretest.Stage{
 			Client: c.Client(t),
 			URL:    h.serve(),

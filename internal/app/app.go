@@ -246,7 +246,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		r.OAuth.Guard = &wire.Guard{Failures: limit(guesses)}
 	}
 	partners := &api.API{
-		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles,
+		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles, Requests: r.Requests,
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
@@ -254,13 +254,14 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
+		PartnerRequests: partners.PartnerRequests,
 	}
 	pages, notFound, err := a.pages()
 	if err != nil {
 		return nil, err
 	}
 	mux := wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes(), r.OAuth.Routes(), pages, a.cfg.Extra)...)
-	mux.Else = notFound
+	mux.Else, mux.Unmatched = notFound, partners.Identify
 	return mux, nil
 }
 

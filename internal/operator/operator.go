@@ -40,6 +40,9 @@ type Operator struct {
 	// does not know.
 	Explain, LicenseEvents, LicenseResponses AboutLicense
 
+	// PartnerRequests answers, likewise, what a partner reads of its refused calls.
+	PartnerRequests AboutPartner
+
 	// PublicURL is where buyers reach the service; the pages of a license are
 	// under it. It has no slash at its end.
 	PublicURL string
@@ -82,6 +85,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Admin, "DELETE", "/partners/{id}/plans/{tier}", o.deletePlan),
 		on(account.Support, "POST", "/partners/{id}/redeliver", o.redeliverSpan),
 		on(account.Read, "GET", "/partners/{id}/redeliver", o.lastRedelivery),
+		list("/partners/{id}/requests", o.aboutPartner(o.PartnerRequests)),
 
 		on(account.Admin, "POST", "/users", o.createUser),
 		list("/users", o.listUsers),

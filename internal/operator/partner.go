@@ -200,6 +200,20 @@ func (o *Operator) getPartner(w http.ResponseWriter, r *http.Request, _ account.
 	return wire.JSON(w, http.StatusOK, partnerDetailJSON{partnerOf(p, f), endpointOf(p, f, h)})
 }
 
+// AboutPartner answers what is known of a partner.
+type AboutPartner func(w http.ResponseWriter, r *http.Request, partnerID int64) error
+
+// aboutPartner makes a handler of what is known of the partner in the path.
+func (o *Operator) aboutPartner(answer AboutPartner) wire.Handler[account.Token] {
+	return func(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+		p, err := o.Partners.Get(r.Context(), pathID(r))
+		if err != nil {
+			return err
+		}
+		return answer(w, r, p.ID)
+	}
+}
+
 // partnerChange is what changes a partner; what is not sent stays.
 type partnerChange struct {
 	Name        *string `json:"name"`

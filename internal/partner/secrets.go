@@ -102,12 +102,12 @@ func tail(value string) string { return value[max(0, len(value)-tailLength):] }
 func label(id int64) string { return "webhook secret of partner " + strconv.FormatInt(id, 10) }
 
 // ByKey returns the partner whose API key that is, in one statement. The key is
-// looked up by its hash, so that timing reveals nothing about other keys.
+// looked up by its hash, so that timing reveals nothing about other keys. With the fault
+// of a key that has ended comes a Partner of which only the ID is set: whose it was.
 func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
-	list, err := sqldb.All(ctx, r.DB, scanKey, `SELECT `+columns+`, c.turns, c.clock, s.id FROM partner_secrets s
+	list, err := sqldb.All(ctx, r.DB, scanKey, `SELECT `+columns+`, c.turns, c.clock, s.id, s.expires_at FROM partner_secrets s
 		JOIN partners ON partners.id = s.partner_id JOIN partner_counters c ON c.partner_id = s.partner_id
-		WHERE s.kind = $1 AND s.hash = $2 AND s.hash <> '' AND (s.expires_at = 0 OR s.expires_at > $3)`,
-		APIKey, secret.Hash(key), r.Now())
+		WHERE s.kind = $1 AND s.hash = $2 AND s.hash <> ''`, APIKey, secret.Hash(key))
 	if err != nil {
 		return Partner{}, fmt.Errorf("look up an API key: %w", err)
 	}
@@ -115,18 +115,27 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 		return Partner{}, fault.New(fault.Unknown, CodeInvalidKey, "%s", cmp.Or(secret.Mistaken(key, secret.APIKey),
 			"The API key is not valid; send the key of your application as Authorization: Bearer <key>."))
 	}
-	r.Uses.note(list[0].credential, r.Now())
-	return list[0].Partner, nil
+	found, now := list[0], r.Now()
+	if !found.until.IsZero() && !found.until.After(now) {
+		return Partner{ID: found.ID}, fault.New(fault.Unknown, CodeInvalidKey,
+			"The API key was replaced, and the time in which both were valid is over. Send the key that replaced it.").Because(causeKeyEnded)
+	}
+	r.Uses.note(found.credential, now)
+	return found.Partner, nil
 }
 
 // key is a partner with the id of one of its API keys.
 type key struct {
 	Partner
 	credential int64
+	until      time.Time // zero: it has no end
 }
 
+// causeKeyEnded is the cause of a refusal, for the log of refused calls.
+const causeKeyEnded = "key_ended"
+
 func scanKey(r *sqldb.Row, k *key) error {
-	return r.Scan(k.fields(&k.Revision.Number, &k.Revision.At, &k.credential)...)
+	return r.Scan(k.fields(&k.Revision.Number, &k.Revision.At, &k.credential, &k.until)...)
 }
 
 // ByClient returns the partner with that client id if the secret is one of its valid

@@ -94,7 +94,8 @@ type Log struct {
 	Metrics *Metrics     // nil: nothing is measured
 	Logger  *slog.Logger // nil: nothing is logged
 
-	writing *batch // taken and not written yet; only the writer's
+	flushing sync.Mutex
+	writing  *batch // taken and not written yet; guarded by flushing
 
 	mu      sync.Mutex
 	pending *batch // guarded by mu

@@ -55,6 +55,8 @@ func (l *Log) report(ctx context.Context, err error, failing bool) {
 func (l *Log) Flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
 	if l.writing == nil {
 		l.writing = l.take()
 		l.nameLicenses(ctx, l.writing)

@@ -55,6 +55,10 @@ type Mux struct {
 	// paths aside. Nil: 404.
 	Else http.Handler
 
+	// Unmatched, if it is not nil, is called before what matches no path, or no method of
+	// its path, is answered.
+	Unmatched func(r *http.Request)
+
 	mux     *http.ServeMux
 	routes  []Route
 	methods []string
@@ -116,6 +120,9 @@ func NotFound() error {
 // unmatched serves what no route matched: another method of a known path, or
 // nothing we know.
 func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
+	if m.Unmatched != nil {
+		m.Unmatched(r)
+	}
 	routes, allow := m.allowed(r)
 	switch {
 	case len(allow) > 0:

@@ -7,6 +7,40 @@ import "time"
 
 import "claviger/sdk/go/internal/rest"
 
+// RefusedRequest is an object of the API.
+type RefusedRequest struct {
+	// When the call came; of a group, the last one.
+	At time.Time `json:"at"`
+	// When the first call of a group came; otherwise the same as `at`.
+	FirstAt time.Time `json:"first_at"`
+	// How many calls this is.
+	Count int64 `json:"count"`
+	// These are all calls of a day that were refused in this way.
+	Grouped bool `json:"grouped"`
+	// The credentials were right. Otherwise anybody can have sent it who knows the client id,
+	// which is public.
+	Authenticated bool   `json:"authenticated"`
+	Method        string `json:"method"`
+	// The path without its query; of a group, its pattern. Anything that looks like a secret is
+	// left out.
+	Path string `json:"path"`
+	// The HTTP status of the answer. A refused authorization request is answered 303 to the
+	// redirect URL.
+	Status int `json:"status"`
+	// `error` of the answer.
+	Code string `json:"code"`
+	// Where the code stands for several causes, as `invalid_grant` does: which it was, such as
+	// `code_expired` or `redirect_uri_mismatch`.
+	Cause string `json:"cause,omitzero"`
+	// What was wrong and what to do.
+	Message string `json:"message"`
+	// What to quote when you ask us.
+	RequestID string `json:"request_id"`
+	// The license that the call was about, where it named one: in the path, or by a code or
+	// token.
+	LicenseKey string `json:"license_key,omitzero"`
+}
+
 // Status: what the license is now.
 type Status string
 

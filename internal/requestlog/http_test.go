@@ -1,0 +1,246 @@
+package requestlog_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/apptest"
+	"claviger/internal/audit"
+	"claviger/internal/license"
+	"claviger/internal/oauth"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/requestlog"
+)
+
+const redirectURL = "https://partner.example.com/callback?own=1"
+
+// service is the whole application, as partners call it.
+type service struct {
+	*apptest.Harness
+	clock        *apptest.Clock
+	client       *http.Client
+	ours, other  partner.Partner
+	keys, theirs partner.Credentials
+	buyer        account.User
+}
+
+func startService(t *testing.T, change ...func(*app.Config)) *service {
+	t.Helper()
+	clock := apptest.StoppedClock(start)
+	h := &service{clock: clock, Harness: apptest.Start(t, append(change, clock.Set)...)}
+	h.client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	urls := profile.URLs{Redirect: redirectURL, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)}}
+	h.ours, h.keys = h.Partner("Ours", urls)
+	h.other, h.theirs = h.Partner("Other", urls)
+	h.Plans(h.ours.ID, 1, partner.Plan{})
+	h.Plans(h.other.ID, 1, partner.Plan{})
+	h.buyer = h.User("ann@example.com")
+	return h
+}
+
+// code connects a new license of a partner and returns it with its code.
+func (h *service) code(p partner.Partner) (license.License, string) {
+	h.Helper()
+	l := h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Buyer: &account.Person{Email: h.buyer.Email}})
+	r, err := h.OAuth.MarketplaceRequest(h.Context(), p.ID)
+	h.Must(err)
+	to, l, err := h.OAuth.Accept(h.Context(), audit.Actor{Kind: audit.ByUser, ID: h.buyer.ID}, r,
+		oauth.Authentication{UserID: h.buyer.ID, At: h.clock.Now()}, l.RedemptionID)
+	h.Must(err)
+	u, err := url.Parse(to)
+	h.Must(err)
+	return l, u.Query().Get("code")
+}
+
+// token posts to the token endpoint with our credentials; pairs change the form.
+func (h *service) token(pairs ...string) apptest.Answer {
+	h.Helper()
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "redirect_uri": {redirectURL}, "client_id": {h.keys.ClientID}, "client_secret": {h.keys.ClientSecret},
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if form.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
+			form.Del(pairs[i])
+		}
+	}
+	return h.call("POST", "/openid/token", form.Encode(), "Content-Type: application/x-www-form-urlencoded")
+}
+
+func (h *service) call(method, path, body string, header ...string) apptest.Answer {
+	h.Helper()
+	return apptest.Send(h, h.client, method, h.App.URL()+path, body, header...)
+}
+
+// entries are what is stored of a partner, written out.
+func (h *service) entries(p partner.Partner) []requestlog.Entry {
+	h.Helper()
+	h.Must(h.Requests.Flush(h.Context()))
+	list, err := h.Requests.List(h.Context(), p.ID, requestlog.Filter{Limit: 100})
+	h.Must(err)
+	return list.Entries
+}
+
+// newest is the newest entry of ours, which must be the only one since it was asked last.
+func (h *service) newest() requestlog.Entry {
+	h.Helper()
+	list := h.entries(h.ours)
+	if len(list) == 0 {
+		h.Fatal("nothing was stored")
+	}
+	h.Exec(`DELETE FROM refused_calls`)
+	h.Exec(`DELETE FROM refused_groups`)
+	if len(list) > 1 {
+		h.Errorf("%d entries, want one: %+v", len(list), list)
+	}
+	return list[0]
+}
+
+// TestCausesOfTheTokenEndpoint: one code of OAuth stands for many causes, and the log says
+// which it was, and for which license.
+func TestCausesOfTheTokenEndpoint(t *testing.T) {
+	h := startService(t)
+	l, used := h.code(h.ours)
+	if a := h.token("code", used); a.Status != http.StatusOK {
+		t.Fatalf("exchange: %d %s", a.Status, a.Body)
+	}
+	_, foreign := h.code(h.other)
+	expiring, expired := h.code(h.ours)
+	wrong, mismatch := h.code(h.ours)
+	ended, released := h.code(h.ours)
+	if _, err := h.Licenses.Release(t.Context(), apptest.Tester, ended.Key); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		cause, license string
+		send           func() apptest.Answer
+	}{
+		{"code_unknown", "", func() apptest.Answer { return h.token("code", "nonsense") }},
+		{"code_used", l.Key, func() apptest.Answer { return h.token("code", used) }},
+		{"code_of_another_client", "", func() apptest.Answer { return h.token("code", foreign) }},
+		{"redirect_uri_mismatch", wrong.Key, func() apptest.Answer {
+			return h.token("code", mismatch, "redirect_uri", "https://partner.example.com/")
+		}},
+		{"code_burned", wrong.Key, func() apptest.Answer { return h.token("code", mismatch) }},
+		{"connection_ended", ended.Key, func() apptest.Answer { return h.token("code", released) }},
+		{"code_expired", expiring.Key, func() apptest.Answer { h.clock.Advance(time.Hour); return h.token("code", expired) }},
+		{"parameter_missing", "", func() apptest.Answer { return h.token() }},
+		{"refresh_token_unknown", "", func() apptest.Answer { return h.token("grant_type", "refresh_token", "refresh_token", "x") }},
+		{"client_secret_wrong", "", func() apptest.Answer { return h.token("code", "x", "client_secret", "cs_wrong") }},
+		{"client_credentials_missing", "", func() apptest.Answer { return h.token("code", "x", "client_secret", "") }},
+		{"parameter_in_query", "", func() apptest.Answer {
+			return h.call("POST", "/openid/token?client_id="+h.keys.ClientID+"&client_secret="+h.keys.ClientSecret, "")
+		}},
+	} {
+		answer := c.send()
+		got := h.newest()
+		if got.Cause != c.cause || got.License != c.license || got.Status != answer.Status || got.Code != answer.Code() || got.Path != "/openid/token" ||
+			got.RequestID != answer.Header.Get("X-Request-Id") {
+			t.Errorf("%s of %q: stored %+v of the answer %d %s", c.cause, c.license, got, answer.Status, answer.Body)
+		}
+		if proven := answer.Status == 400 && c.cause != "parameter_in_query"; got.Proven != proven || got.Grouped == proven {
+			t.Errorf("%s: proven %v, grouped %v", c.cause, got.Proven, got.Grouped)
+		}
+		if all := fmt.Sprint(got); strings.Contains(all, h.keys.ClientSecret) || strings.Contains(all, "own=1") || strings.Contains(all, used) {
+			t.Errorf("a secret or a query is stored: %s", all)
+		}
+	}
+	if n := len(h.entries(h.other)); n != 0 {
+		t.Errorf("%d entries of a partner that called nothing", n)
+	}
+}
+
+// TestRefusedAPICalls: what /v2 refuses is stored under the partner whose key it had.
+func TestRefusedAPICalls(t *testing.T) {
+	h := startService(t)
+	key := "Authorization: Bearer " + h.keys.APIKey
+	l, _ := h.code(h.other)
+	for _, c := range []struct {
+		name, method, path, license string
+		status                      int
+		code                        string
+	}{
+		{"a parameter", "GET", "/v2/licenses?page=none", "", 400, "invalid_parameter"},
+		{"a license of another", "GET", "/v2/licenses/" + l.Key, l.Key, 404, "unknown_license"},
+		{"an event", "POST", "/v2/events/x/redeliver", "", 404, "unknown_event"},
+		{"a path that does not exist", "GET", "/v2/licences", "", 404, "not_found"},
+		{"a method that does not exist", "PUT", "/v2/licenses", "", 405, "method_not_allowed"},
+	} {
+		answer := h.call(c.method, c.path, "", key)
+		path, _, _ := strings.Cut(c.path, "?")
+		got := h.newest()
+		want := requestlog.Entry{
+			Seq: got.Seq, At: start, FirstAt: start, Count: 1, Proven: true, Method: c.method, Path: path, Status: c.status, Code: c.code,
+			Message: got.Message, RequestID: answer.Header.Get("X-Request-Id"), License: c.license,
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(answer.Body, got.Message) {
+			t.Errorf("%s: stored (-want +got) of %s\n%s", c.name, answer.Body, diff)
+		}
+	}
+	h.call("GET", "/v2/licenses", "", key)
+	h.call("GET", "/v2/licenses", "", "Authorization: Bearer lk_nobody")
+	h.call("GET", "/v2/licenses", "")
+	if list := h.entries(h.ours); len(list) != 0 {
+		t.Errorf("a success or a call of nobody is stored: %+v", list)
+	}
+	hours, err := h.Requests.Hours(t.Context(), h.ours.ID, start)
+	if want := []requestlog.Hour{{At: start, Answered: 1, Refused: 5}}; err != nil || cmp.Diff(want, hours) != "" {
+		t.Errorf("counted %+v, %v", hours, err)
+	}
+}
+
+// TestEndedKeyIsNamed: who still uses a replaced key finds out here.
+func TestEndedKeyIsNamed(t *testing.T) {
+	h := startService(t)
+	if _, err := h.Partners.Rotate(t.Context(), apptest.Tester, h.ours.ID, partner.APIKey, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	h.clock.Advance(time.Hour)
+	answer := h.call("GET", "/v2/licenses", "", "Authorization: Bearer "+h.keys.APIKey)
+	if got := h.newest(); answer.Status != 401 || got.Cause != "key_ended" || got.Proven || !got.Grouped || got.Path != "/v2/licenses" {
+		t.Errorf("answered %d, stored %+v", answer.Status, got)
+	}
+}
+
+// TestAccessTokens: what a token of ours is refused is stored with its license, in a group:
+// a buyer's browser may have the token.
+func TestAccessTokens(t *testing.T) {
+	h := startService(t)
+	l, code := h.code(h.ours)
+	var tokens struct {
+		AccessToken string `json:"access_token"`
+	}
+	h.token("code", code).Into(t, &tokens)
+	read := func() apptest.Answer {
+		return h.call("GET", "/openid/license_key?access_token="+tokens.AccessToken, "")
+	}
+	if a := read(); a.Status != http.StatusOK {
+		t.Fatalf("license_key: %d %s", a.Status, a.Body)
+	}
+	h.clock.Advance(100 * 24 * time.Hour)
+	read()
+	if got := h.newest(); got.Cause != "access_token_expired" || got.License != l.Key || !got.Grouped {
+		t.Errorf("stored %+v", got)
+	}
+}
+
+// TestAuthorizationRequests: a buyer cannot tell the developers what was wrong with the link.
+func TestAuthorizationRequests(t *testing.T) {
+	h := startService(t)
+	h.call("GET", "/openid/authorize?client_id="+h.keys.ClientID+"&redirect_uri=https%3A%2F%2Felsewhere.example%2F%3Fsecret%3D1", "")
+	if got := h.newest(); got.Code != "redirect_mismatch" || got.Status != 400 || !got.Grouped || strings.Contains(got.Message, "secret") {
+		t.Errorf("stored %+v", got)
+	}
+	h.call("GET", "/openid/authorize?client_id="+h.keys.ClientID+"&response_type=token", "")
+	if got := h.newest(); got.Code != "unsupported_response_type" || got.Status != 303 || got.Path != "/openid/authorize" {
+		t.Errorf("stored %+v", got)
+	}
+}
