@@ -124,6 +124,7 @@ type Answer struct {
 	Header http.Header
 	Body   string
 	Took   time.Duration
+	Timing Timing
 }
 
 // Send sends one request and reads its answer, within Timeout. An error means
@@ -156,15 +157,18 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 		if ctx.Err() != nil {
 			return Answer{}, ctx.Err()
 		}
-		cn, err := c.pool.get(ctx, r.Owner, req.URL, anew, begun.Add(Timeout))
+		var timing Timing
+		cn, err := c.pool.get(ctx, r.Owner, req.URL, anew, begun.Add(Timeout), &timing)
 		if err != nil {
-			return Answer{}, err
+			return Answer{Timing: timing}, err
 		}
 		if r.Allowed != nil && !r.Allowed() {
 			c.pool.put(cn)
 			return Answer{}, ErrNotAllowed
 		}
 		a, reusable, err := cn.exchange(ctx, req, r.Body, begun)
+		timing.FirstByte = cn.firstByte
+		a.Timing = timing
 		if reusable {
 			c.pool.put(cn)
 			return a, nil

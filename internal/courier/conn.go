@@ -28,6 +28,8 @@ type conn struct {
 	since    time.Time // idle
 	sent     time.Time // the present request
 	heard    bool      // something of its answer came
+
+	firstByte time.Duration // from sending the present request until heard; 0: not yet
 }
 
 // past is a deadline that aborts reads and writes in progress.
@@ -63,7 +65,9 @@ func (r reader) Read(b []byte) (int, error) {
 	}
 	n, err := r.Conn.Read(b[:min(int64(len(b)), r.unread)])
 	r.unread -= int64(n)
-	r.heard = r.heard || n > 0
+	if n > 0 && !r.heard {
+		r.heard, r.firstByte = true, atLeast(time.Since(r.sent))
+	}
 	return n, err
 }
 
@@ -88,7 +92,7 @@ func (c *conn) reusable(until time.Time) bool {
 // exchange sends a request and reads its answer. It reports whether the connection
 // can be used for another request.
 func (c *conn) exchange(ctx context.Context, req *http.Request, sent []byte, begun time.Time) (a Answer, reusable bool, err error) {
-	c.heard, c.unread = false, maxHeader
+	c.heard, c.firstByte, c.unread = false, 0, maxHeader
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
 	defer func() { reusable = stop() && reusable }()
 	if err := write(&c.out, req, sent); err != nil {

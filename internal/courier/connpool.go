@@ -33,7 +33,7 @@ type origin struct {
 
 // get returns a connection to a URL's server with the deadline until: an idle one of
 // this owner, or a new one if there is none or anew is set.
-func (p *connPool) get(ctx context.Context, owner int64, u *url.URL, anew bool, until time.Time) (*conn, error) {
+func (p *connPool) get(ctx context.Context, owner int64, u *url.URL, anew bool, until time.Time, timing *Timing) (*conn, error) {
 	to := origin{owner, u.Scheme + "://" + u.Host}
 	for !anew {
 		c := p.popIdle(to)
@@ -41,11 +41,12 @@ func (p *connPool) get(ctx context.Context, owner int64, u *url.URL, anew bool, 
 			break
 		}
 		if c.reusable(until) {
+			timing.Reused = true
 			return c, nil
 		}
 		_ = c.Close()
 	}
-	c, err := p.dialNew(ctx, u, to)
+	c, err := p.dialNew(ctx, u, to, timing)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +73,16 @@ func (p *connPool) popIdle(to origin) *conn {
 }
 
 // dialNew opens a connection within ConnectTimeout.
-func (p *connPool) dialNew(ctx context.Context, u *url.URL, to origin) (*conn, error) {
+func (p *connPool) dialNew(ctx context.Context, u *url.URL, to origin, timing *Timing) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	raw, err := p.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	watch := &dialWatch{begun: time.Now()}
+	raw, err := p.dial(watch.trace(ctx), "tcp", net.JoinHostPort(u.Hostname(), port))
+	timing.DNS, timing.Connect = watch.times()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +93,10 @@ func (p *connPool) dialNew(ctx context.Context, u *url.URL, to origin) (*conn, e
 	config := p.tls.Clone()
 	config.ServerName = u.Hostname()
 	secure := tls.Client(raw, config)
-	if err := secure.HandshakeContext(ctx); err != nil {
+	begun := time.Now()
+	err = secure.HandshakeContext(ctx)
+	timing.TLS = atLeast(time.Since(begun))
+	if err != nil {
 		_ = raw.Close()
 		return nil, err
 	}

@@ -203,7 +203,7 @@ func subject(partnerID int64) string { return fmt.Sprintf("partner:%d", partnerI
 func (j Job) facts() map[string]any {
 	f := j.Filter
 	facts := map[string]any{"redelivery_id": j.ID, "to": f.To, "only_failed": f.OnlyFailures()}
-	for name, v := range map[string]string{"outcome": string(f.State), "status_code": f.Codes.String(), "license_key": j.LicenseKey} {
+	for name, v := range map[string]string{"state": string(f.State), "status_code": f.Codes.String(), "license_key": j.LicenseKey} {
 		if v != "" {
 			facts[name] = v
 		}

@@ -1,0 +1,26 @@
+package webhook
+
+import (
+	"context"
+
+	"claviger/internal/sqldb"
+)
+
+// MaxLooked is how many deliveries one page searches.
+const MaxLooked = maxLooked
+
+// Statement is a statement with its arguments.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// Statements returns what a page of the list asks of the database.
+func (o *Outbox) Statements(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter) ([]Statement, error) {
+	w, err := newWalk(ctx, tx, partnerID, f, Key{})
+	if err != nil {
+		return nil, err
+	}
+	sql, args := w.query(51)
+	return []Statement{{sql, args}, {lastAttempts, []any{[]int64{1, 2, 3}}}}, nil
+}
