@@ -13,11 +13,31 @@ func NextIDs(tx *Tx, sequence string, n int) *Result[int64] {
 // NextOrderedIDs is NextIDs for rows that are read in the order of their ids while others
 // write: until the transaction ends, StableUpTo stays below the ids it drew.
 func NextOrderedIDs(tx *Tx, sequence string, n int) *Result[int64] {
-	if s := tx.engine.mark(sequence); s != nil {
+	if s := tx.engine.mark(drawn(sequence)); s != nil {
 		tx.session.send(s)
 	}
 	return NextIDs(tx, sequence, n)
 }
+
+// MarkRows is called before a transaction inserts rows into a table that numbers them by
+// its column id, when they are read in that order while others write: until the
+// transaction ends, StableRows stays below the ids it gets.
+func MarkRows(tx *Tx, table string) {
+	if s := tx.engine.mark(rowsOf(table)); s != nil {
+		tx.session.send(s)
+	}
+}
+
+// ordered is a sequence whose ids are read in their order: one that is drawn from, or
+// the one by which a table numbers its rows.
+type ordered struct {
+	name string // of the sequence, on PostgreSQL
+	rows string // the table; "": ids are drawn
+}
+
+func drawn(sequence string) ordered { return ordered{name: sequence} }
+
+func rowsOf(table string) ordered { return ordered{name: table + "_id_seq", rows: table} }
 
 // draw asks for the ids; PostgreSQL's sequences are no part of the transaction. One
 // has a text of its own: the other is planned anew each time, since its plan depends

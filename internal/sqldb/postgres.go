@@ -142,7 +142,8 @@ func (p *postgres) query(ctx context.Context, s *statement) error {
 }
 
 // Advisory locks are numbers. Those with the sign bit are names (tryLock), those
-// with the bit below it are marks, and the one of migrations has neither.
+// with the bit below it are marks, and the one of migrations has neither. The third bit
+// tells marks of rows from those of drawn ids.
 
 func (p *postgres) tryLock(name string) *statement {
 	return &statement{
@@ -156,21 +157,30 @@ const lastDrawn = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM `
 
 // mark locks, until the transaction ends, the number of the newest id before its
 // own: what it draws next is higher.
-func (p *postgres) mark(sequence string) *statement {
-	return &statement{sql: `SELECT pg_advisory_xact_lock_shared((1::bigint << 62) | (` + lastDrawn + sequence + `))`}
+func (p *postgres) mark(of ordered) *statement {
+	return &statement{sql: fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared((%d::bigint << 61) | (%s%s))`, of.marks(), lastDrawn, of.name)}
+}
+
+// marks are the first three bits of the marks of a sequence. There is one sequence of
+// each kind.
+func (o ordered) marks() int {
+	if o.rows != "" {
+		return 3
+	}
+	return 2
 }
 
 // stableUpTo reads the newest id first, then the marks. A transaction whose mark is
 // not there yet draws its ids later still, so they are higher; one whose mark is
 // gone is decided, and whoever reads now sees what it did.
-func (p *postgres) stableUpTo(ctx context.Context, sequence string) (int64, error) {
-	newest, err := One(ctx, &DB{engine: p}, Value[int64], lastDrawn+sequence)
+func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
+	newest, err := One(ctx, &DB{engine: p}, Value[int64], lastDrawn+of.name)
 	if err != nil {
 		return 0, err
 	}
-	oldest, err := One(ctx, &DB{engine: p}, Value[int64], `SELECT coalesce(min(((classid::bigint & 1073741823) << 32) | objid::bigint), $1)
-		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 30 = 1
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, newest)
+	oldest, err := One(ctx, &DB{engine: p}, Value[int64], `SELECT coalesce(min(((classid::bigint & 536870911) << 32) | objid::bigint), $1)
+		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 29 = $2
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, newest, of.marks())
 	return min(newest, oldest), err
 }
 

@@ -55,8 +55,8 @@ type engine interface {
 	folder() string // of its migrations
 	// mark makes stableUpTo stay below what the transaction draws from now on; nil
 	// where it need not.
-	mark(sequence string) *statement
-	stableUpTo(ctx context.Context, sequence string) (int64, error)
+	mark(ordered) *statement
+	stableUpTo(ctx context.Context, of ordered) (int64, error)
 	acquireExclusive(ctx context.Context, waiting func()) (bool, error)
 	releaseExclusive() error
 	// insert is the statements that insert rows.
@@ -292,7 +292,13 @@ func (a *Result[T]) first(err error) (T, error) {
 // there will ever be. Transactions draw their ids in another order than they
 // commit in, so the newest row may be higher.
 func (db *DB) StableUpTo(ctx context.Context, sequence string) (int64, error) {
-	return db.engine.stableUpTo(ctx, sequence)
+	return db.engine.stableUpTo(ctx, drawn(sequence))
+}
+
+// StableRows is StableUpTo for the rows of a table that numbers them by its column id,
+// if every transaction that inserts some calls MarkRows.
+func (db *DB) StableRows(ctx context.Context, table string) (int64, error) {
+	return db.engine.stableUpTo(ctx, rowsOf(table))
 }
 
 // ForUpdate ends a select of rows that stay as they are read, for anybody else,

@@ -138,10 +138,13 @@ func (l *sqlite) write(ctx context.Context, fn func(*Tx) error) error {
 
 // There is one writer, and ids are drawn and committed in the same order.
 
-func (l *sqlite) mark(string) *statement { return nil }
+func (l *sqlite) mark(ordered) *statement { return nil }
 
-func (l *sqlite) stableUpTo(ctx context.Context, sequence string) (int64, error) {
-	return One(ctx, &DB{engine: l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, sequence)
+func (l *sqlite) stableUpTo(ctx context.Context, of ordered) (int64, error) {
+	if of.rows != "" {
+		return One(ctx, &DB{engine: l}, Value[int64], `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = $1`, of.rows)
+	}
+	return One(ctx, &DB{engine: l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, of.name)
 }
 
 func (l *sqlite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }

@@ -14,6 +14,7 @@ type Attempt struct {
 	To     *Destination  // as it was known when it was sent
 	At     time.Time     // when the request was made
 	Took   time.Duration
+	Timing courier.Timing
 	Header string // as sent
 	URL    string
 	Outcome

@@ -1,5 +1,7 @@
 package webhook
 
-// codeUnknownEvent is the code of this package's fault. Programs depend on it: it never
-// changes.
-const codeUnknownEvent = "unknown_event"
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeUnknownAttempt = "unknown_attempt"
+	codeUnknownEvent   = "unknown_event"
+)

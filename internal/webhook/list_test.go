@@ -268,3 +268,11 @@ func explain(t *testing.T, o *webhook.Outbox, f webhook.Filter) (plans []string)
 	}
 	return plans
 }
+
+// notice is a purchase.
+func notice(id, partnerID, license int64, at time.Time) webhook.Notice {
+	return webhook.Notice{
+		EventID: id, PartnerID: partnerID, LicenseID: license, LicenseKey: fmt.Sprintf("00000000-0000-4000-8000-%012d", license),
+		Kind: 1, Event: "purchase", Status: "inactive", Tier: 1, Reason: "purchased", Sentence: "The license was purchased.", At: at, CreatedAt: at,
+	}
+}

@@ -97,13 +97,20 @@ func missing(ctx context.Context, tx *sqldb.Tx, attempts []*Attempt) ([]*Attempt
 
 var attemptColumns = []string{
 	"event_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "diagnosis", "created_at", "updated_at",
+	"dns_us", "connect_us", "tls_us", "first_byte_us", "generation",
 }
 
 // writeAttempts writes the public record of each attempt.
 func writeAttempts(tx *sqldb.Tx, attempts []*Attempt, now time.Time) {
 	rows := make([][]any, 0, len(attempts))
 	for _, a := range attempts {
-		rows = append(rows, []any{a.EventID, a.Header, a.Status, a.Answer, a.Took.Milliseconds(), a.URL, a.OK, a.Diagnosis, a.At, now})
+		rows = append(rows, []any{
+			a.EventID, a.Header, a.Status, a.Answer, a.Took.Milliseconds(), a.URL, a.OK, a.Diagnosis, a.At, now,
+			a.Timing.DNS.Microseconds(), a.Timing.Connect.Microseconds(), a.Timing.TLS.Microseconds(), a.Timing.FirstByte.Microseconds(), a.Item.Generation,
+		})
+	}
+	if len(rows) > 0 {
+		sqldb.MarkRows(tx, "webhook_responses")
 	}
 	tx.Insert("webhook_responses", attemptColumns, rows)
 }

@@ -98,23 +98,37 @@ func newWalk(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, after
 	return w, nil
 }
 
+// deliveryState is what the outbox says of a delivery.
+type deliveryState struct {
+	state, attempts int
+	due             time.Time
+}
+
+// targets are where deliveryColumns are read into.
+func (s *deliveryState) targets(d *Delivery) []any {
+	return []any{&d.EventID, &d.CreatedAt, &d.LicenseID, &d.LicenseKey, &d.Kind, &s.state, &s.attempts, &s.due}
+}
+
+func (s *deliveryState) apply(d *Delivery) {
+	switch {
+	case s.state == int(exhausted):
+		d.State = Exhausted
+	case s.state == int(superseded):
+		d.State = Superseded
+	case s.state != int(pending):
+		d.State = Delivered
+	case s.attempts > 0:
+		d.State, d.NextAt = Failing, s.due
+	default:
+		d.State, d.NextAt = Waiting, s.due
+	}
+}
+
 // scanDelivery reads a row without its attempts.
 func scanDelivery(r *sqldb.Row, d *Delivery) error {
-	var state, attempts int
-	var due time.Time
-	err := r.Scan(&d.EventID, &d.CreatedAt, &d.LicenseID, &d.LicenseKey, &d.Kind, &state, &attempts, &due)
-	switch {
-	case state == int(exhausted):
-		d.State = Exhausted
-	case state == int(superseded):
-		d.State = Superseded
-	case state != int(pending):
-		d.State = Delivered
-	case attempts > 0:
-		d.State, d.NextAt = Failing, due
-	default:
-		d.State, d.NextAt = Waiting, due
-	}
+	var s deliveryState
+	err := r.Scan(s.targets(d)...)
+	s.apply(d)
 	return err
 }
 
