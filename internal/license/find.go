@@ -1,0 +1,143 @@
+package license
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// Find says which licenses of a partner are meant; the zero value means all.
+type Find struct {
+	Key      string // the whole key, or its end of four characters or more
+	Status   event.Status
+	Tier     int
+	From, To time.Time // when it was purchased: From included, To not; zero: no bound
+}
+
+// Found is one page of licenses, newest first.
+type Found struct {
+	Licenses []License
+	Next     int64 // the ordinal before which the next page begins; 0: there is none
+
+	// SearchedTo is up to which time was searched, when the search ended before the
+	// page was full. Next goes on from there.
+	SearchedTo time.Time
+}
+
+// The bounds of a search for a tier, which no index serves; the next page goes on.
+const (
+	maxLooked   = 5000
+	searchChunk = 500
+)
+
+// minEnd is how many characters of a key's end are searched for at least: the index has
+// as many.
+const minEnd = 4
+
+var keyEnd = regexp.MustCompile(`^[0-9a-f-]*[0-9a-f]{4}$`)
+
+// Find returns a page of a partner's licenses, newest first, before an ordinal; 0 stands
+// for the newest. It costs the same at any depth.
+func (r *Registry) Find(ctx context.Context, partnerID int64, f Find, before int64, limit int) (Found, error) {
+	f.Key = strings.ToLower(strings.TrimSpace(f.Key))
+	switch {
+	case keyForm.MatchString(f.Key):
+	case f.Key != "" && (len(f.Key) > len("00000000-0000-4000-8000-000000000000") || !keyEnd.MatchString(f.Key)):
+		return Found{}, fault.Parameter("key", "must be a license key, or the last %d characters of one or more.", minEnd)
+	}
+	var found Found
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		found = Found{Licenses: make([]License, 0, limit+1)}
+		low, high, err := ordinals(ctx, tx, partnerID, f.From, f.To)
+		if err != nil {
+			return err
+		}
+		if before > 0 {
+			high = min(high, before-1)
+		}
+		chunk := limit + 1
+		if f.Tier != 0 || len(f.Key) > minEnd {
+			chunk = max(chunk, searchChunk)
+		}
+		for looked := 0; ; {
+			sql, args := f.query(partnerID, low, high, chunk)
+			rows, err := sqldb.All(ctx, tx, scan, sql, args...)
+			if err != nil {
+				return err
+			}
+			for _, l := range rows {
+				if (f.Tier == 0 || l.Tier == f.Tier) && strings.HasSuffix(l.Key, f.Key) {
+					found.Licenses = append(found.Licenses, l)
+				}
+			}
+			looked += len(rows)
+			switch {
+			case len(found.Licenses) > limit:
+				found.Licenses = found.Licenses[:limit]
+				found.Next = found.Licenses[limit-1].Ord
+				return nil
+			case len(rows) < chunk:
+				return nil
+			}
+			last := rows[len(rows)-1]
+			if high = last.Ord - 1; looked >= maxLooked {
+				found.Next, found.SearchedTo = last.Ord, last.CreatedAt
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return Found{}, fmt.Errorf("find licenses: %w", err)
+	}
+	return found, nil
+}
+
+// query is the statement for the next licenses between two ordinals.
+func (f Find) query(partnerID, low, high int64, n int) (sql string, args []any) {
+	where, args := `partner_id = $1 AND ord >= $2 AND ord <= $3`, []any{partnerID, low, high, n}
+	add := func(condition string, value any) {
+		args = append(args, value)
+		where += fmt.Sprintf(condition, len(args))
+	}
+	if keyForm.MatchString(f.Key) {
+		add(` AND license_key = $%d`, f.Key)
+	} else if f.Key != "" {
+		add(` AND substr(license_key, 33) = $%d`, f.Key[len(f.Key)-minEnd:])
+	}
+	if f.Status != 0 {
+		add(` AND status = $%d`, int(f.Status))
+	}
+	return `SELECT ` + columns + ` FROM licenses WHERE ` + where + ` ORDER BY ord DESC LIMIT $4`, args
+}
+
+// ordinals is the range of ordinals of a partner's licenses that were made in a span of
+// time. Ordinals rise with the time, so the ends are found by binary search.
+func ordinals(ctx context.Context, tx *sqldb.Tx, partnerID int64, from, to time.Time) (low, high int64, err error) {
+	high, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1`, partnerID)
+	if err != nil || from.IsZero() && to.IsZero() {
+		return 1, high, err
+	}
+	first := func(at time.Time) int64 {
+		return 1 + int64(sort.Search(int(high), func(i int) bool {
+			made, e := sqldb.One(ctx, tx, sqldb.Value[time.Time], `SELECT created_at FROM licenses WHERE partner_id = $1 AND ord = $2`, partnerID, i+1)
+			err = errors.Join(err, e)
+			return !made.Before(at)
+		}))
+	}
+	low = 1
+	if !from.IsZero() {
+		low = first(from)
+	}
+	if !to.IsZero() {
+		high = first(to) - 1
+	}
+	return low, high, err
+}
