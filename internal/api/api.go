@@ -18,6 +18,7 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/requestlog"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
 
@@ -27,6 +28,7 @@ type API struct {
 	Licenses *license.Registry
 	Events   *event.Log
 	Webhooks *webhook.Outbox
+	History  history.Reader
 	Profiles *profile.Book
 	Requests *requestlog.Log
 

@@ -99,7 +99,7 @@ func TestRedeliver(t *testing.T) {
 	redeliver(last)
 	want("the newest alone", fmt.Sprint(last, " delivered"))
 
-	responses, err := h.Webhooks.Responses(t.Context(), s.active.ID, nil, paging.First())
+	responses, err := h.History.Responses(t.Context(), s.active.ID, nil, paging.First())
 	h.Must(err)
 	bodies := map[int64]string{}
 	for _, r := range responses.Responses {

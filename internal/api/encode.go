@@ -6,7 +6,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/jsontext"
 	"claviger/internal/license"
-	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
 
@@ -96,7 +96,7 @@ func appendEvents(b []byte, list []event.Event) []byte {
 
 // appendResponse appends one webhook response (specification 2.5). Its texts
 // come from outside: they are escaped.
-func appendResponse(b []byte, r *webhook.Response) []byte {
+func appendResponse(b []byte, r *history.Response) []byte {
 	b = append(b, `{"webhook_id":`...)
 	b = strconv.AppendInt(b, r.ID, 10)
 	b = append(b, `,"event":"`...)
@@ -129,7 +129,7 @@ func appendResponse(b []byte, r *webhook.Response) []byte {
 }
 
 // appendResponses appends a list of webhook responses.
-func appendResponses(b []byte, list []webhook.Response) []byte {
+func appendResponses(b []byte, list []history.Response) []byte {
 	b = appendSize(b, len(list))
 	for i := range list {
 		if i > 0 {

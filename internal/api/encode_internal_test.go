@@ -6,7 +6,7 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 
 	"pgregory.net/rapid"
@@ -70,7 +70,7 @@ func jsonEventOf(e event.Event) jsonEvent {
 	}
 }
 
-func jsonResponseOf(r webhook.Response) jsonResponse {
+func jsonResponseOf(r history.Response) jsonResponse {
 	return jsonResponse{
 		r.ID, event.Kind(r.Kind).String(), r.LicenseKey, r.RequestHeader, r.RequestBody, r.ResponseStatus, r.ResponseBody,
 		r.ResponseTime, r.URL, r.Success, r.Diagnosis, r.CreatedAt.Format(layout), r.UpdatedAt.Format(layout),
@@ -105,8 +105,8 @@ var licenses = rapid.Custom(func(t *rapid.T) license.License {
 	}
 })
 
-var responses = rapid.Custom(func(t *rapid.T) webhook.Response {
-	return webhook.Response{
+var responses = rapid.Custom(func(t *rapid.T) history.Response {
+	return history.Response{
 		ID:             rapid.Int64().Draw(t, "id"),
 		Kind:           int(kinds.Draw(t, "kind")),
 		LicenseKey:     uuids.Draw(t, "key"),

@@ -35,7 +35,7 @@ func (a *API) LicenseResponses(w http.ResponseWriter, r *http.Request, find func
 	if err != nil {
 		return err
 	}
-	list, err := a.Webhooks.Responses(r.Context(), l.ID, success, asked)
+	list, err := a.History.Responses(r.Context(), l.ID, success, asked)
 	if err != nil {
 		return err
 	}

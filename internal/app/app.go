@@ -41,6 +41,7 @@ import (
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
 
@@ -54,6 +55,7 @@ type Services struct {
 	Accounts *account.Book
 	Profiles *profile.Book
 	Webhooks *webhook.Outbox
+	History  history.Reader
 	Replays  *replay.Jobs
 	Events   *event.Log
 	Licenses *license.Registry
@@ -200,7 +202,7 @@ func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) 
 func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
-	r := &Services{DB: db, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }}}
+	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }}}
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: &partner.Uses{DB: db, Log: a.log}}
 	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
@@ -246,7 +248,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		r.OAuth.Guard = &wire.Guard{Failures: limit(guesses)}
 	}
 	partners := &api.API{
-		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, Profiles: r.Profiles, Requests: r.Requests,
+		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles, Requests: r.Requests,
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}

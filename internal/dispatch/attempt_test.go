@@ -16,6 +16,7 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 )
 
 // dead is the URL of a server that nobody runs any more.
@@ -86,7 +87,7 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 			same(t, "waits", r.waits(), []string{"1 in 1m0s"})
 			r.clock.step(time.Minute - time.Second)
 			r.step(out)
-			list, err := r.out.Responses(t.Context(), 1, nil, paging.First())
+			list, err := history.Reader{DB: r.db}.Responses(t.Context(), 1, nil, paging.First())
 			if err != nil || len(list.Responses) != 1 {
 				t.Fatalf("%d attempts on record, %v", len(list.Responses), err)
 			}

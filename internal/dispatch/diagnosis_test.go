@@ -10,6 +10,7 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 )
 
 // TestADiagnosisIsKeptWithAFailedAttempt: what an answer gives away of the
@@ -53,7 +54,7 @@ func TestADiagnosisIsKeptWithAFailedAttempt(t *testing.T) {
 		r.step(out)
 		r.clock.step(time.Second)
 	}
-	list, err := out.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
+	list, err := history.Reader{DB: r.db}.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	if err != nil || len(list.Responses) != len(answers) || n != len(answers) {
 		t.Fatalf("%d responses to %d posts, want %d of both; %v", len(list.Responses), n, len(answers), err)
 	}
@@ -64,7 +65,7 @@ func TestADiagnosisIsKeptWithAFailedAttempt(t *testing.T) {
 		}
 	}
 	err = r.db.Read(t.Context(), func(tx *sqldb.Tx) error {
-		embedded, err := webhook.OfEvents(t.Context(), tx, []int64{1})
+		embedded, err := history.OfEvents(t.Context(), tx, []int64{1})
 		if got := embedded[1]; len(got) != len(answers) || !strings.Contains(got[len(got)-1].Diagnosis, answers[0].want) {
 			t.Errorf("inside the event: %+v", got)
 		}

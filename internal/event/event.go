@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
-	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 )
 
 // Status is the status of a license. An event's kind fixes it.
@@ -133,5 +133,5 @@ type Event struct {
 	Reason       Reason
 	At           time.Time // milliseconds; rises strictly per license
 	CreatedAt    time.Time
-	Responses    []webhook.Response // the newest ten, newest first, where a list embeds them
+	Responses    []history.Response // the newest ten, newest first, where a list embeds them
 }

@@ -11,6 +11,7 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 )
 
 // Log stores and reads the events.
@@ -90,7 +91,7 @@ func (l *Log) list(ctx context.Context, read func(*sqldb.Tx) (List, error)) (Lis
 		for i := range list.Events {
 			ids[i] = list.Events[i].ID
 		}
-		responses, err := webhook.OfEvents(ctx, tx, ids)
+		responses, err := history.OfEvents(ctx, tx, ids)
 		for i := range list.Events {
 			list.Events[i].Responses = responses[list.Events[i].ID]
 		}

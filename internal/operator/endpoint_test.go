@@ -125,7 +125,7 @@ func TestWhatPartnersRead(t *testing.T) {
 	log.want(t, "an attempt", "1 exhausted")
 	var made struct{ Secret string }
 	h.must(200, "POST", "/operator/v1/partners/1/rotate", `{"what":"api_key"}`).Into(t, &made)
-	partners := &api.API{Partners: h.operator.Partners, Licenses: h.operator.Licenses, Events: h.operator.Events, Webhooks: h.operator.Webhooks, Profiles: h.operator.Profiles, PublicURL: publicURL}
+	partners := &api.API{Partners: h.operator.Partners, Licenses: h.operator.Licenses, Events: h.operator.Events, Webhooks: h.operator.Webhooks, History: h.History, Profiles: h.operator.Profiles, PublicURL: publicURL}
 	base := wiretest.Serve(t, partners.Handler())
 	for _, what := range []string{"/explain", "/events", "/events?event=purchase&limit=1", "/webhook-responses", "/webhook-responses?success=true", "/webhook-responses?success=maybe"} {
 		ours := h.send(h.tokens[account.Read], "GET", "/operator/v1/licenses/"+key+what, "")

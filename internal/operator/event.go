@@ -10,7 +10,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/paging"
 	"claviger/internal/replay"
-	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
 
@@ -146,9 +146,9 @@ func (o *Operator) redeliverSpan(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	which := webhook.Filter{From: from, To: to}
+	which := history.Filter{From: from, To: to}
 	if b.OnlyFailed {
-		which.State = webhook.Failed
+		which.State = history.Failed
 	}
 	job, err := o.Replays.Begin(r.Context(), actor(t), replay.Request{PartnerID: p.ID, Filter: which})
 	if err != nil {

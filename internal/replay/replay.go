@@ -20,6 +20,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 )
 
 // The bounds of a rate, in events a second. Rate 0 is as fast as batches are made.
@@ -35,7 +36,7 @@ const MaxCounted = 10_000
 type Job struct {
 	ID         int64
 	PartnerID  int64
-	Filter     webhook.Filter
+	Filter     history.Filter
 	LicenseKey string // of Filter.LicenseID
 	Rate       int    // events a second; 0: as fast as batches are made
 	By         audit.Actor
@@ -47,7 +48,7 @@ type Job struct {
 	Stopped    string    // why it ended before its time; "": it did not
 	FinishedAt time.Time // zero: it is not finished
 
-	at     webhook.Key // events up to this one are done
+	at     history.Key // events up to this one are done
 	nextAt time.Time   // of the next batch
 }
 
@@ -105,7 +106,7 @@ func scan(r *sqldb.Row, j *Job) error {
 	f := &j.Filter
 	err := r.Scan(&j.ID, &j.PartnerID, (*string)(&f.State), &f.Kind, &codes, &f.LicenseID, &j.LicenseKey, &f.From, &f.To, &j.Rate, &j.By.Kind, &j.By.ID,
 		&j.Expected, &j.Looked, &j.Count, &j.Skipped, &j.CreatedAt, &j.UpdatedAt, &j.PausedAt, &j.Stopped, &j.FinishedAt, &j.at.At, &j.at.EventID, &j.nextAt)
-	f.Codes, _ = webhook.ParseCodes(codes)
+	f.Codes, _ = history.ParseCodes(codes)
 	return err
 }
 
@@ -127,7 +128,7 @@ type Plan struct {
 // Request is what a job is to send, for whom and how fast.
 type Request struct {
 	PartnerID  int64
-	Filter     webhook.Filter
+	Filter     history.Filter
 	LicenseKey string // of Filter.LicenseID
 	Rate       int
 }
@@ -152,7 +153,7 @@ func (s *Jobs) Plan(ctx context.Context, q Request) (Plan, error) {
 	if err := q.check(s.Now()); err != nil {
 		return Plan{}, err
 	}
-	n, more, err := s.Outbox.Count(ctx, q.PartnerID, q.Filter, MaxCounted)
+	n, more, err := history.Reader{DB: s.DB}.Count(ctx, q.PartnerID, q.Filter, MaxCounted)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 )
 
 var (
@@ -83,7 +84,7 @@ func (h *harness) open() int64 {
 	return n
 }
 
-func (h *harness) begin(by audit.Actor, partnerID int64, f webhook.Filter, rate int) replay.Job {
+func (h *harness) begin(by audit.Actor, partnerID int64, f history.Filter, rate int) replay.Job {
 	h.Helper()
 	j, err := h.jobs.Begin(h.Context(), by, replay.Request{PartnerID: partnerID, Filter: f, Rate: rate})
 	if err != nil {
@@ -118,7 +119,7 @@ func TestJobIsWorkedOffInBatches(t *testing.T) {
 	const events = 620
 	h := newHarness(t)
 	h.partner(1, 1, events)
-	j := h.begin(tester, 1, webhook.Filter{From: start}, 0)
+	j := h.begin(tester, 1, history.Filter{From: start}, 0)
 	if !j.Open() || j.Count != batch || j.Expected != events || h.open() != batch {
 		t.Fatalf("at first: %+v; %d are open", j, h.open())
 	}
@@ -135,7 +136,7 @@ func TestJobIsWorkedOffInBatches(t *testing.T) {
 			t.Errorf("got %v, %+v; want %+v", worked, last, want)
 		}
 	}
-	if j := h.begin(tester, 1, webhook.Filter{From: start}, 0); j.Count != 0 || !j.Open() {
+	if j := h.begin(tester, 1, history.Filter{From: start}, 0); j.Count != 0 || !j.Open() {
 		t.Errorf("another one, while all are open: %+v", j)
 	}
 }
@@ -146,7 +147,7 @@ func TestJobsOfPartnersTakeTurns(t *testing.T) {
 	h.partner(1, 1, 1100)
 	h.partner(2, 2001, 400)
 	for _, id := range []int64{1, 2} {
-		h.begin(tester, id, webhook.Filter{From: start}, 0)
+		h.begin(tester, id, history.Filter{From: start}, 0)
 		h.now = h.now.Add(time.Second)
 	}
 	for range 2 {
@@ -167,7 +168,7 @@ func TestJobRunsOnce(t *testing.T) {
 	const events = 1100
 	h := newHarness(t)
 	h.partner(1, 1, events)
-	h.begin(tester, 1, webhook.Filter{From: start}, 0)
+	h.begin(tester, 1, history.Filter{From: start}, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	var nodes sync.WaitGroup
 	for range 3 {
@@ -190,13 +191,13 @@ func TestPlan(t *testing.T) {
 	h.partner(1, 1, 300)
 	h.exhaust(10, 20, 30)
 	for name, c := range map[string]struct {
-		filter webhook.Filter
+		filter history.Filter
 		want   replay.Plan
 	}{
-		"all":      {webhook.Filter{}, replay.Plan{Count: 300, Rate: 10, Estimate: 30 * time.Second}},
-		"failures": {webhook.Filter{State: webhook.Failed}, replay.Plan{Count: 3, Rate: 10, Estimate: 300 * time.Millisecond}},
-		"a span":   {webhook.Filter{State: webhook.Failed, From: start.Add(15 * time.Second), To: start.Add(25 * time.Second)}, replay.Plan{Count: 1, Rate: 10, Estimate: 100 * time.Millisecond}},
-		"a code":   {webhook.Filter{Codes: webhook.Codes{Set: true, Low: 400, High: 499}}, replay.Plan{Rate: 10}},
+		"all":      {history.Filter{}, replay.Plan{Count: 300, Rate: 10, Estimate: 30 * time.Second}},
+		"failures": {history.Filter{State: history.Failed}, replay.Plan{Count: 3, Rate: 10, Estimate: 300 * time.Millisecond}},
+		"a span":   {history.Filter{State: history.Failed, From: start.Add(15 * time.Second), To: start.Add(25 * time.Second)}, replay.Plan{Count: 1, Rate: 10, Estimate: 100 * time.Millisecond}},
+		"a code":   {history.Filter{Codes: history.Codes{Set: true, Low: 400, High: 499}}, replay.Plan{Rate: 10}},
 	} {
 		if got, err := h.jobs.Plan(t.Context(), replay.Request{PartnerID: 1, Filter: c.filter, Rate: 10}); err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
@@ -211,7 +212,7 @@ func TestPlan(t *testing.T) {
 func TestRate(t *testing.T) {
 	h := newHarness(t)
 	h.partner(1, 1, 100)
-	j := h.begin(tester, 1, webhook.Filter{From: start}, 40)
+	j := h.begin(tester, 1, history.Filter{From: start}, 40)
 	for _, want := range []int64{40, 80, 100} {
 		if j.Count != want {
 			t.Fatalf("%d events are queued, want %d", j.Count, want)
@@ -234,7 +235,7 @@ func TestRate(t *testing.T) {
 func TestPauseAndCancel(t *testing.T) {
 	h := newHarness(t)
 	h.partner(1, 1, 900)
-	j := h.begin(tester, 1, webhook.Filter{From: start}, 0)
+	j := h.begin(tester, 1, history.Filter{From: start}, 0)
 	act := func(do func(context.Context, audit.Actor, int64, int64) (replay.Job, error), want replay.Status) {
 		t.Helper()
 		got, err := do(t.Context(), tester, 1, j.ID)
@@ -286,7 +287,7 @@ func TestJobOfAMember(t *testing.T) {
 			h.write(func(tx *sqldb.Tx) {
 				tx.Queue(`INSERT INTO members (partner_id, user_id, role, created_at) VALUES (1, $1, 'developer', 0)`, member.ID)
 			})
-			h.begin(member, 1, webhook.Filter{From: start}, 0)
+			h.begin(member, 1, history.Filter{From: start}, 0)
 			h.write(func(tx *sqldb.Tx) { tx.Queue(c.change) })
 			h.once()
 			last := h.last(1)
@@ -306,7 +307,7 @@ func TestSkipped(t *testing.T) {
 	h.partner(1, 1, 50)
 	h.exhaust(10, 20, 30)
 	h.write(func(tx *sqldb.Tx) { tx.Queue(`DELETE FROM outbox WHERE event_id = 20`) })
-	j := h.begin(tester, 1, webhook.Filter{State: webhook.Failed}, replay.DefaultRate)
+	j := h.begin(tester, 1, history.Filter{State: history.Failed}, replay.DefaultRate)
 	if j.Count != 2 || j.Skipped != 1 || j.Status() != replay.Done || j.Expected != 2 || h.open() != 2 {
 		t.Errorf("got %+v", j)
 	}
@@ -316,9 +317,9 @@ func TestSkipped(t *testing.T) {
 func TestPruned(t *testing.T) {
 	h := newHarness(t)
 	h.partner(1, 1, 1)
-	h.begin(tester, 1, webhook.Filter{}, 0)
+	h.begin(tester, 1, history.Filter{}, 0)
 	h.now = h.now.Add(48 * time.Hour)
-	h.begin(tester, 1, webhook.Filter{}, 0)
+	h.begin(tester, 1, history.Filter{}, 0)
 	n, err := (&replay.Pruner{DB: h.db, Now: h.jobs.Now, Keep: 24 * time.Hour}).Prune(t.Context())
 	if n != 1 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)

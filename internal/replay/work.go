@@ -34,7 +34,7 @@ func (s *Jobs) work(ctx context.Context, tx *sqldb.Tx, now time.Time, j *Job) er
 	if j.Rate > 0 {
 		most = min(batch, j.Rate)
 	}
-	c, err := s.Outbox.Candidates(ctx, tx, j.PartnerID, j.Filter, j.at, most)
+	c, err := j.Filter.Candidates(ctx, tx, j.PartnerID, j.at, most)
 	if err != nil {
 		return err
 	}

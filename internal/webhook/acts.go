@@ -25,7 +25,7 @@ func (o *Outbox) Touch(tx *sqldb.Tx, partnerID int64) { o.touch(tx, partnerID, `
 // did says nothing of the new.
 func (o *Outbox) Unpark(tx *sqldb.Tx, partnerID int64) {
 	o.touch(tx, partnerID, `, url_version = url_version + 1, failing_since = 0, failures = 0, parked_at = 0, probe_at = 0, draining = $2`, int(drainAll))
-	tx.Queue(`UPDATE outbox SET refusals = 0, refused_since = 0, refused_alone = FALSE WHERE partner_id = $1 AND `+isPending+` AND refusals > 0`, partnerID)
+	tx.Queue(`UPDATE outbox SET refusals = 0, refused_since = 0, refused_alone = FALSE WHERE partner_id = $1 AND `+IsPending+` AND refusals > 0`, partnerID)
 }
 
 // Resume is called in the transaction that ends a partner's pause, during which its

@@ -1,7 +1,12 @@
 package webhook
 
-// The codes of this package's faults. Programs depend on them: they never change.
-const (
-	codeUnknownAttempt = "unknown_attempt"
-	codeUnknownEvent   = "unknown_event"
-)
+import "claviger/internal/fault"
+
+// codeUnknownEvent is the code of this package's fault. Programs depend on it: it never
+// changes.
+const codeUnknownEvent = "unknown_event"
+
+// UnknownEvent is the fault that there is no such event.
+func UnknownEvent(id int64) error {
+	return fault.New(fault.Missing, codeUnknownEvent, "There is no event %d; event ids are in the list of events.", id)
+}

@@ -170,7 +170,7 @@ func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointH
 	var e EndpointHealth
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		waiting := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
-			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+isPending+` LIMIT $2) AS waiting`, partnerID, MaxCounted+1)
+			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+IsPending+` LIMIT $2) AS waiting`, partnerID, MaxCounted+1)
 		h, err := sqldb.One(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = $1`, partnerID)
 		if err != nil && !errors.Is(err, sqldb.ErrNone) {
 			return err

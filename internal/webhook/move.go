@@ -26,7 +26,7 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	fence := s.Node.Fence(tx, slices.Collect(maps.Keys(claims)))
 	endpoints := sqldb.QueueQuery(tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
 		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLockedNoKey(), slices.Sorted(maps.Keys(partners)))
-	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+isPending, eventIDs(b.attempts))
+	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+IsPending, eventIDs(b.attempts))
 	next := queueNext(tx, licenses, settled)
 	held, err := fence.Held(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func queueNext(tx *sqldb.Tx, licenses, settled []int64) *sqldb.Result[head] {
 	}, `SELECT h.event_id, h.partner_id, h.license_id, h.attempts, h.generation, h.due_at, h.not_before, d.license_key, d.body
 		FROM outbox AS h JOIN deliveries AS d ON d.event_id = h.event_id
 		WHERE h.event_id IN (SELECT min(o.event_id) FROM outbox AS o
-			WHERE o.license_id = ANY($1) AND o.`+isPending+` AND NOT (o.event_id = ANY($2)) GROUP BY o.license_id)`, licenses, settled)
+			WHERE o.license_id = ANY($1) AND o.`+IsPending+` AND NOT (o.event_id = ANY($2)) GROUP BY o.license_id)`, licenses, settled)
 }
 
 // read takes what was locked and asked for.
@@ -123,7 +123,7 @@ func (s *Store) move(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 		tallies[a.PartnerID].add(a)
 	}
 	if len(done) > 0 {
-		tx.Queue(`DELETE FROM outbox WHERE event_id = ANY($1) AND `+isPending, done)
+		tx.Queue(`DELETE FROM outbox WHERE event_id = ANY($1) AND `+IsPending, done)
 	}
 	if err := s.moveFailed(ctx, tx, failed, b); err != nil {
 		return err
@@ -150,19 +150,19 @@ func (s *Store) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*Attempt,
 		if a.Refused {
 			h.refusals = h.after(a, b.health[a.PartnerID].takenAt)
 		}
-		state := pending
+		state := Pending
 		if a.Finished {
-			state = exhausted
+			state = Exhausted
 		}
 		tx.Queue(`UPDATE outbox SET state = $2, attempts = $3, due_at = $4, not_before = $5, refusals = $6, refused_since = $7, refused_alone = $8,
 			updated_at = $9 WHERE event_id = $1`,
 			a.EventID, int(state), a.Attempts+1, a.Next.Due, a.Next.NotBefore, h.n, h.since, h.alone, b.now)
-		if a.Refused && state == pending {
+		if a.Refused && state == Pending {
 			refused = append(refused, h)
 		}
 	}
 	tx.Queue(`UPDATE outbox SET due_at = h.due_at FROM outbox AS h
-		WHERE h.event_id = ANY($1) AND h.`+isPending+` AND outbox.license_id = h.license_id AND outbox.`+isPending+`
+		WHERE h.event_id = ANY($1) AND h.`+IsPending+` AND outbox.license_id = h.license_id AND outbox.`+IsPending+`
 			AND outbox.event_id > h.event_id AND outbox.due_at < h.due_at`, eventIDs(failed))
 	var err error
 	b.superseded, err = s.supersede(ctx, tx, refused, b.now)
@@ -188,6 +188,6 @@ func makeDue(tx *sqldb.Tx, b *batch) {
 	}
 	if len(waiting) > 0 {
 		slices.Sort(waiting)
-		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN not_before > $2 THEN not_before ELSE $2 END WHERE event_id = ANY($1) AND `+isPending, waiting, b.now)
+		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN not_before > $2 THEN not_before ELSE $2 END WHERE event_id = ANY($1) AND `+IsPending, waiting, b.now)
 	}
 }

@@ -72,8 +72,8 @@ func (n Notice) body() string {
 var insertOpen = `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
 	SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), CAST($6 AS bigint), 0,
 		CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END, CAST($5 AS bigint), CAST($5 AS bigint)
-	FROM (SELECT coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND ` + isPending + `) AS o
-	RETURNING (SELECT count(*) FROM outbox AS e WHERE e.license_id = $3 AND e.` + isPending + ` AND e.event_id < $1)`
+	FROM (SELECT coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND ` + IsPending + `) AS o
+	RETURNING (SELECT count(*) FROM outbox AS e WHERE e.license_id = $3 AND e.` + IsPending + ` AND e.event_id < $1)`
 
 // Enqueue writes the event's delivery in the event's transaction, due at once. After
 // the commit the owner of the partner's lane hears of it: this node's own lane takes
@@ -94,11 +94,11 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
 	if n.First {
 		// Nothing of it can be open: a plain row, at half the price.
 		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $6, 0, $4, $5, $5)`, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(pending))
+			VALUES ($1, $2, $3, $6, 0, $4, $5, $5)`, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(Pending))
 		tx.AfterCommit(func() { tell.offer(it) })
 		return
 	}
-	earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(pending))
+	earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(Pending))
 	tx.AfterCommit(func() {
 		if open, ok := earlier.Committed(); ok && open == 0 {
 			tell.offer(it)

@@ -8,6 +8,8 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/webhook/webhooktest"
 )
 
 func TestKeeperForgetsOldResponses(t *testing.T) {
@@ -26,11 +28,11 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 			t.Errorf("Prune = %d, %v; want %d", n, err, want)
 		}
 	}
-	list, err := o.Responses(t.Context(), 1, nil, pageOne)
+	list, err := history.Reader{DB: o.DB}.Responses(t.Context(), 1, nil, paging.First())
 	if err != nil || list.Total != 10 {
 		t.Errorf("%d are left (%v), want 10", list.Total, err)
 	}
-	same(t, "deliveries", len(due(t, o)), 4)
+	webhooktest.Same(t, "deliveries", len(due(t, o)), 4)
 }
 
 // TestSurplusAttemptsArePruned: of an event that was redelivered over and over, and
@@ -56,7 +58,7 @@ func TestSurplusAttemptsArePruned(t *testing.T) {
 		}
 	}
 	prune(2345 - webhook.MaxAttempts + 1)
-	list, err := o.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
+	list, err := history.Reader{DB: o.DB}.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
 	if err != nil || fmt.Sprint(list.Total, list.Responses[0].ResponseStatus) != fmt.Sprint(3*webhook.MaxAttempts, 2345-webhook.MaxAttempts) {
 		t.Errorf("%d are left, the oldest %+v, %v", list.Total, list.Responses, err)
 	}

@@ -39,9 +39,9 @@ func (q *Queue) Collect(ch chan<- prometheus.Metric) {
 	}
 	rows, err := sqldb.All(ctx, q.DB, func(r *sqldb.Row, v *row) error { return r.Scan(&v.state, &v.n, &v.oldest) },
 		`SELECT CASE WHEN e.parked_at <> 0 THEN 'parked' WHEN d.due_at <= $1 THEN 'due' ELSE 'later' END AS s, count(*), min(d.created_at)
-		FROM outbox AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.`+isPending+` GROUP BY s
+		FROM outbox AS d LEFT JOIN endpoints AS e ON e.partner_id = d.partner_id WHERE d.`+IsPending+` GROUP BY s
 		UNION ALL SELECT CASE WHEN state = $2 THEN 'exhausted' ELSE 'superseded' END AS s, count(*), coalesce(min(created_at), 0)
-		FROM outbox WHERE `+isGivenUp+` GROUP BY s`, q.Now(), int(exhausted))
+		FROM outbox WHERE `+IsGivenUp+` GROUP BY s`, q.Now(), int(Exhausted))
 	if err != nil {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"claviger/internal/audit"
-	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
@@ -16,15 +15,15 @@ import (
 // on deliveries d. The new generation is that time: the answer to an attempt under way
 // changes nothing any more.
 var reopen = `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, generation, created_at, updated_at)
-	SELECT d.event_id, d.partner_id, d.license_id, ` + strconv.Itoa(int(pending)) + `, 0, CAST($1 AS bigint), CAST($1 AS bigint), d.created_at, CAST($1 AS bigint)
+	SELECT d.event_id, d.partner_id, d.license_id, ` + strconv.Itoa(int(Pending)) + `, 0, CAST($1 AS bigint), CAST($1 AS bigint), d.created_at, CAST($1 AS bigint)
 	FROM deliveries AS d WHERE `
 
 // reopened is how one that is in the outbox begins anew. One that is open keeps its attempts.
 var reopened = ` ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, updated_at = $1, due_at = $1, generation = $1, not_before = 0,
-	attempts = CASE WHEN outbox.` + isPending + ` THEN outbox.attempts ELSE 0 END,
-	refusals = CASE WHEN outbox.` + isPending + ` THEN outbox.refusals ELSE 0 END,
-	refused_since = CASE WHEN outbox.` + isPending + ` THEN outbox.refused_since ELSE 0 END,
-	refused_alone = outbox.` + isPending + ` AND outbox.refused_alone`
+	attempts = CASE WHEN outbox.` + IsPending + ` THEN outbox.attempts ELSE 0 END,
+	refusals = CASE WHEN outbox.` + IsPending + ` THEN outbox.refusals ELSE 0 END,
+	refused_since = CASE WHEN outbox.` + IsPending + ` THEN outbox.refused_since ELSE 0 END,
+	refused_alone = outbox.` + IsPending + ` AND outbox.refused_alone`
 
 // Redeliver makes an event due again, and the newest of its license right after
 // it, so that no partner is left in the past. What waits for another attempt is due
@@ -42,7 +41,7 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 		`SELECT partner_id, license_id FROM deliveries WHERE event_id = $1 AND (partner_id = $2 OR $2 = 0)`, eventID, partnerID)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
-		return fault.New(fault.Missing, codeUnknownEvent, "There is no event %d; event ids are in the list of events.", eventID)
+		return UnknownEvent(eventID)
 	case err != nil:
 		return fmt.Errorf("find the delivery of event %d: %w", eventID, err)
 	}
@@ -53,7 +52,7 @@ func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 		eventID, of.licenseID)
 	tx.Queue(reopen+`(d.event_id = $2 OR d.event_id = (SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = $3))`+reopened,
 		now, eventID, of.licenseID)
-	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = $2 AND `+isPending+` AND due_at > $1`, now, of.licenseID)
+	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = $2 AND `+IsPending+` AND due_at > $1`, now, of.licenseID)
 	tx.AfterCommit(func() { o.Tell.hint(of.partnerID, of.licenseID) })
 	tx.Queue(markRedelivered, []int64{of.licenseID})
 	audit.Record(tx, now, by, "event.redeliver", fmt.Sprintf("event:%d", eventID), nil, nil)

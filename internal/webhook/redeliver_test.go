@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"claviger/internal/fault"
+	"claviger/internal/webhook/webhooktest"
 )
 
 func TestRedeliver(t *testing.T) {
@@ -24,7 +25,7 @@ func TestRedeliver(t *testing.T) {
 			if err := o.Redeliver(t.Context(), tester, 1, c.event); err != nil {
 				t.Fatal(err)
 			}
-			same(t, "due", due(t, o), c.want)
+			webhooktest.Same(t, "due", due(t, o), c.want)
 		})
 	}
 }
@@ -41,5 +42,5 @@ func TestRedeliverKnowsItsPartner(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	same(t, "due", due(t, o), []string{"3 after 0"})
+	webhooktest.Same(t, "due", due(t, o), []string{"3 after 0"})
 }

@@ -6,20 +6,22 @@ import (
 
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/webhook/webhooktest"
 )
 
 // reopen sends what a filter means again, and returns how many are due by that.
-func reopen(t *testing.T, o *webhook.Outbox, f webhook.Filter) int {
+func reopen(t *testing.T, o *webhook.Outbox, f history.Filter) int {
 	t.Helper()
 	n, _, _ := candidates(t, o, f)
 	return n
 }
 
 // candidates is reopen that also tells how many were skipped before and at the time.
-func candidates(t *testing.T, o *webhook.Outbox, f webhook.Filter) (sent, skipped, meanwhile int) {
+func candidates(t *testing.T, o *webhook.Outbox, f history.Filter) (sent, skipped, meanwhile int) {
 	t.Helper()
 	err := o.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		c, err := o.Candidates(t.Context(), tx, 1, f, webhook.Key{}, 250)
+		c, err := f.Candidates(t.Context(), tx, 1, history.Key{}, 250)
 		if err != nil {
 			return err
 		}
@@ -36,23 +38,23 @@ func candidates(t *testing.T, o *webhook.Outbox, f webhook.Filter) (sent, skippe
 func TestReopen(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to time.Duration
-		outcome  webhook.State
+		outcome  history.State
 		want     []string
 	}{
 		"all":                          {0, 24 * time.Hour, "", []string{"1 after 0", "2 after 0", "3 after 0", "4 after 0"}},
 		"half open":                    {2 * time.Hour, 3 * time.Hour, "", []string{"3 after 0"}},
-		"only failures":                {3 * time.Hour, 24 * time.Hour, webhook.Failed, []string{"4 after 0"}},
-		"only delivered":               {0, 24 * time.Hour, webhook.Delivered, []string{"1 after 0", "3 after 0"}},
+		"only failures":                {3 * time.Hour, 24 * time.Hour, history.Failed, []string{"4 after 0"}},
+		"only delivered":               {0, 24 * time.Hour, history.Delivered, []string{"1 after 0", "3 after 0"}},
 		"the newest follows":           {0, time.Hour, "", []string{"1 after 0", "3 after 0"}},
-		"the newest follows a failure": {0, 24 * time.Hour, webhook.Failed, []string{"2 after 0", "3 after 0", "4 after 0"}},
-		"nothing to do":                {0, time.Hour, webhook.Failed, []string{}},
+		"the newest follows a failure": {0, 24 * time.Hour, history.Failed, []string{"2 after 0", "3 after 0", "4 after 0"}},
+		"nothing to do":                {0, time.Hour, history.Failed, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := box(t)
 			settle(t, o, 2, 3, 2, 3)
-			n := reopen(t, o, webhook.Filter{State: c.outcome, From: start.Add(c.from), To: start.Add(c.to)})
-			same(t, "count", n, len(c.want))
-			same(t, "due", due(t, o), c.want)
+			n := reopen(t, o, history.Filter{State: c.outcome, From: start.Add(c.from), To: start.Add(c.to)})
+			webhooktest.Same(t, "count", n, len(c.want))
+			webhooktest.Same(t, "due", due(t, o), c.want)
 		})
 	}
 }
@@ -65,8 +67,8 @@ func TestReopenBringsForward(t *testing.T) {
 	write(t, o, func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE outbox SET due_at = $1 WHERE event_id <> 4`, start.Add(30*time.Hour))
 	})
-	same(t, "sent", reopen(t, o, webhook.Filter{State: webhook.Failing, From: start.Add(2 * time.Hour)}), 1)
-	same(t, "due", due(t, o), []string{"2 after 5", "3 after 5", "4 after 5"})
+	webhooktest.Same(t, "sent", reopen(t, o, history.Filter{State: history.Failing, From: start.Add(2 * time.Hour)}), 1)
+	webhooktest.Same(t, "due", due(t, o), []string{"2 after 5", "3 after 5", "4 after 5"})
 	n, err := sqldb.One(t.Context(), o.DB, sqldb.Value[int64], `SELECT count(*) FROM outbox WHERE due_at > $1`, o.Now())
 	if err != nil || n != 0 {
 		t.Errorf("%d are due later, %v", n, err)
@@ -80,14 +82,14 @@ func TestReopenSkipsWhatSucceeded(t *testing.T) {
 	settle(t, o, 2, 3, 2, 2)
 	respond(t, o, 1, 2) // a success and a failure with 1
 	respond(t, o, 4, 1) // a success
-	sent, skipped, _ := candidates(t, o, webhook.Filter{State: webhook.Failed})
-	same(t, "sent with the newest of its license", sent, 2)
-	same(t, "skipped", skipped, 1)
-	same(t, "due", due(t, o), []string{"2 after 0", "3 after 0"})
+	sent, skipped, _ := candidates(t, o, history.Filter{State: history.Failed})
+	webhooktest.Same(t, "sent with the newest of its license", sent, 2)
+	webhooktest.Same(t, "skipped", skipped, 1)
+	webhooktest.Same(t, "due", due(t, o), []string{"2 after 0", "3 after 0"})
 
 	settle(t, o, 2, 3, 2, 2)
 	write(t, o, func(tx *sqldb.Tx) {
-		c, err := o.Candidates(t.Context(), tx, 1, webhook.Filter{State: webhook.Failed}, webhook.Key{}, 250)
+		c, err := history.Filter{State: history.Failed}.Candidates(t.Context(), tx, 1, history.Key{}, 250)
 		if err != nil || len(c.EventIDs) != 1 {
 			t.Fatal(c, err)
 		}
@@ -108,5 +110,5 @@ func TestReopenKnowsItsPartner(t *testing.T) {
 			t.Errorf("sent %d, %v", n, err)
 		}
 	})
-	same(t, "due", due(t, o), []string{})
+	webhooktest.Same(t, "due", due(t, o), []string{})
 }

@@ -107,7 +107,7 @@ type head struct {
 const headColumns = `h.event_id, h.partner_id, h.license_id, h.attempts, h.generation, h.due_at, h.not_before, h.refusals, h.refused_since, h.refused_alone`
 
 // newestOpen is the newest open event of the license of h.
-var newestOpen = `(SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = h.license_id AND n.` + isPending + `)`
+var newestOpen = `(SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = h.license_id AND n.` + IsPending + `)`
 
 func scanHead(r *sqldb.Row, h *head) error {
 	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
@@ -117,7 +117,7 @@ func scanHead(r *sqldb.Row, h *head) error {
 // stands in the way, it is looked up in the index for each h, whatever the planner
 // believes of the table: asked as NOT EXISTS, PostgreSQL may read all that is open.
 var isFirst = `(SELECT e.event_id FROM outbox AS e
-	WHERE e.license_id = h.license_id AND e.` + isPending + ` AND e.event_id < h.event_id ORDER BY e.event_id LIMIT 1) IS NULL`
+	WHERE e.license_id = h.license_id AND e.` + IsPending + ` AND e.event_id < h.event_id ORDER BY e.event_id LIMIT 1) IS NULL`
 
 // findDue searches for due deliveries: the head of each license's queue and no other.
 // While the endpoint drains, what waits for a later time is as good as due.
@@ -134,7 +134,7 @@ func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) 
 		limit += q.Held // which may be found again
 	}
 	found, err := sqldb.All(ctx, s.DB, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h
-		WHERE h.partner_id = $1 AND h.`+isPending+` AND `+due+` AND (h.due_at, h.event_id) > ($4, $5) AND `+isFirst+`
+		WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+due+` AND (h.due_at, h.event_id) > ($4, $5) AND `+isFirst+`
 		ORDER BY h.due_at, h.event_id LIMIT $3`, q.PartnerID, until, limit, q.After.DueAt, q.After.EventID)
 	if err != nil {
 		return nil, fmt.Errorf("search for due deliveries: %w", err)
@@ -154,10 +154,10 @@ func (s *Store) nothingDue(ctx context.Context, q Search, h Health, now time.Tim
 			tx.Queue(`UPDATE endpoints SET draining = $3 WHERE partner_id = $1 AND changed = $2 AND draining = $4`,
 				q.PartnerID, h.Changed, int(drainNothing), int(h.draining))
 		}
-		tx.Queue(`UPDATE outbox SET due_at = (SELECT e.due_at FROM outbox AS e WHERE e.license_id = outbox.license_id AND e.`+isPending+`
+		tx.Queue(`UPDATE outbox SET due_at = (SELECT e.due_at FROM outbox AS e WHERE e.license_id = outbox.license_id AND e.`+IsPending+`
 				ORDER BY e.event_id LIMIT 1)
-			WHERE partner_id = $1 AND `+isPending+` AND due_at <= $2 AND $2 < (SELECT e.due_at FROM outbox AS e
-				WHERE e.license_id = outbox.license_id AND e.`+isPending+` ORDER BY e.event_id LIMIT 1)`, q.PartnerID, now)
+			WHERE partner_id = $1 AND `+IsPending+` AND due_at <= $2 AND $2 < (SELECT e.due_at FROM outbox AS e
+				WHERE e.license_id = outbox.license_id AND e.`+IsPending+` ORDER BY e.event_id LIMIT 1)`, q.PartnerID, now)
 		return nil
 	})
 }
@@ -192,7 +192,7 @@ func (s *Store) findHinted(ctx context.Context, q Search, draining drain, now ti
 // headsOf reads the first open deliveries of licenses.
 func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
 	found, err := sqldb.All(ctx, s.DB, scanHead, `SELECT `+headColumns+`, `+newestOpen+` FROM outbox AS h
-		WHERE h.license_id = ANY($1) AND h.`+isPending+` AND `+isFirst, licenses)
+		WHERE h.license_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, licenses)
 	if err != nil {
 		return nil, fmt.Errorf("look at the next events of licenses: %w", err)
 	}
@@ -202,7 +202,7 @@ func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
 // findProbe returns the head of the license after the one probed with last, so that one
 // event that is never taken cannot keep an endpoint parked.
 func (s *Store) findProbe(ctx context.Context, partnerID, probed int64) ([]head, error) {
-	found, err := sqldb.All(ctx, s.DB, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.partner_id = $1 AND h.`+isPending+` AND `+isFirst+`
+	found, err := sqldb.All(ctx, s.DB, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
 		ORDER BY CASE WHEN h.license_id > $2 THEN 0 ELSE 1 END, h.license_id LIMIT 1`, partnerID, probed)
 	if err != nil {
 		return nil, fmt.Errorf("look for a probe: %w", err)
@@ -250,7 +250,7 @@ func (s *Store) PutOff(ctx context.Context, c cluster.Claim, events []int64, wai
 		if err != nil || !held(c) {
 			return err
 		}
-		tx.Queue(`UPDATE outbox SET due_at = $2, not_before = $2 WHERE event_id = ANY($1) AND `+isPending, events, due)
+		tx.Queue(`UPDATE outbox SET due_at = $2, not_before = $2 WHERE event_id = ANY($1) AND `+IsPending, events, due)
 		return nil
 	})
 }

@@ -75,7 +75,7 @@ func (s *Store) supersede(ctx context.Context, tx *sqldb.Tx, refused []head, now
 		ids[i] = h.EventID
 	}
 	heads, err := sqldb.All(ctx, tx, scanHead, `SELECT `+headColumns+`, `+newestOpen+` FROM outbox AS h
-		WHERE h.event_id = ANY($1) AND h.`+isPending+` AND `+isFirst, ids)
+		WHERE h.event_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, ids)
 	if err != nil {
 		return nil, fmt.Errorf("look for newer events: %w", err)
 	}
@@ -95,13 +95,13 @@ func (s *Store) supersede(ctx context.Context, tx *sqldb.Tx, refused []head, now
 func (s *Store) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64, now time.Time) error {
 	type ended struct{ eventID, partnerID int64 }
 	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, e *ended) error { return r.Scan(&e.eventID, &e.partnerID) },
-		`UPDATE outbox SET state = $3, updated_at = $2 WHERE license_id = ANY($1) AND `+isPending+`
-			AND event_id < (SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = outbox.license_id AND n.`+isPending+`)
-		RETURNING event_id, partner_id`, licenses, now, int(superseded))
+		`UPDATE outbox SET state = $3, updated_at = $2 WHERE license_id = ANY($1) AND `+IsPending+`
+			AND event_id < (SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = outbox.license_id AND n.`+IsPending+`)
+		RETURNING event_id, partner_id`, licenses, now, int(Superseded))
 	if err != nil {
 		return fmt.Errorf("supersede refused events: %w", err)
 	}
-	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE license_id = ANY($1) AND `+isPending+` AND due_at > $2`, licenses, now)
+	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE license_id = ANY($1) AND `+IsPending+` AND due_at > $2`, licenses, now)
 	partners := map[int64]int{}
 	for _, e := range list {
 		partners[e.partnerID]++

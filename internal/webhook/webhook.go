@@ -2,6 +2,7 @@
 // deliveries, outbox, endpoints, redelivered, manual_sends and webhook_responses, and the
 // rules by which a delivery is due, tried again, given up or superseded. It sends nothing:
 // dispatch does, which asks Store what is to be sent and has it record what came of it.
+// What partners and operators read of the tables is in the folder history.
 // How a webhook is signed and posted, and which answer means success, is courier's; whom
 // to tell that an endpoint is down is outage's.
 //
@@ -50,20 +51,21 @@ type Item struct {
 	Probe      bool // sent to see whether a parked endpoint is back
 }
 
-// state is where a delivery stands.
-type state int
+// State is where a delivery stands, in the table.
+type State int
 
+// The states.
 const (
-	pending    state = iota + 1 // due at its time
-	delivered                   // the partner took it; the row is deleted
-	exhausted                   // every attempt failed; it can be redelivered
-	superseded                  // it was refused, and a newer event of the license is sent in its place; likewise
+	Pending    State = iota + 1 // due at its time
+	Delivered                   // the partner took it; the row is deleted
+	Exhausted                   // every attempt failed; it can be redelivered
+	Superseded                  // it was refused, and a newer event of the license is sent in its place; likewise
 )
 
 // The states in SQL. They stand in the text, since partial indexes are made for them.
 var (
-	isPending = "state = " + strconv.Itoa(int(pending))
-	isGivenUp = "state > " + strconv.Itoa(int(delivered))
+	IsPending = "state = " + strconv.Itoa(int(Pending))
+	IsGivenUp = "state > " + strconv.Itoa(int(Delivered))
 )
 
 // Stats counts deliveries by state.
@@ -80,10 +82,10 @@ func (o *Outbox) Stats(ctx context.Context) (Stats, error) {
 		return r.Scan(&s.Pending, &s.Delivered, &s.Exhausted, &s.Superseded)
 	},
 		`SELECT pending, made - pending - exhausted - superseded, exhausted, superseded FROM (SELECT
-			(SELECT count(*) FROM outbox WHERE `+isPending+`) AS pending,
-			(SELECT count(*) FROM outbox WHERE `+isGivenUp+` AND state = $1) AS exhausted,
-			(SELECT count(*) FROM outbox WHERE `+isGivenUp+` AND state = $2) AS superseded,
-			(SELECT count(*) FROM deliveries) AS made) AS n`, int(exhausted), int(superseded))
+			(SELECT count(*) FROM outbox WHERE `+IsPending+`) AS pending,
+			(SELECT count(*) FROM outbox WHERE `+IsGivenUp+` AND state = $1) AS exhausted,
+			(SELECT count(*) FROM outbox WHERE `+IsGivenUp+` AND state = $2) AS superseded,
+			(SELECT count(*) FROM deliveries) AS made) AS n`, int(Exhausted), int(Superseded))
 	if err != nil {
 		return Stats{}, fmt.Errorf("count deliveries: %w", err)
 	}

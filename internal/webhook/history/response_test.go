@@ -1,19 +1,22 @@
-package webhook_test
+package history_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/webhook/webhooktest"
 )
 
 // answered records one attempt for event 1 whose answer had this body, as the
 // database has it.
 func answered(t *testing.T, o *webhook.Outbox, body string) {
 	t.Helper()
-	write(t, o, func(tx *sqldb.Tx) {
+	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
 		tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time,
 			url, success, created_at, updated_at) VALUES (1, '', 500, $1, 0, '', $2, 0, 0)`, body, false)
 	})
@@ -24,7 +27,7 @@ func answered(t *testing.T, o *webhook.Outbox, body string) {
 func shown(t *testing.T, o *webhook.Outbox) (embedded, whole string) {
 	t.Helper()
 	err := o.DB.Read(t.Context(), func(tx *sqldb.Tx) error {
-		got, err := webhook.OfEvents(t.Context(), tx, []int64{1})
+		got, err := history.OfEvents(t.Context(), tx, []int64{1})
 		if err == nil {
 			embedded = got[1][0].ResponseBody
 		}
@@ -33,7 +36,7 @@ func shown(t *testing.T, o *webhook.Outbox) (embedded, whole string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := o.Responses(t.Context(), 1, nil, pageOne)
+	list, err := read(o).Responses(t.Context(), 1, nil, paging.First())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +52,10 @@ func TestEmbeddedBodiesAreCut(t *testing.T) {
 		"four bytes each":    {strings.Repeat("😀", 1024), strings.Repeat("😀", 256)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := box(t)
+			o := webhooktest.Box(t)
 			answered(t, o, c.body)
 			embedded, whole := shown(t, o)
-			if embedded != c.embedded || len(embedded) > webhook.EmbeddedBody || !utf8.ValidString(embedded) {
+			if embedded != c.embedded || len(embedded) > history.EmbeddedBody || !utf8.ValidString(embedded) {
 				t.Errorf("embedded are %d bytes %.20q…, want %d", len(embedded), embedded, len(c.embedded))
 			}
 			if whole != c.body {
@@ -65,7 +68,7 @@ func TestEmbeddedBodiesAreCut(t *testing.T) {
 // TestControlCharactersOfOldRecords reads what was stored before such characters
 // were replaced.
 func TestControlCharactersOfOldRecords(t *testing.T) {
-	o := box(t)
+	o := webhooktest.Box(t)
 	answered(t, o, "a\x01\t\r\n"+strings.Repeat("\x02", 16<<10-5))
 	embedded, whole := shown(t, o)
 	for _, got := range []string{embedded, whole} {

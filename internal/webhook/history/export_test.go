@@ -1,4 +1,4 @@
-package webhook
+package history
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type Statement struct {
 }
 
 // Statements returns what a page of the list asks of the database.
-func (o *Outbox) Statements(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter) ([]Statement, error) {
+func Statements(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter) ([]Statement, error) {
 	w, err := newWalk(ctx, tx, partnerID, f, Key{})
 	if err != nil {
 		return nil, err

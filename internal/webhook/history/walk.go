@@ -1,4 +1,4 @@
-package webhook
+package history
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/courier"
 	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
 )
 
 // lastTried has the last attempts of rows that were looked at for them.
@@ -50,10 +51,10 @@ var (
 	fromEvent = `(SELECT event_id, created_at, license_id, license_key, kind FROM deliveries
 		WHERE event_id = $6 AND partner_id = $1 AND created_at >= $2 AND (created_at, event_id) < ($3, $4) LIMIT $5) AS d
 		LEFT JOIN outbox AS o ON o.event_id = d.event_id`
-	fromFailing = fromOutbox(openOf(isPending + ` AND attempts > 0`))
-	fromGivenUp = fromOutbox(openOf(isGivenUp))
-	fromFailed  = fromOutbox(`SELECT * FROM (` + openOf(isPending+` AND attempts > 0`) + `) AS failing UNION ALL SELECT * FROM (` + openOf(isGivenUp) + `) AS given_up`)
-	fromWaiting = fromOutbox(openOf(isPending + ` AND attempts = 0`))
+	fromFailing = fromOutbox(openOf(webhook.IsPending + ` AND attempts > 0`))
+	fromGivenUp = fromOutbox(openOf(webhook.IsGivenUp))
+	fromFailed  = fromOutbox(`SELECT * FROM (` + openOf(webhook.IsPending+` AND attempts > 0`) + `) AS failing UNION ALL SELECT * FROM (` + openOf(webhook.IsGivenUp) + `) AS given_up`)
+	fromWaiting = fromOutbox(openOf(webhook.IsPending + ` AND attempts = 0`))
 )
 
 // openOf selects rows of the outbox.
@@ -85,7 +86,7 @@ func newWalk(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, after
 		w.source = fromFailed
 	case f.State == Waiting:
 		n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM (
-			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+isPending+` LIMIT `+strconv.Itoa(fewWaiting+1)+`) AS open`, partnerID)
+			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+webhook.IsPending+` LIMIT `+strconv.Itoa(fewWaiting+1)+`) AS open`, partnerID)
 		if err != nil {
 			return nil, err
 		}
@@ -111,11 +112,11 @@ func (s *deliveryState) targets(d *Delivery) []any {
 
 func (s *deliveryState) apply(d *Delivery) {
 	switch {
-	case s.state == int(exhausted):
+	case s.state == int(webhook.Exhausted):
 		d.State = Exhausted
-	case s.state == int(superseded):
+	case s.state == int(webhook.Superseded):
 		d.State = Superseded
-	case s.state != int(pending):
+	case s.state != int(webhook.Pending):
 		d.State = Delivered
 	case s.attempts > 0:
 		d.State, d.NextAt = Failing, s.due
@@ -132,7 +133,7 @@ func scanDelivery(r *sqldb.Row, d *Delivery) error {
 	return err
 }
 
-var deliveryColumns = `d.event_id, d.created_at, d.license_id, d.license_key, d.kind, coalesce(o.state, ` + strconv.Itoa(int(delivered)) + `),
+var deliveryColumns = `d.event_id, d.created_at, d.license_id, d.license_key, d.kind, coalesce(o.state, ` + strconv.Itoa(int(webhook.Delivered)) + `),
 	coalesce(o.attempts, 0), coalesce(o.due_at, 0)`
 
 // query is the statement for the next rows.

@@ -1,4 +1,4 @@
-package webhook
+package history
 
 import (
 	"context"
@@ -158,9 +158,9 @@ const (
 )
 
 // List returns a page of a partner's deliveries, newest first, behind a key.
-func (o *Outbox) List(ctx context.Context, partnerID int64, f Filter, after Key, limit int) (List, error) {
+func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, limit int) (List, error) {
 	var list List
-	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		list = List{Deliveries: make([]Delivery, 0, limit+1)}
 		w, err := newWalk(ctx, tx, partnerID, f, after)
 		if err != nil {
@@ -194,8 +194,8 @@ func (o *Outbox) List(ctx context.Context, partnerID int64, f Filter, after Key,
 
 // Count is how many deliveries match, and whether that is not all: counting ends at
 // most, and where the search does.
-func (o *Outbox) Count(ctx context.Context, partnerID int64, f Filter, most int) (n int, more bool, err error) {
-	err = o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) (n int, more bool, err error) {
+	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		n, more = 0, false
 		w, err := newWalk(ctx, tx, partnerID, f, Key{})
 		if err != nil {

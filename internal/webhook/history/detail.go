@@ -1,4 +1,4 @@
-package webhook
+package history
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/fault"
 	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
 )
 
 // Detail is a delivery with its attempts.
@@ -65,10 +66,6 @@ type Exchange struct {
 	GenerationTime time.Time // when it was asked for, if Manual is set
 }
 
-func unknownEvent(id int64) error {
-	return fault.New(fault.Missing, codeUnknownEvent, "There is no event %d; event ids are in the list of events.", id)
-}
-
 // tryColumns are those of an attempt. The first attempt of a generation is the one that
 // somebody asked for.
 const tryColumns = `r.id, r.created_at, r.response_status, r.success, r.response_time,
@@ -101,17 +98,17 @@ func scanTry(r *sqldb.Row, v *eventTry) error {
 	return err
 }
 
-// TriesOf returns the newest attempts of each of the events, at most MaxAttempts, the
+// TriesOf returns the newest attempts of each of the events, at most webhook.MaxAttempts, the
 // first first.
 func TriesOf(ctx context.Context, tx *sqldb.Tx, eventIDs []int64) (map[int64][]Try, error) {
 	list, err := sqldb.All(ctx, tx, scanTry, `SELECT r.event_id, `+tryColumns+` FROM webhook_responses AS r`+manualOf+`
-		WHERE r.event_id = ANY($1) ORDER BY r.event_id, r.id DESC LIMIT $2`, eventIDs, MaxAttempts*len(eventIDs))
+		WHERE r.event_id = ANY($1) ORDER BY r.event_id, r.id DESC LIMIT $2`, eventIDs, webhook.MaxAttempts*len(eventIDs))
 	if err != nil {
 		return nil, fmt.Errorf("read attempts: %w", err)
 	}
 	found := map[int64][]Try{}
 	for _, v := range list {
-		if len(found[v.eventID]) < MaxAttempts {
+		if len(found[v.eventID]) < webhook.MaxAttempts {
 			found[v.eventID] = append(found[v.eventID], v.Try)
 		}
 	}
@@ -126,19 +123,19 @@ func TriesOf(ctx context.Context, tx *sqldb.Tx, eventIDs []int64) (map[int64][]T
 
 // Delivery returns a delivery of a partner with its attempts; another partner's is as
 // good as none.
-func (o *Outbox) Delivery(ctx context.Context, partnerID, eventID int64) (Detail, error) {
+func (r Reader) Delivery(ctx context.Context, partnerID, eventID int64) (Detail, error) {
 	var d Detail
-	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
-		d, err = o.detail(ctx, tx, partnerID, eventID)
+		d, err = detail(ctx, tx, partnerID, eventID)
 		return err
 	})
 	return d, err
 }
 
-func (o *Outbox) detail(ctx context.Context, tx *sqldb.Tx, partnerID, eventID int64) (d Detail, err error) {
+func detail(ctx context.Context, tx *sqldb.Tx, partnerID, eventID int64) (d Detail, err error) {
 	if eventID <= 0 {
-		return d, unknownEvent(eventID)
+		return d, webhook.UnknownEvent(eventID)
 	}
 	w, err := newWalk(ctx, tx, partnerID, Filter{EventID: eventID}, Key{})
 	if err != nil {
@@ -149,7 +146,7 @@ func (o *Outbox) detail(ctx context.Context, tx *sqldb.Tx, partnerID, eventID in
 	case err != nil:
 		return d, err
 	case len(found) == 0:
-		return d, unknownEvent(eventID)
+		return d, webhook.UnknownEvent(eventID)
 	}
 	if err := w.addAttempts(ctx, found); err != nil {
 		return d, err
@@ -175,9 +172,9 @@ func (d *Detail) addState(ctx context.Context, tx *sqldb.Tx, partnerID int64) er
 	s, err := sqldb.One(ctx, tx, func(r *sqldb.Row, s *state) error {
 		return r.Scan(&s.body, &s.manual.By.Kind, &s.manual.By.ID, &s.manual.JobID, &s.manual.ScheduledAt, &s.earlier, &s.parkedAt, &s.probeAt)
 	}, `SELECT d.body, coalesce(m.actor_kind, ''), coalesce(m.actor_id, 0), coalesce(m.job_id, 0), coalesce(m.scheduled_at, 0),
-			coalesce((SELECT min(e.event_id) FROM outbox AS e WHERE e.license_id = d.license_id AND e.`+isPending+` AND e.event_id < d.event_id), 0),
+			coalesce((SELECT min(e.event_id) FROM outbox AS e WHERE e.license_id = d.license_id AND e.`+webhook.IsPending+` AND e.event_id < d.event_id), 0),
 			coalesce(p.parked_at, 0), coalesce(p.probe_at, 0)
-		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id AND o.`+isPending+`
+		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id AND o.`+webhook.IsPending+`
 		LEFT JOIN manual_sends AS m ON m.event_id = o.event_id AND m.generation = o.generation
 			AND NOT EXISTS (SELECT 1 FROM webhook_responses AS r WHERE r.event_id = o.event_id AND r.generation = o.generation)
 		LEFT JOIN endpoints AS p ON p.partner_id = $2
@@ -210,12 +207,12 @@ func scanExchange(r *sqldb.Row, v *Exchange) error {
 // Exchange returns a delivery of a partner and one of its attempts with what went over
 // the wire; id 0 stands for the last one. An attempt of another delivery is as good as
 // none. A delivery that has no attempt yet has none to return, and no fault.
-func (o *Outbox) Exchange(ctx context.Context, partnerID, eventID, id int64) (Detail, Exchange, error) {
+func (r Reader) Exchange(ctx context.Context, partnerID, eventID, id int64) (Detail, Exchange, error) {
 	var d Detail
 	var e Exchange
-	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
-		if d, err = o.detail(ctx, tx, partnerID, eventID); err != nil {
+		if d, err = detail(ctx, tx, partnerID, eventID); err != nil {
 			return err
 		}
 		i := len(d.Tries) - 1

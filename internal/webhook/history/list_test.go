@@ -1,4 +1,4 @@
-package webhook_test
+package history_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/webhook/webhooktest"
 )
 
 // mixed is an outbox with deliveries of partner 1 in every state, a minute apart, and
@@ -19,8 +21,8 @@ import (
 //	8 waiting behind 7, 9 delivered with 204, 10 sent again after 500 and waiting
 func mixed(t *testing.T) *webhook.Outbox {
 	t.Helper()
-	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return start.Add(24 * time.Hour) }}
-	write(t, o, func(tx *sqldb.Tx) {
+	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return webhooktest.Start.Add(24 * time.Hour) }}
+	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
 		for id := 1; id <= 2; id++ {
 			tx.Queue(`INSERT INTO partners (id, name, brand, client_id, strict, single_key, created_at, updated_at)
 				VALUES ($1, '', '', $2, $3, $3, 0, 0)`, id, fmt.Sprint(id), false)
@@ -41,7 +43,7 @@ func mixed(t *testing.T) *webhook.Outbox {
 			{9, 1, 1, 2, 2, 0, []int{204}},
 			{10, 1, 1, 3, 1, 0, []int{500}},
 		} {
-			at := start.Add(time.Duration(d.id) * time.Minute)
+			at := webhooktest.Start.Add(time.Duration(d.id) * time.Minute)
 			n := notice(d.id, d.partner, d.license, at)
 			n.Kind = d.kind
 			o.Enqueue(tx, n)
@@ -62,10 +64,10 @@ func recordAnswer(tx *sqldb.Tx, event int64, status int) {
 		body = "the connection was refused"
 	}
 	tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, diagnosis, created_at, updated_at)
-		VALUES ($1, '', $2, $3, 12, '', $4, '', $5, $5)`, event, status, body, status/100 == 2, start)
+		VALUES ($1, '', $2, $3, 12, '', $4, '', $5, $5)`, event, status, body, status/100 == 2, webhooktest.Start)
 }
 
-func ids(list webhook.List) []int64 {
+func ids(list history.List) []int64 {
 	out := []int64{}
 	for _, d := range list.Deliveries {
 		out = append(out, d.EventID)
@@ -73,9 +75,9 @@ func ids(list webhook.List) []int64 {
 	return out
 }
 
-func codes(t *testing.T, s string) webhook.Codes {
+func codes(t *testing.T, s string) history.Codes {
 	t.Helper()
-	c, ok := webhook.ParseCodes(s)
+	c, ok := history.ParseCodes(s)
 	if !ok || c.String() != s {
 		t.Fatalf("%q is read as %+v, %v", s, c, ok)
 	}
@@ -84,52 +86,52 @@ func codes(t *testing.T, s string) webhook.Codes {
 
 func TestListFilters(t *testing.T) {
 	o := mixed(t)
-	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+	at := func(minutes int) time.Time { return webhooktest.Start.Add(time.Duration(minutes) * time.Minute) }
 	for name, c := range map[string]struct {
-		filter webhook.Filter
+		filter history.Filter
 		want   []int64
 	}{
-		"all":                 {webhook.Filter{}, []int64{10, 9, 8, 7, 6, 4, 3, 2, 1}},
-		"delivered":           {webhook.Filter{State: webhook.Delivered}, []int64{9, 2, 1}},
-		"waiting":             {webhook.Filter{State: webhook.Waiting}, []int64{10, 8}},
-		"failing":             {webhook.Filter{State: webhook.Failing}, []int64{7, 4}},
-		"exhausted":           {webhook.Filter{State: webhook.Exhausted}, []int64{3}},
-		"superseded":          {webhook.Filter{State: webhook.Superseded}, []int64{6}},
-		"failed":              {webhook.Filter{State: webhook.Failed}, []int64{7, 6, 4, 3}},
-		"kind":                {webhook.Filter{Kind: 2}, []int64{9, 8, 6}},
-		"code":                {webhook.Filter{Codes: codes(t, "500")}, []int64{3}},
-		"class":               {webhook.Filter{Codes: codes(t, "4xx")}, []int64{6, 4}},
-		"good class":          {webhook.Filter{Codes: codes(t, "2xx")}, []int64{9, 2, 1}},
-		"no answer":           {webhook.Filter{Codes: codes(t, "none")}, []int64{7}},
-		"code and state":      {webhook.Filter{Codes: codes(t, "4xx"), State: webhook.Failing}, []int64{4}},
-		"range":               {webhook.Filter{From: at(3), To: at(8)}, []int64{7, 6, 4, 3}},
-		"range of failed":     {webhook.Filter{State: webhook.Failed, From: at(4), To: at(7)}, []int64{6, 4}},
-		"since":               {webhook.Filter{From: at(9)}, []int64{10, 9}},
-		"event":               {webhook.Filter{EventID: 6}, []int64{6}},
-		"event and state":     {webhook.Filter{EventID: 6, State: webhook.Delivered}, []int64{}},
-		"event of another":    {webhook.Filter{EventID: 5}, []int64{}},
-		"license":             {webhook.Filter{LicenseID: 2}, []int64{8, 7, 6, 2}},
-		"license and kind":    {webhook.Filter{LicenseID: 2, Kind: 3}, []int64{7}},
-		"license of another":  {webhook.Filter{LicenseID: 5}, []int64{}},
-		"license and a range": {webhook.Filter{LicenseID: 2, From: at(7), To: at(8)}, []int64{7}},
+		"all":                 {history.Filter{}, []int64{10, 9, 8, 7, 6, 4, 3, 2, 1}},
+		"delivered":           {history.Filter{State: history.Delivered}, []int64{9, 2, 1}},
+		"waiting":             {history.Filter{State: history.Waiting}, []int64{10, 8}},
+		"failing":             {history.Filter{State: history.Failing}, []int64{7, 4}},
+		"exhausted":           {history.Filter{State: history.Exhausted}, []int64{3}},
+		"superseded":          {history.Filter{State: history.Superseded}, []int64{6}},
+		"failed":              {history.Filter{State: history.Failed}, []int64{7, 6, 4, 3}},
+		"kind":                {history.Filter{Kind: 2}, []int64{9, 8, 6}},
+		"code":                {history.Filter{Codes: codes(t, "500")}, []int64{3}},
+		"class":               {history.Filter{Codes: codes(t, "4xx")}, []int64{6, 4}},
+		"good class":          {history.Filter{Codes: codes(t, "2xx")}, []int64{9, 2, 1}},
+		"no answer":           {history.Filter{Codes: codes(t, "none")}, []int64{7}},
+		"code and state":      {history.Filter{Codes: codes(t, "4xx"), State: history.Failing}, []int64{4}},
+		"range":               {history.Filter{From: at(3), To: at(8)}, []int64{7, 6, 4, 3}},
+		"range of failed":     {history.Filter{State: history.Failed, From: at(4), To: at(7)}, []int64{6, 4}},
+		"since":               {history.Filter{From: at(9)}, []int64{10, 9}},
+		"event":               {history.Filter{EventID: 6}, []int64{6}},
+		"event and state":     {history.Filter{EventID: 6, State: history.Delivered}, []int64{}},
+		"event of another":    {history.Filter{EventID: 5}, []int64{}},
+		"license":             {history.Filter{LicenseID: 2}, []int64{8, 7, 6, 2}},
+		"license and kind":    {history.Filter{LicenseID: 2, Kind: 3}, []int64{7}},
+		"license of another":  {history.Filter{LicenseID: 5}, []int64{}},
+		"license and a range": {history.Filter{LicenseID: 2, From: at(7), To: at(8)}, []int64{7}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := o.List(t.Context(), 1, c.filter, webhook.Key{}, 50)
+			list, err := read(o).List(t.Context(), 1, c.filter, history.Key{}, 50)
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, "found", ids(list), c.want)
+			webhooktest.Same(t, "found", ids(list), c.want)
 			if !list.Next.IsZero() || !list.SearchedTo.IsZero() {
 				t.Errorf("there is more: %+v", list.Next)
 			}
-			n, more, err := o.Count(t.Context(), 1, c.filter, 100)
+			n, more, err := read(o).Count(t.Context(), 1, c.filter, 100)
 			if err != nil || n != len(c.want) || more {
 				t.Errorf("counted %d, %v, %v", n, more, err)
 			}
 			// The same in pages of one, each behind the last.
 			var paged []int64
-			for key := (webhook.Key{}); ; {
-				page, err := o.List(t.Context(), 1, c.filter, key, 1)
+			for key := (history.Key{}); ; {
+				page, err := read(o).List(t.Context(), 1, c.filter, key, 1)
 				if err != nil || len(page.Deliveries) > 1 {
 					t.Fatal(page, err)
 				}
@@ -137,18 +139,18 @@ func TestListFilters(t *testing.T) {
 				if key = page.Next; key.IsZero() {
 					break
 				}
-				if got, ok := webhook.ParseKey(key.String()); !ok || got != key {
+				if got, ok := history.ParseKey(key.String()); !ok || got != key {
 					t.Fatalf("%+v is read as %+v, %v", key, got, ok)
 				}
 			}
-			same(t, "in pages", append([]int64{}, paged...), c.want)
+			webhooktest.Same(t, "in pages", append([]int64{}, paged...), c.want)
 		})
 	}
 }
 
 func TestListShows(t *testing.T) {
 	o := mixed(t)
-	list, err := o.List(t.Context(), 1, webhook.Filter{}, webhook.Key{}, 50)
+	list, err := read(o).List(t.Context(), 1, history.Filter{}, history.Key{}, 50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,7 @@ func TestListShows(t *testing.T) {
 	for _, d := range list.Deliveries {
 		got[d.EventID] = fmt.Sprintf("%s, %d tries, %d %s %v, next %v", d.State, d.Attempts, d.Last.Status, d.Last.Cause, d.Last.Took, !d.NextAt.IsZero())
 	}
-	same(t, "rows", got, map[int64]string{
+	webhooktest.Same(t, "rows", got, map[int64]string{
 		1: "delivered, 1 tries, 200  12ms, next false", 2: "delivered, 2 tries, 200  12ms, next false", 3: "exhausted, 2 tries, 500  12ms, next false",
 		4: "failing, 1 tries, 401  12ms, next true", 6: "superseded, 1 tries, 422  12ms, next false",
 		7: "failing, 2 tries, 0 the connection was refused 12ms, next true", 8: "waiting, 0 tries, 0  0s, next true",
@@ -167,11 +169,11 @@ func TestListShows(t *testing.T) {
 // TestListIsBounded: a filter that no index serves is searched for in a bounded number
 // of deliveries; the page says how far, and the next one goes on from there.
 func TestListIsBounded(t *testing.T) {
-	const events = webhook.MaxLooked + 700
-	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return start }}
-	write(t, o, func(tx *sqldb.Tx) {
+	const events = history.MaxLooked + 700
+	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return webhooktest.Start }}
+	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
 		for i := int64(1); i <= events; i++ {
-			n := notice(i, 1, i, start.Add(time.Duration(i)*time.Second))
+			n := notice(i, 1, i, webhooktest.Start.Add(time.Duration(i)*time.Second))
 			if n.First = true; i == 3 {
 				n.Kind = 2
 			}
@@ -179,17 +181,17 @@ func TestListIsBounded(t *testing.T) {
 		}
 		tx.Queue(`DELETE FROM outbox`)
 	})
-	list, err := o.List(t.Context(), 1, webhook.Filter{Kind: 2}, webhook.Key{}, 50)
-	want := start.Add((events - webhook.MaxLooked + 1) * time.Second)
-	if err != nil || len(list.Deliveries) != 0 || !list.SearchedTo.Equal(want) || list.Next.EventID != events-webhook.MaxLooked+1 {
+	list, err := read(o).List(t.Context(), 1, history.Filter{Kind: 2}, history.Key{}, 50)
+	want := webhooktest.Start.Add((events - history.MaxLooked + 1) * time.Second)
+	if err != nil || len(list.Deliveries) != 0 || !list.SearchedTo.Equal(want) || list.Next.EventID != events-history.MaxLooked+1 {
 		t.Errorf("found %v, searched to %v, next %+v, %v; want %v", ids(list), list.SearchedTo, list.Next, err, want)
 	}
-	list, err = o.List(t.Context(), 1, webhook.Filter{Kind: 2}, list.Next, 50)
+	list, err = read(o).List(t.Context(), 1, history.Filter{Kind: 2}, list.Next, 50)
 	if err != nil || !list.Next.IsZero() {
 		t.Error(list.Next, err)
 	}
-	same(t, "found then", ids(list), []int64{3})
-	if n, more, err := o.Count(t.Context(), 1, webhook.Filter{}, 1000); n != 1000 || !more || err != nil {
+	webhooktest.Same(t, "found then", ids(list), []int64{3})
+	if n, more, err := read(o).Count(t.Context(), 1, history.Filter{}, 1000); n != 1000 || !more || err != nil {
 		t.Errorf("counted %d, %v, %v", n, more, err)
 	}
 }
@@ -197,10 +199,10 @@ func TestListIsBounded(t *testing.T) {
 // TestListPlans: every statement of the list is served by an index, on both databases,
 // whatever the filter.
 func TestListPlans(t *testing.T) {
-	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return start }}
-	write(t, o, func(tx *sqldb.Tx) {
+	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return webhooktest.Start }}
+	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
 		for i := int64(1); i <= 9000; i++ {
-			n := notice(i, i%20+1, i, start.Add(time.Duration(i)*time.Second))
+			n := notice(i, i%20+1, i, webhooktest.Start.Add(time.Duration(i)*time.Second))
 			n.First = true
 			o.Enqueue(tx, n)
 			recordAnswer(tx, i, 200)
@@ -210,21 +212,21 @@ func TestListPlans(t *testing.T) {
 		tx.Queue(`ANALYZE`)
 	})
 	for name, c := range map[string]struct {
-		filter  webhook.Filter
+		filter  history.Filter
 		indexes []string
 	}{
-		"all":       {webhook.Filter{}, []string{"deliveries_made"}},
-		"range":     {webhook.Filter{From: start, To: start.Add(time.Hour)}, []string{"deliveries_made"}},
-		"delivered": {webhook.Filter{State: webhook.Delivered}, []string{"deliveries_made"}},
-		"waiting":   {webhook.Filter{State: webhook.Waiting}, nil},
-		"failing":   {webhook.Filter{State: webhook.Failing}, []string{"outbox_failing"}},
-		"exhausted": {webhook.Filter{State: webhook.Exhausted}, []string{"outbox_given_up"}},
-		"failed":    {webhook.Filter{State: webhook.Failed}, []string{"outbox_failing", "outbox_given_up"}},
-		"kind":      {webhook.Filter{Kind: 2}, []string{"deliveries_made"}},
-		"code":      {webhook.Filter{Codes: codes(t, "500")}, []string{"outbox_failing", "outbox_given_up"}},
-		"good code": {webhook.Filter{Codes: codes(t, "204")}, []string{"deliveries_made"}},
-		"event":     {webhook.Filter{EventID: 7}, nil},
-		"license":   {webhook.Filter{LicenseID: 7}, []string{"deliveries_license"}},
+		"all":       {history.Filter{}, []string{"deliveries_made"}},
+		"range":     {history.Filter{From: webhooktest.Start, To: webhooktest.Start.Add(time.Hour)}, []string{"deliveries_made"}},
+		"delivered": {history.Filter{State: history.Delivered}, []string{"deliveries_made"}},
+		"waiting":   {history.Filter{State: history.Waiting}, nil},
+		"failing":   {history.Filter{State: history.Failing}, []string{"outbox_failing"}},
+		"exhausted": {history.Filter{State: history.Exhausted}, []string{"outbox_given_up"}},
+		"failed":    {history.Filter{State: history.Failed}, []string{"outbox_failing", "outbox_given_up"}},
+		"kind":      {history.Filter{Kind: 2}, []string{"deliveries_made"}},
+		"code":      {history.Filter{Codes: codes(t, "500")}, []string{"outbox_failing", "outbox_given_up"}},
+		"good code": {history.Filter{Codes: codes(t, "204")}, []string{"deliveries_made"}},
+		"event":     {history.Filter{EventID: 7}, nil},
+		"license":   {history.Filter{LicenseID: 7}, []string{"deliveries_license"}},
 	} {
 		plans := explain(t, o, c.filter)
 		for _, index := range c.indexes {
@@ -242,10 +244,10 @@ func TestListPlans(t *testing.T) {
 }
 
 // explain returns how the database runs the statements of a list.
-func explain(t *testing.T, o *webhook.Outbox, f webhook.Filter) (plans []string) {
+func explain(t *testing.T, o *webhook.Outbox, f history.Filter) (plans []string) {
 	t.Helper()
 	err := o.DB.Read(t.Context(), func(tx *sqldb.Tx) error {
-		statements, err := o.Statements(t.Context(), tx, 1, f)
+		statements, err := history.Statements(t.Context(), tx, 1, f)
 		for _, s := range statements {
 			scan, verb := sqldb.Value[string], `EXPLAIN `
 			if !sqldbtest.Postgres() {

@@ -1,4 +1,4 @@
-package webhook_test
+package history_test
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
-	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/webhook/webhooktest"
 )
 
 // person is a member who sends by hand.
@@ -19,22 +20,22 @@ var person = audit.Actor{Kind: audit.ByUser, ID: 7}
 // ones before and after it.
 func TestExchange(t *testing.T) {
 	o := mixed(t)
-	d, last, err := o.Exchange(t.Context(), 1, 2, 0)
+	d, last, err := read(o).Exchange(t.Context(), 1, 2, 0)
 	if err != nil || last.Number != 2 || last.Status != 200 || last.NextID != 0 || last.PreviousID == 0 || len(d.Tries) != 2 || d.Body == "" {
 		t.Fatalf("the last one: %+v of %+v, %v", last, d, err)
 	}
-	_, first, err := o.Exchange(t.Context(), 1, 2, last.PreviousID)
+	_, first, err := read(o).Exchange(t.Context(), 1, 2, last.PreviousID)
 	if err != nil || first.Number != 1 || first.Status != 500 || first.NextID != last.ID || first.PreviousID != 0 {
 		t.Errorf("the first one: %+v, %v", first, err)
 	}
-	if d, e, err := o.Exchange(t.Context(), 1, 8, 0); err != nil || e.ID != 0 || d.Earlier != 7 || d.State != webhook.Waiting {
+	if d, e, err := read(o).Exchange(t.Context(), 1, 8, 0); err != nil || e.ID != 0 || d.Earlier != 7 || d.State != history.Waiting {
 		t.Errorf("one that was not tried: %+v, %+v, %v", d, e, err)
 	}
 	for name, c := range map[string]struct{ partner, event, id int64 }{
 		"of another partner": {2, 2, 0}, "unknown": {1, 99, 0}, "none": {1, 0, 0}, "negative": {1, -1, 0},
 		"attempt of another event": {1, 1, last.ID}, "unknown attempt": {1, 2, 999},
 	} {
-		if _, _, err := o.Exchange(t.Context(), c.partner, c.event, c.id); !fault.Is(err, "unknown_event") && !fault.Is(err, "unknown_attempt") {
+		if _, _, err := read(o).Exchange(t.Context(), c.partner, c.event, c.id); !fault.Is(err, "unknown_event") && !fault.Is(err, "unknown_attempt") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -47,24 +48,26 @@ func TestManualSend(t *testing.T) {
 	if err := o.Redeliver(t.Context(), person, 1, 4); err != nil {
 		t.Fatal(err)
 	}
-	d, err := o.Delivery(t.Context(), 1, 4)
+	d, err := read(o).Delivery(t.Context(), 1, 4)
 	if err != nil || d.Manual.By != person || d.Manual.JobID != 0 || !d.Manual.ScheduledAt.IsZero() {
 		// It was due in the past already, so nothing else was scheduled.
 		t.Errorf("before it is sent: %+v, %v", d.Manual, err)
 	}
-	write(t, o, func(tx *sqldb.Tx) { tx.Queue(`UPDATE outbox SET due_at = $1 WHERE event_id = 4`, o.Now().Add(time.Hour)) })
-	o.Now = func() time.Time { return start.Add(25 * time.Hour).Add(-time.Minute) }
+	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
+		tx.Queue(`UPDATE outbox SET due_at = $1 WHERE event_id = 4`, o.Now().Add(time.Hour))
+	})
+	o.Now = func() time.Time { return webhooktest.Start.Add(25 * time.Hour).Add(-time.Minute) }
 	if err := o.Redeliver(t.Context(), person, 1, 4); err != nil {
 		t.Fatal(err)
 	}
-	scheduled := start.Add(25 * time.Hour)
-	write(t, o, func(tx *sqldb.Tx) {
+	scheduled := webhooktest.Start.Add(25 * time.Hour)
+	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
 		for range 2 {
 			tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, diagnosis, created_at, updated_at, generation)
 				VALUES (4, '', 500, '', 1, '', $1, '', $2, $2, (SELECT generation FROM outbox WHERE event_id = 4))`, false, o.Now())
 		}
 	})
-	d, err = o.Delivery(t.Context(), 1, 4)
+	d, err = read(o).Delivery(t.Context(), 1, 4)
 	if err != nil || len(d.Tries) != 3 || !d.Manual.IsZero() {
 		t.Fatalf("after it was sent: %+v, %v", d, err)
 	}
@@ -76,24 +79,24 @@ func TestManualSend(t *testing.T) {
 // TestNewAttempts: pages are told of the attempts of their partners after an id.
 func TestNewAttempts(t *testing.T) {
 	o := mixed(t)
-	list, upTo, lost, err := o.AttemptsAfter(t.Context(), []int64{1}, 0, 100)
+	list, upTo, lost, err := read(o).AttemptsAfter(t.Context(), []int64{1}, 0, 100)
 	if err != nil || lost || len(list) != 11 || upTo != 12 {
 		t.Fatalf("%d attempts up to %d, %v, %v", len(list), upTo, lost, err)
 	}
-	if f := list[0]; f.EventID != 1 || f.PartnerID != 1 || f.State != webhook.Delivered || f.Last.Status != 200 {
+	if f := list[0]; f.EventID != 1 || f.PartnerID != 1 || f.State != history.Delivered || f.Last.Status != 200 {
 		t.Errorf("the first: %+v", f)
 	}
 	for name, c := range map[string]struct {
 		after  int64
-		filter webhook.Filter
+		filter history.Filter
 		want   string
 	}{
-		"failing":    {0, webhook.Filter{State: webhook.Failing}, "[4 7 7]"},
-		"no answer":  {0, webhook.Filter{Codes: codes(t, "none")}, "[7 7]"},
-		"a license":  {0, webhook.Filter{LicenseID: 4}, "[4]"},
-		"after some": {10, webhook.Filter{}, "[9 10]"},
+		"failing":    {0, history.Filter{State: history.Failing}, "[4 7 7]"},
+		"no answer":  {0, history.Filter{Codes: codes(t, "none")}, "[7 7]"},
+		"a license":  {0, history.Filter{LicenseID: 4}, "[4]"},
+		"after some": {10, history.Filter{}, "[9 10]"},
 	} {
-		list, _, _, err := o.AttemptsAfter(t.Context(), []int64{1}, c.after, 100)
+		list, _, _, err := read(o).AttemptsAfter(t.Context(), []int64{1}, c.after, 100)
 		var got []int64
 		for _, f := range list {
 			if c.filter.Means(f.Delivery) {
@@ -104,10 +107,10 @@ func TestNewAttempts(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", name, got, err, c.want)
 		}
 	}
-	if list, upTo, lost, err := o.AttemptsAfter(t.Context(), []int64{1}, 0, 3); len(list) != 3 || upTo != list[2].ID || lost || err != nil {
+	if list, upTo, lost, err := read(o).AttemptsAfter(t.Context(), []int64{1}, 0, 3); len(list) != 3 || upTo != list[2].ID || lost || err != nil {
 		t.Errorf("a few: %d up to %d, %v, %v", len(list), upTo, lost, err)
 	}
-	if list, upTo, lost, err := o.AttemptsAfter(t.Context(), []int64{1}, -30_000, 3); len(list) != 0 || upTo != 12 || !lost || err != nil {
+	if list, upTo, lost, err := read(o).AttemptsAfter(t.Context(), []int64{1}, -30_000, 3); len(list) != 0 || upTo != 12 || !lost || err != nil {
 		t.Errorf("too many: %d up to %d, %v, %v", len(list), upTo, lost, err)
 	}
 }
@@ -132,7 +135,7 @@ func TestNewAttemptsInCommitOrder(t *testing.T) {
 		if err := o.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return insert(tx, 4) }); err != nil {
 			return err
 		}
-		if list, upTo, _, err := o.AttemptsAfter(t.Context(), []int64{1}, 12, 100); len(list) != 0 || upTo != 12 || err != nil {
+		if list, upTo, _, err := read(o).AttemptsAfter(t.Context(), []int64{1}, 12, 100); len(list) != 0 || upTo != 12 || err != nil {
 			t.Errorf("while a lower one is not committed: %+v up to %d, %v", list, upTo, err)
 		}
 		return nil
@@ -140,7 +143,7 @@ func TestNewAttemptsInCommitOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, _, _, err := o.AttemptsAfter(t.Context(), []int64{1}, 12, 100); len(list) != 2 || err != nil {
+	if list, _, _, err := read(o).AttemptsAfter(t.Context(), []int64{1}, 12, 100); len(list) != 2 || err != nil {
 		t.Errorf("then: %+v, %v", list, err)
 	}
 }

@@ -1,4 +1,4 @@
-package webhook
+package history
 
 import (
 	"context"
@@ -18,8 +18,8 @@ type Fresh struct {
 const maxGap = 20_000
 
 // NewestAttempt is the id of an attempt below which all are on record.
-func (o *Outbox) NewestAttempt(ctx context.Context) (int64, error) {
-	id, err := o.DB.StableRows(ctx, "webhook_responses")
+func (r Reader) NewestAttempt(ctx context.Context) (int64, error) {
+	id, err := r.DB.StableRows(ctx, "webhook_responses")
 	if err != nil {
 		return 0, fmt.Errorf("read the newest attempt: %w", err)
 	}
@@ -30,8 +30,8 @@ func (o *Outbox) NewestAttempt(ctx context.Context) (int64, error) {
 // limit, and up to which id it has looked. Nodes record at the same time, so it stops
 // before what a transaction in flight may still record. lost says that there were too
 // many to look at.
-func (o *Outbox) AttemptsAfter(ctx context.Context, partnerIDs []int64, after int64, limit int) (list []Fresh, upTo int64, lost bool, err error) {
-	upTo, err = o.NewestAttempt(ctx)
+func (r Reader) AttemptsAfter(ctx context.Context, partnerIDs []int64, after int64, limit int) (list []Fresh, upTo int64, lost bool, err error) {
+	upTo, err = r.NewestAttempt(ctx)
 	switch {
 	case err != nil:
 		return nil, after, false, err
@@ -40,7 +40,7 @@ func (o *Outbox) AttemptsAfter(ctx context.Context, partnerIDs []int64, after in
 	case upTo-after > maxGap:
 		return nil, upTo, true, nil
 	}
-	list, err = sqldb.All(ctx, o.DB, func(r *sqldb.Row, f *Fresh) error {
+	list, err = sqldb.All(ctx, r.DB, func(r *sqldb.Row, f *Fresh) error {
 		var d Delivery
 		var err error
 		f.ID, f.PartnerID, d, err = scanFresh(r)

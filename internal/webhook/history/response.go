@@ -1,4 +1,4 @@
-package webhook
+package history
 
 import (
 	"context"
@@ -68,13 +68,13 @@ func scanEmbedded(r *sqldb.Row, v *Response) error {
 
 // Responses lists the attempts for one license; success, when not nil, keeps
 // only those that succeeded or only those that did not.
-func (o *Outbox) Responses(ctx context.Context, licenseID int64, success *bool, p paging.Page) (ResponseList, error) {
+func (r Reader) Responses(ctx context.Context, licenseID int64, success *bool, p paging.Page) (ResponseList, error) {
 	order := "DESC"
 	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
 	list := ResponseList{Total: -1}
-	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		of, args := `FROM deliveries AS d JOIN webhook_responses AS r ON r.event_id = d.event_id WHERE d.license_id = $1`,
 			[]any{licenseID, p.Limit + 1, p.Offset()}
 		var total *sqldb.Result[int64]

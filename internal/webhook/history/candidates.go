@@ -1,0 +1,111 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"claviger/internal/sqldb"
+)
+
+// Candidates are deliveries that a job may send again.
+type Candidates struct {
+	EventIDs []int64 // oldest first
+	Skipped  int64   // failed once and were delivered since
+	Looked   int64
+	At       Key  // the last that was looked at
+	Ended    bool // there are no more
+}
+
+// lookAhead is how many deliveries are looked at for one batch of events to send.
+const lookAhead = 2000
+
+// Candidates looks at the next deliveries behind a key, oldest first, until it has most
+// that the filter means. Where it means failures, what failed in that way and was
+// delivered since is skipped.
+func (f Filter) Candidates(ctx context.Context, tx *sqldb.Tx, partnerID int64, after Key, most int) (Candidates, error) {
+	if after.IsZero() {
+		after = Key{f.From, 0}
+	}
+	sql, args := `deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id WHERE d.partner_id = $1`,
+		[]any{partnerID, f.last().At, after.At, after.EventID, lookAhead}
+	if f.LicenseID != 0 {
+		sql += ` AND d.license_id = $6`
+		args = append(args, f.LicenseID)
+	}
+	rows, err := sqldb.All(ctx, tx, scanDelivery, `SELECT `+deliveryColumns+` FROM `+sql+` AND d.created_at < $2 AND d.created_at >= $3
+		AND (d.created_at, d.event_id) > ($3, $4) ORDER BY d.created_at, d.event_id LIMIT $5`, args...)
+	if err != nil {
+		return Candidates{}, fmt.Errorf("look for events to send again: %w", err)
+	}
+	c := Candidates{At: after, Ended: len(rows) < lookAhead}
+	found, err := f.among(ctx, lastTried{tx, map[int64]counted{}}, rows)
+	if err != nil {
+		return Candidates{}, err
+	}
+	if len(found) > most {
+		found, c.Ended = found[:most], false
+		end := found[most-1].EventID
+		rows = rows[:slices.IndexFunc(rows, func(d Delivery) bool { return d.EventID == end })+1]
+	}
+	if c.Looked = int64(len(rows)); len(rows) > 0 {
+		c.At = rows[len(rows)-1].Key()
+	}
+	for _, d := range found {
+		c.EventIDs = append(c.EventIDs, d.EventID)
+	}
+	if f.OnlyFailures() {
+		c.Skipped, err = deliveredSince(ctx, tx, f, rows)
+	}
+	return c, err
+}
+
+// among returns those of the rows that the filter means.
+func (f Filter) among(ctx context.Context, tried lastTried, rows []Delivery) ([]Delivery, error) {
+	var found []Delivery
+	for i := range rows {
+		if f.matches(&rows[i]) && (!f.Codes.Set || rows[i].State != Waiting) {
+			found = append(found, rows[i])
+		}
+	}
+	if !f.Codes.Set {
+		return found, nil
+	}
+	err := tried.addAttempts(ctx, found)
+	return slices.DeleteFunc(found, func(d Delivery) bool { return d.Last.ID == 0 || !f.Codes.has(d.Last.Status) }), err
+}
+
+// OnlyFailures reports whether the filter means nothing that is delivered.
+func (f Filter) OnlyFailures() bool {
+	switch f.State {
+	case Failing, Exhausted, Superseded, Failed:
+		return true
+	case AnyState, Delivered, Waiting:
+	}
+	return f.Codes.failures()
+}
+
+// deliveredSince counts those that are delivered and had a failed attempt of the kind
+// that the filter means.
+func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, rows []Delivery) (int64, error) {
+	var ids []int64
+	f.State = Delivered
+	for i := range rows {
+		if f.matches(&rows[i]) {
+			ids = append(ids, rows[i].EventID)
+		}
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	low, high := 0, 1000
+	if f.Codes.Set {
+		low, high = f.Codes.Low, f.Codes.High
+	}
+	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(DISTINCT event_id) FROM webhook_responses
+		WHERE event_id = ANY($1) AND success = FALSE AND response_status >= $2 AND response_status <= $3`, ids, low, high)
+	if err != nil {
+		return 0, fmt.Errorf("look for events that were delivered since: %w", err)
+	}
+	return n, nil
+}

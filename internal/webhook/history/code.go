@@ -1,0 +1,5 @@
+package history
+
+// codeUnknownAttempt is the code of this package's fault. Programs depend on it: it never
+// changes.
+const codeUnknownAttempt = "unknown_attempt"
