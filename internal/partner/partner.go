@@ -179,6 +179,11 @@ func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 	return orUnknown(p, err, "lock a partner")
 }
 
+// LockRow is lock for package profile, whose changes go together with the partner's.
+func (r *Registry) LockRow(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
+	return lock(ctx, tx, id)
+}
+
 // Create makes a partner in the caller's transaction and returns it with its
 // credentials, which cannot be read again. Members of given that are not empty are
 // used instead of generated ones. If another partner has the external id it returns

@@ -4,6 +4,7 @@ package profile
 const (
 	codeCheckRunning    = "check_running"
 	codeContactExists   = "contact_exists"
+	CodeSettingsChanged = "settings_changed"
 	codeTooManyChecks   = "too_many_checks"
 	codeTooManyContacts = "too_many_contacts"
 	codeUnknownContact  = "unknown_contact"

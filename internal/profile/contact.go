@@ -104,7 +104,7 @@ func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, con
 		c, err := sqldb.One(ctx, tx, scanContact,
 			`DELETE FROM contacts WHERE id = $1 AND partner_id = $2 RETURNING `+contactColumns, contactID, partnerID)
 		if errors.Is(err, sqldb.ErrNone) {
-			return fault.New(fault.Missing, codeUnknownContact, "There is no such contact; read the profile to see the contacts and their ids.")
+			return unknownContact()
 		}
 		if err != nil {
 			return err
@@ -116,6 +116,22 @@ func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, con
 		return fmt.Errorf("delete a contact: %w", err)
 	}
 	return nil
+}
+
+func unknownContact() error {
+	return fault.New(fault.Missing, codeUnknownContact, "There is no such contact; read the profile to see the contacts and their ids.")
+}
+
+// Contact returns a contact of a partner.
+func (b *Book) Contact(ctx context.Context, r sqldb.Reader, partnerID, contactID int64) (Contact, error) {
+	c, err := sqldb.One(ctx, r, scanContact, `SELECT `+contactColumns+` FROM contacts WHERE id = $1 AND partner_id = $2`, contactID, partnerID)
+	if errors.Is(err, sqldb.ErrNone) {
+		return Contact{}, unknownContact()
+	}
+	if err != nil {
+		return Contact{}, fmt.Errorf("read a contact: %w", err)
+	}
+	return c, nil
 }
 
 // facts has neither name nor address: audit entries are never deleted, and a contact

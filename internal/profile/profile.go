@@ -191,21 +191,37 @@ func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Ch
 // SetURLs checks new URLs and saves them if they pass; otherwise the old ones stay
 // in use. It also returns the transcript of the check, which may have warnings.
 func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, urls URLChange) (Profile, []Contact, []Check, error) {
+	_, p, contacts, checks, err := b.Update(ctx, by, partnerID, partner.Change{}, urls)
+	return p, contacts, checks, err
+}
+
+// Update is SetURLs together with a change of the partner, as which the URLs are checked.
+func (b *Book) Update(ctx context.Context, by audit.Actor, partnerID int64, c partner.Change, urls URLChange) (partner.Partner, Profile, []Contact, []Check, error) {
+	fail := func(err error) (partner.Partner, Profile, []Contact, []Check, error) {
+		return partner.Partner{}, Profile{}, nil, nil, err
+	}
+	if err := c.Valid(); err != nil {
+		return fail(err)
+	}
 	n, err := b.read(urls)
 	if err != nil {
-		return Profile{}, nil, nil, err
+		return fail(err)
 	}
 	who, err := b.checkedPartner(ctx, partnerID)
 	if err != nil {
-		return Profile{}, nil, nil, err
+		return fail(err)
 	}
-	checks, err := b.check(ctx, &n, who)
+	checks, err := b.check(ctx, &n, who.after(c))
 	if err != nil {
-		return Profile{}, nil, nil, err
+		return fail(err)
 	}
+	var changed partner.Partner
 	var p Profile
 	var contacts []Contact
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if changed, _, err = b.Partners.Amend(ctx, tx, by, partnerID, c); err != nil {
+			return err
+		}
 		if _, err = b.setURLs(ctx, tx, by, partnerID, n); err != nil {
 			return err
 		}
@@ -213,9 +229,9 @@ func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, url
 		return err
 	})
 	if err != nil {
-		return Profile{}, nil, nil, fmt.Errorf("set a partner's URLs: %w", err)
+		return fail(fmt.Errorf("set a partner's URLs: %w", err))
 	}
-	return p, contacts, checks, nil
+	return changed, p, contacts, checks, nil
 }
 
 // setURLs writes an update. It writes nothing if nothing changes.
