@@ -11,9 +11,11 @@ import (
 	_ "embed"
 	"net/http"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
+	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/requestlog"
@@ -30,7 +32,7 @@ type API struct {
 	Webhooks *webhook.Outbox
 	History  history.Reader
 	Profiles *profile.Book
-	Requests *requestlog.Log
+	Portal
 
 	// PublicURL is the address that buyers reach, without a slash at its end; the
 	// redemption and change-plan URLs of licenses begin with it.
@@ -57,6 +59,14 @@ type API struct {
 	Readers, Bytes *wire.Share
 
 	text licenseText
+}
+
+// Portal is what calls need that do what pages of the partner's portal do.
+type Portal struct {
+	Requests *requestlog.Log
+	Audit    *audit.Log
+	Accounts *account.Book // knows the names of people
+	TestMail *outage.TestMailer
 }
 
 // description is openapi.yaml as JSON; a test keeps it so.

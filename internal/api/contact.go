@@ -49,3 +49,13 @@ func (a *API) deleteContact(w http.ResponseWriter, r *http.Request, p partner.Pa
 	}
 	return wire.Text(w, http.StatusOK, "Contact deleted")
 }
+
+// testContact mails a contact a test.
+func (a *API) testContact(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	id, _ := wire.PathID(r, "contact_id")
+	c, err := a.TestMail.Send(r.Context(), actor(p), p.ID, id)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusAccepted, contactOf(c))
+}

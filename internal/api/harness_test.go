@@ -47,7 +47,8 @@ func newHarness(t testing.TB) *harness {
 	h := &harness{
 		Harness: a, clock: clock,
 		API: api.API{
-			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Profiles: a.Profiles, Requests: a.Requests,
+			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Profiles: a.Profiles,
+			Portal:    api.Portal{Requests: a.Requests, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail},
 			PublicURL: publicURL, Brand: "Acme",
 		},
 	}

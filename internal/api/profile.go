@@ -32,21 +32,33 @@ type profileAnswer struct {
 	IDTokenAlg       string `json:"id_token_alg"`
 	ErrorMember      bool   `json:"error_member"`
 
+	Brand     string `json:"brand"`
+	Strict    bool   `json:"strict"`
+	SingleKey bool   `json:"single_key"`
+
 	Checks []wire.Check `json:"checks,omitempty"` // of the URLs that were just set
 }
 
-func profileOf(p profile.Profile, contacts []profile.Contact, checks []profile.Check) profileAnswer {
+func profileOf(who partner.Partner, p profile.Profile, contacts []profile.Contact, checks []profile.Check) profileAnswer {
+	updated := p.UpdatedAt
+	if who.UpdatedAt.After(updated) { // the brand and strictness are the partner's
+		updated = who.UpdatedAt
+	}
 	return profileAnswer{
 		ProfileID:   p.PartnerID,
 		WebhookURL:  p.WebhookURL,
 		RedirectURL: p.RedirectURL,
 		Contacts:    wire.ListOf(contacts, contactOf),
 		CreatedAt:   wire.Time(p.CreatedAt),
-		UpdatedAt:   wire.Time(p.UpdatedAt),
+		UpdatedAt:   wire.Time(updated),
 
 		InitiateLoginURI: p.InitiateLoginURI,
 		IDTokenAlg:       p.IDTokenAlg,
 		ErrorMember:      !p.NoErrorMember,
+
+		Brand:     who.Brand,
+		Strict:    who.Strict,
+		SingleKey: who.SingleKey,
 
 		Checks: wire.Checks(checks),
 	}
@@ -57,7 +69,7 @@ func (a *API) readProfile(w http.ResponseWriter, r *http.Request, p partner.Part
 	if err != nil {
 		return err
 	}
-	return wire.JSONTagged(w, r, profileOf(prof, contacts, nil))
+	return wire.JSONTagged(w, r, profileOf(p, prof, contacts, nil))
 }
 
 // updateProfile serves PUT and PATCH: either leaves what is not named as it is.
@@ -68,16 +80,19 @@ func (a *API) updateProfile(w http.ResponseWriter, r *http.Request, p partner.Pa
 		InitiateLoginURI *string `json:"initiate_login_uri"`
 		IDTokenAlg       *string `json:"id_token_alg"`
 		ErrorMember      *bool   `json:"error_member"`
+		Brand            *string `json:"brand"`
+		Strict           *bool   `json:"strict"`
 	}
 	if err := decode(w, r, &in, profileAnswer{}); err != nil {
 		return err
 	}
-	prof, contacts, checks, err := a.Profiles.SetURLs(r.Context(), actor(p), p.ID, profile.URLChange{
+	change := partner.Change{Brand: in.Brand, Strict: in.Strict}
+	changed, prof, contacts, checks, err := a.Profiles.Update(r.Context(), actor(p), p.ID, change, profile.URLChange{
 		Webhook: in.WebhookURL, Redirect: in.RedirectURL,
 		Connection: profile.NewConnection(in.InitiateLoginURI, in.IDTokenAlg, in.ErrorMember),
 	})
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusOK, profileOf(prof, contacts, checks))
+	return wire.JSON(w, http.StatusOK, profileOf(changed, prof, contacts, checks))
 }

@@ -34,6 +34,10 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("PATCH", "/v2/profile", a.updateProfile),
 		auth.Route("POST", "/v2/profile/contact", a.addContact),
 		auth.Route("DELETE", "/v2/profile/contact/{contact_id}", a.deleteContact),
+		auth.Route("POST", "/v2/profile/contact/{contact_id}/test", a.testContact),
+		auth.Route("GET", "/v2/credentials", a.listCredentials),
+		auth.Route("DELETE", "/v2/credentials/{credential_id}", a.revokeCredential),
+		auth.RouteWithQuery("GET", "/v2/audit", a.listAudit),
 		wire.Public("GET", "/v2/openapi.json", a.describe),
 	}
 }

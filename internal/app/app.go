@@ -32,6 +32,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/oauth"
 	"claviger/internal/operator"
+	"claviger/internal/outage"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -54,6 +55,7 @@ type Services struct {
 	Inviter  *partner.Inviter
 	Accounts *account.Book
 	Profiles *profile.Book
+	TestMail *outage.TestMailer
 	Webhooks *webhook.Outbox
 	History  history.Reader
 	Replays  *replay.Jobs
@@ -210,6 +212,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
+	r.TestMail = &outage.TestMailer{DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links, Mail: r.Mail}
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}
@@ -248,7 +251,8 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		r.OAuth.Guard = &wire.Guard{Failures: limit(guesses)}
 	}
 	partners := &api.API{
-		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles, Requests: r.Requests,
+		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles,
+		Portal:    api.Portal{Requests: r.Requests, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail},
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}

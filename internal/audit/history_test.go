@@ -112,6 +112,7 @@ func TestSentence(t *testing.T) {
 	names := map[int64]string{4: "Bea"}
 	for _, c := range []struct{ action, before, after, want string }{
 		{"partner.update", `{"brand":"A","strict":false}`, `{"brand":"B","strict":false}`, "Changed the brand in header names from A to B."},
+		{"partner.update", `{"brand":"A","strict":true}`, `{"brand":"B","strict":false}`, "Changed the brand in header names from A to B. Made delivery lenient: any 2xx counts unless it says success: false."},
 		{"partner.update", `{"strict":false}`, `{"strict":true}`, "Made delivery strict: only 200 with success: true counts."},
 		{"partner.update", `{"name":"A","webhook_concurrency":8}`, `{"name":"A"}`, "Changed how many webhooks are on their way at a time from 8 to none."},
 		{"partner.update", `{"name":"A"}`, `{"name":"A"}`, "Saved the settings without a change."},

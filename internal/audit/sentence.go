@@ -102,6 +102,7 @@ type member struct {
 	name   string
 	format string            // of values; "" if only words tell
 	words  map[string]string // by the new value, instead of the format
+	minor  bool              // told only if nothing else is
 }
 
 var (
@@ -120,8 +121,8 @@ var (
 	urlMembers = []member{
 		{name: "webhook_url", format: "Changed the webhook URL from %s to %s."},
 		{name: "redirect_url", format: "Changed the redirect URL from %s to %s."},
-		{name: "webhook_valid", words: map[string]string{"true": "Checked the webhook URL."}},
-		{name: "redirect_valid", words: map[string]string{"true": "Checked the redirect URL."}},
+		{name: "webhook_valid", words: map[string]string{"true": "Checked the webhook URL."}, minor: true},
+		{name: "redirect_valid", words: map[string]string{"true": "Checked the redirect URL."}, minor: true},
 	}
 	connectionMembers = []member{
 		{name: "initiate_login_uri", format: "Changed the sign-in start URL from %s to %s."},
@@ -138,10 +139,10 @@ func changes(before, after facts, members []member) string {
 	for _, m := range members {
 		old, now := value(before[m.name]), value(after[m.name])
 		switch {
-		case old == now:
+		case old == now, m.minor && len(list) > 0:
 		case m.format != "":
 			list = append(list, fmt.Sprintf(m.format, old, now))
-		case m.words[now] != "" && len(list) == 0:
+		case m.words[now] != "":
 			list = append(list, m.words[now])
 		}
 	}

@@ -125,8 +125,23 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application) {
 	if p := must(c.Profile(ctx))(t); len(p.Contacts.Items) != 1 {
 		t.Errorf("the contacts are %+v", p.Contacts)
 	}
+	if tested := must(c.TestContact(ctx, contact.ContactID))(t); tested.ContactID != contact.ContactID {
+		t.Errorf("tested %+v", tested)
+	}
 	if err := c.DeleteContact(ctx, contact.ContactID); err != nil {
 		t.Error(err)
+	}
+	var first claviger.Credential
+	for _, k := range must(c.Credentials(ctx))(t) {
+		if k.What == "client_secret" {
+			first = k
+		}
+	}
+	if err := c.RevokeCredential(ctx, first.CredentialID); err != nil {
+		t.Error(err)
+	}
+	if entries := all(t, c.Audit(ctx, 2)); len(entries) < 3 || entries[0].Action != "partner.revoke" {
+		t.Errorf("the audit has %+v", entries)
 	}
 	licenses := all(t, c.Licenses(ctx, claviger.LicenseFilter{Status: claviger.StatusInactive, Limit: 2}))
 	page := must(c.LicensePage(ctx, claviger.LicenseFilter{Limit: 2, OldestFirst: true}, ""))(t)

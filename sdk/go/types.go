@@ -162,6 +162,43 @@ type RefusedRequest struct {
 	LicenseKey string `json:"license_key,omitzero"`
 }
 
+// Credential is an object of the API.
+type Credential struct {
+	CredentialID int64  `json:"credential_id"`
+	What         string `json:"what"`
+	// What you called the API key; `main` for the secrets that you were given first.
+	Name string `json:"name"`
+	// The last four characters; `""` for secrets that are older than this member.
+	Ending string `json:"ending"`
+	// Your webhooks are signed with it: the webhook secret, or a single key.
+	SignsWebhooks bool      `json:"signs_webhooks"`
+	CreatedAt     time.Time `json:"created_at"`
+	// Of a secret that is being replaced: when it ends.
+	EndsAt time.Time `json:"ends_at,omitzero"`
+	// When you last used it, to the minute; absent until then. A webhook secret is used by us
+	// alone.
+	LastUsedAt time.Time `json:"last_used_at,omitzero"`
+}
+
+// AuditEntry is an object of the API.
+type AuditEntry struct {
+	ID    int64           `json:"id"`
+	At    time.Time       `json:"at"`
+	Actor AuditEntryActor `json:"actor"`
+	// What was done. More kinds may be added.
+	Action string `json:"action"`
+	// The same in a sentence.
+	Text string `json:"text"`
+}
+
+// AuditEntryActor is an object of the API.
+type AuditEntryActor struct {
+	// Who acted: one of your people, a program with your API key, or the marketplace.
+	Kind string `json:"kind"`
+	// Of a member, the name; `""` of anybody else, and of somebody whose account is deleted.
+	Name string `json:"name"`
+}
+
 // Profile is an object of the API.
 type Profile struct {
 	// Your number as a partner.
@@ -186,6 +223,14 @@ type Profile struct {
 	// libraries take any `error` for a failure: switch it off for them, or use
 	// `/openid/oauth2/token`, which never has it.
 	ErrorMember bool `json:"error_member"`
+	// The part of header names that is yours, as in `X-<Brand>-Signature`.
+	Brand string `json:"brand"`
+	// Whether a webhook counts as delivered only by 200 and `"success": true`. Else any 2xx
+	// counts, unless the body has `"success": false`.
+	Strict bool `json:"strict"`
+	// Whether your API key is your webhook secret too. It is changed in the partner portal,
+	// since that makes new secrets.
+	SingleKey bool `json:"single_key"`
 }
 
 // ProfileContacts: all contacts, 50 at most.
@@ -218,6 +263,12 @@ type ProfileUpdate struct {
 	IDTokenAlg *string `json:"id_token_alg,omitempty"`
 	// Whether the answer to a code exchange at `/openid/token/` is to have `"error": ""`.
 	ErrorMember *bool `json:"error_member,omitempty"`
+	// The part of header names that is yours: 1 to 40 letters (a to z), digits or hyphens. From
+	// then on webhooks have `X-<Brand>-Signature` and `X-<Brand>-Timestamp` by the new name
+	// alone.
+	Brand *string `json:"brand,omitempty"`
+	// Whether a webhook is to count as delivered only by 200 and `"success": true`.
+	Strict *bool `json:"strict,omitempty"`
 }
 
 // Contact is an object of the API.
