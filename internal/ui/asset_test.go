@@ -2,6 +2,8 @@ package ui_test
 
 import (
 	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -74,5 +76,18 @@ func TestAssetOfAnotherVersion(t *testing.T) {
 	}
 	if got := get(t, mux, "/assets/0000000000000000/secret.css"); got.StatusCode != http.StatusNotFound {
 		t.Errorf("a file that does not exist: %d", got.StatusCode)
+	}
+}
+
+// TestThirdPartyFiles: they are those of THIRD_PARTY.md, byte for byte.
+func TestThirdPartyFiles(t *testing.T) {
+	for name, want := range map[string]string{
+		"htmx.js":     "e484d9171a9db30a39c8f16e3d709d4137f3211c659f8e6125816635033d593f",
+		"htmx-sse.js": "8a834680c4000a9034d79228872372a92e140c810a075cb6d4a76690dfc13085",
+	} {
+		text := read(t, get(t, wire.NewMux(ui.Assets()...), "/assets/0000000000000000/"+name))
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(text))); got != want {
+			t.Errorf("%s has the hash %s", name, got)
+		}
 	}
 }

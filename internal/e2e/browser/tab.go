@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -28,6 +29,19 @@ type Tab struct {
 func (b *Browser) Tab(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	return newTab(t, ctx, cancel)
+}
+
+// Beside opens another tab of the same person, in front of this one: it shares cookies
+// and connections with it.
+func (tab *Tab) Beside(t testing.TB) *Tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(tab.ctx, chromedp.WithNewWindow(false))
+	return newTab(t, ctx, cancel)
+}
+
+func newTab(t testing.TB, ctx context.Context, cancel context.CancelFunc) *Tab {
+	t.Helper()
 	tab := &Tab{t: t, ctx: ctx, flushed: make(chan string, 1)}
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()
@@ -187,4 +201,13 @@ func (tab *Tab) Location() string {
 func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
 	return run(tab, "evaluate "+expression[:min(len(expression), 60)], chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// Front brings the tab to the front: the person looks at it, and not at those beside it.
+func (tab *Tab) Front() {
+	tab.t.Helper()
+	run(tab, "bring the tab to the front", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, page.BringToFront, cdp.Empty{})
+		return err
+	}))
 }

@@ -66,3 +66,59 @@ if (zone && !known()) {
   const shown = document.documentElement.dataset.zone;
   if (known() && shown && shown !== zone && document.querySelector('time[data-as]')) location.reload();
 }
+
+// Streams: a page follows what happens while somebody looks at it. A tab in the
+// background must not hold one of the few connections that a browser has for a host, so
+// its stream opens when it is looked at; htmx closes it when the tab is hidden.
+const streams = '[hx-sse\\:connect]';
+const opened = new WeakSet();
+const refused = new WeakSet();
+const openStreams = () => {
+  if (document.hidden) return;
+  for (const element of document.querySelectorAll(streams)) {
+    if (opened.has(element)) continue;
+    opened.add(element);
+    htmx.trigger(element, 'visible');
+  }
+};
+document.addEventListener('htmx:after:process', () => setTimeout(openStreams));
+document.addEventListener('visibilitychange', openStreams);
+
+// A stream that cannot be opened is tried again; one that was refused is not.
+const isRefusal = (status) => status >= 400 && status < 500;
+document.addEventListener('htmx:finally:request', ({ detail: { ctx } }) => {
+  const element = ctx.sourceElement;
+  if (!element?.matches?.(streams) || element._htmx?.sse || isRefusal(ctx.response?.status)) return;
+  setTimeout(() => {
+    opened.delete(element);
+    openStreams();
+  }, 5000);
+});
+document.addEventListener('htmx:sse:error', ({ target, detail }) => {
+  if (isRefusal(detail.status)) refused.add(target);
+});
+document.addEventListener('htmx:sse:before:connection', (event) => {
+  if (refused.has(event.target)) event.preventDefault();
+});
+// htmx does not notice a tab that is hidden while its stream connects.
+document.addEventListener('htmx:sse:after:connection', () => setTimeout(() => {
+  if (document.hidden) document.dispatchEvent(new Event('visibilitychange'));
+}));
+// "close" says that nothing more comes, and the server ends the stream. With
+// hx-sse:close, htmx 4.0.0 would abort it as well and report that as an error.
+document.addEventListener('close', ({ target }) => {
+  if (target.matches?.(streams)) refused.add(target);
+});
+document.addEventListener('reload', (event) => {
+  if (event.target.matches?.(streams)) document.getElementById('stale').hidden = false;
+});
+
+// Focus never falls to the body: when what had it is replaced, the heading of what came
+// instead gets it, or the page.
+let focused = null;
+document.addEventListener('focusin', ({ target }) => { focused = target; });
+document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
+  if (!focused || focused.isConnected || document.activeElement !== document.body) return;
+  const target = ctx.target?.isConnected ? ctx.target : document.getElementById(ctx.target?.id);
+  (target?.querySelector('[tabindex="-1"]') ?? document.getElementById('main')).focus();
+});
