@@ -273,6 +273,26 @@ func TestStatesInSQLAreConstants(t *testing.T) {
 	}
 }
 
+// maxPackageLines is of each package of deliveries, without tests.
+const maxPackageLines = 2000
+
+func TestPackagesOfDeliveriesAreSmall(t *testing.T) {
+	lines := map[string]int{}
+	for _, s := range sources(t) {
+		if (s.name == "webhook" || s.name == "dispatch") && !s.test {
+			lines[s.pkg] += s.set.Position(s.file.FileEnd).Line
+		}
+	}
+	if len(lines) < 3 {
+		t.Fatalf("found %v; is the test blind?", lines)
+	}
+	for pkg, n := range lines {
+		if n > maxPackageLines {
+			t.Errorf("%s has %d lines without tests; it has at most %d", pkg, n, maxPackageLines)
+		}
+	}
+}
+
 // maxFields is of a struct of deliveries and their dispatcher, whose parts each have a name.
 const maxFields = 15
 
