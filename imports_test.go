@@ -42,6 +42,7 @@ domain         : audit            # own tables and rules; a command takes the ac
     partner    : fault paging validate secret idempotency mail sqldb
     account    : fault paging validate secret mail sqldb
     profile    : fault paging validate secret idempotency courier partner sqldb
+    simulator  : fault secret courier scenario partner profile sqldb
     outage     : partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb
     dispatch   : courier cluster webhook sqldb

@@ -39,6 +39,7 @@ import (
 	"claviger/internal/replay"
 	"claviger/internal/requestlog"
 	"claviger/internal/secret"
+	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
@@ -65,6 +66,8 @@ type Services struct {
 	Requests *requestlog.Log
 	Outcomes *idempotency.Pruner
 	Mail     *mail.Outbox
+
+	Simulator *simulator.Simulator
 }
 
 // App is the service, built and listening.
@@ -213,6 +216,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
 	r.TestMail = &outage.TestMailer{DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links, Mail: r.Mail}
+	r.Simulator = &simulator.Simulator{DB: db, Partners: r.Partners, Profiles: r.Profiles, Client: a.caller, Now: a.cfg.Now, Log: a.log}
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}

@@ -13,6 +13,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/replay"
+	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -46,6 +47,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"stored outcomes":   a.services.Outcomes.Prune,
 		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"redeliveries":      (&replay.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
+		"scenario runs":     (&simulator.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune, // and test licenses
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,
 		"sign-in links":     a.services.Accounts.Prune, // and sign-ups

@@ -1,0 +1,77 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/scenario"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// LicenseKept is how long a test license is answered after its last event.
+const LicenseKept = time.Hour
+
+// TestLicense is a license that exists for scenarios and test events alone.
+type TestLicense struct {
+	scenario.License
+	RedemptionID string
+}
+
+// putLicense stores a test license as the next event leaves it.
+func (s *Simulator) putLicense(ctx context.Context, partnerID int64, l scenario.License) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`INSERT INTO test_licenses (partner_id, license_key, redemption_id, status, tier, created_at, updated_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (partner_id, license_key) DO UPDATE SET status = excluded.status, tier = excluded.tier,
+				updated_at = excluded.updated_at, expires_at = excluded.expires_at`,
+			partnerID, l.Key, secret.UUID(), l.Status, l.Tier, l.CreatedAt, l.UpdatedAt, s.Now().Add(LicenseKept))
+		tx.Queue(`DELETE FROM test_licenses WHERE partner_id = $1 AND license_key IN (
+			SELECT license_key FROM test_licenses WHERE partner_id = $1 ORDER BY expires_at DESC LIMIT 100 OFFSET $2)`, partnerID, MaxTestLicenses)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store a test license: %w", err)
+	}
+	return nil
+}
+
+// License returns a test license of a partner, for LicenseKept after its last event.
+func (s *Simulator) License(ctx context.Context, partnerID int64, key string) (TestLicense, error) {
+	l, err := sqldb.One(ctx, s.DB, func(r *sqldb.Row, l *TestLicense) error {
+		return r.Scan(&l.Key, &l.RedemptionID, &l.Status, &l.Tier, &l.CreatedAt, &l.UpdatedAt)
+	}, `SELECT license_key, redemption_id, status, tier, created_at, updated_at FROM test_licenses
+		WHERE partner_id = $1 AND license_key = $2 AND expires_at > $3`, partnerID, key, s.Now())
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return TestLicense{}, fault.New(fault.Missing, CodeUnknownTestLicense, "There is no such test license, or its hour is over.")
+	case err != nil:
+		return TestLicense{}, fmt.Errorf("read a test license: %w", err)
+	}
+	return l, nil
+}
+
+// Pruner removes what has expired.
+type Pruner struct {
+	DB   *sqldb.DB
+	Now  func() time.Time
+	Keep time.Duration // how long runs are kept
+}
+
+// Prune removes expired test licenses and old runs, and returns how many there were.
+func (p *Pruner) Prune(ctx context.Context) (int64, error) {
+	licenses, err := p.DB.DeleteInBatches(ctx, p.Now(), `DELETE FROM test_licenses WHERE (partner_id, license_key) IN (
+		SELECT partner_id, license_key FROM test_licenses WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`)
+	if err != nil {
+		return licenses, fmt.Errorf("prune test licenses: %w", err)
+	}
+	runs, err := p.DB.DeleteInBatches(ctx, p.Now().Add(-p.Keep), `DELETE FROM scenario_runs WHERE id IN (
+		SELECT id FROM scenario_runs WHERE started_at < $1 ORDER BY started_at LIMIT $2)`)
+	if err != nil {
+		return licenses + runs, fmt.Errorf("prune runs: %w", err)
+	}
+	return licenses + runs, nil
+}

@@ -1,0 +1,295 @@
+// Package simulator runs scenarios and test events against the saved webhook URL of a
+// partner and stores what came of them. It owns the runs, their steps, the last verdicts
+// and the test licenses: the tables scenario_runs, scenario_steps, scenario_verdicts and
+// test_licenses.
+//
+// What the scenarios are and how they are judged is package scenario's. Nothing here is
+// a license, an event or a delivery.
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/courier"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/scenario"
+	"claviger/internal/sqldb"
+)
+
+// What is stored for one partner, at most.
+const (
+	MaxRuns = 20
+	// MaxTestLicenses is more than the limit of runs can make in an hour.
+	MaxTestLicenses = 2000
+)
+
+// All is the name of a run of every scenario.
+const All = "all"
+
+// Event is the name of a run that sends one test event.
+const Event = "event"
+
+// lease is how long a run counts as under way after its node said so: longer than the
+// longest step.
+const lease = courier.Timeout + 20*time.Second
+
+// Simulator runs scenarios. Runs go on in the background of the node that started them.
+type Simulator struct {
+	DB       *sqldb.DB
+	Partners *partner.Registry
+	Profiles *profile.Book // its claims bound the runs
+	Client   *courier.Client
+	Now      func() time.Time
+	Log      *slog.Logger // nil: slog.Default
+
+	mu      sync.Mutex
+	base    context.Context // of the runs; nil until the first one
+	cancel  context.CancelFunc
+	stopped bool
+	running sync.WaitGroup
+}
+
+// Run lasts until ctx ends. It then interrupts the runs of this node, waits for their
+// end, and lets no other begin.
+func (s *Simulator) Run(ctx context.Context) {
+	<-ctx.Done()
+	s.mu.Lock()
+	s.stopped = true
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// begin runs fn in the background, unless the node stops.
+func (s *Simulator) begin(fn func(ctx context.Context)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	if s.base == nil {
+		s.base, s.cancel = context.WithCancel(context.Background())
+	}
+	base := s.base
+	s.running.Go(func() { fn(base) })
+	return true
+}
+
+// job is what a run is about.
+type job struct {
+	name  string // of the run
+	list  func(firstID int64) ([]scenario.Scenario, error)
+	facts audit.Facts
+}
+
+// Start begins a run of a scenario, or of every one with the name All, and returns at
+// once. Its steps are stored as they end; see Get.
+func (s *Simulator) Start(ctx context.Context, by audit.Actor, partnerID int64, name string) (Run, error) {
+	list := scenario.All()
+	if name != All {
+		one, ok := scenario.ByName(name)
+		if !ok {
+			return Run{}, fault.New(fault.Missing, CodeUnknownScenario, "There is no such scenario; GET /v2/scenarios lists them.")
+		}
+		list = []scenario.Scenario{one}
+	}
+	return s.start(ctx, by, partnerID, job{
+		name: name, facts: audit.Facts{"scenario": name},
+		list: func(int64) ([]scenario.Scenario, error) { return list, nil },
+	})
+}
+
+// Send begins a run that sends one test event with a body of the caller's, whose member
+// test becomes true. kind is what the run calls it.
+func (s *Simulator) Send(ctx context.Context, by audit.Actor, partnerID int64, kind, body string) (Run, error) {
+	if _, _, err := scenario.ForceTest(body, s.Now().Unix()); err != nil {
+		return Run{}, err // before it counts
+	}
+	return s.start(ctx, by, partnerID, job{
+		name: Event, facts: audit.Facts{"scenario": Event, "event": kind},
+		list: func(firstID int64) ([]scenario.Scenario, error) {
+			forced, id, err := scenario.ForceTest(body, firstID)
+			return []scenario.Scenario{scenario.One(kind, forced, id)}, err
+		},
+	})
+}
+
+// start begins a run, to the saved URL only.
+func (s *Simulator) start(ctx context.Context, by audit.Actor, partnerID int64, j job) (Run, error) {
+	target, err := s.target(ctx, partnerID)
+	if err != nil {
+		return Run{}, err
+	}
+	claim, err := s.Profiles.BeginTest(ctx, partnerID)
+	if err != nil {
+		return Run{}, err
+	}
+	r, list, firstID, err := s.insert(ctx, by, partnerID, target.URL, j)
+	if err != nil {
+		claim.End(ctx)
+		return Run{}, err
+	}
+	p := &play{simulator: s, run: r, by: by, claim: claim}
+	if !s.begin(func(ctx context.Context) { p.play(ctx, target, firstID, list) }) {
+		claim.End(ctx)
+		s.end(ctx, r.ID, Interrupted, "", stopped)
+		f := fault.New(fault.Busy, codeStopping, "This node of the service stops. Send it again.")
+		f.After = time.Second
+		return Run{}, f
+	}
+	return r, nil
+}
+
+// target is the partner's endpoint as a scenario needs it.
+func (s *Simulator) target(ctx context.Context, partnerID int64) (scenario.Target, error) {
+	p, err := s.Partners.Get(ctx, partnerID)
+	if err != nil {
+		return scenario.Target{}, err
+	}
+	prof, err := s.Profiles.Read(ctx, s.DB, partnerID)
+	if err != nil {
+		return scenario.Target{}, err
+	}
+	if prof.WebhookURL == "" {
+		return scenario.Target{}, fault.New(fault.Conflict, CodeNoWebhookURL, "There is no webhook URL to send to. Save one first.")
+	}
+	secrets, err := s.Partners.WebhookSecrets(ctx, partnerID)
+	if err != nil {
+		return scenario.Target{}, err
+	}
+	tiers, err := s.tiers(ctx, partnerID)
+	return scenario.Target{
+		URL: prof.WebhookURL, Brand: p.Brand, Secrets: courier.NewSecrets(secrets...), Strict: p.Strict, Owner: p.ID, Tiers: tiers,
+	}, err
+}
+
+// tiers are the partner's own plans.
+func (s *Simulator) tiers(ctx context.Context, partnerID int64) ([]scenario.Tier, error) {
+	plans, err := s.Partners.Plans(ctx, partnerID)
+	if err != nil {
+		return nil, err
+	}
+	var tiers []scenario.Tier
+	for _, p := range plans {
+		tiers = append(tiers, scenario.Tier{Number: p.Tier, Name: p.Name})
+	}
+	return tiers, nil
+}
+
+// Why a run ended early.
+const (
+	stopped   = "The node that ran it stopped. Start it again."
+	lost      = "The node that ran it was too slow, and another run or check began. Start it again."
+	noAccess  = "Who started it may no longer do so."
+	otherURL  = "The webhook URL was changed while it ran. Start it again."
+	troubled  = "The service had an internal error. Start it again later."
+	forgotten = "The node that ran it did not say how it went on: it may have crashed. Start it again."
+)
+
+// interruption is an error whose text the partner reads.
+type interruption string
+
+func (i interruption) Error() string { return string(i) }
+
+// play is a run under way.
+type play struct {
+	simulator *Simulator
+	run       Run
+	by        audit.Actor
+	claim     *profile.Claim
+	done      int
+	verdicts  map[string]scenario.Verdict // by scenario
+}
+
+// play runs the scenarios to their end.
+func (p *play) play(ctx context.Context, target scenario.Target, firstID int64, list []scenario.Scenario) {
+	s := p.simulator
+	defer p.claim.End(ctx)
+	p.verdicts = map[string]scenario.Verdict{}
+	runner := &scenario.Runner{
+		Client: s.Client, Now: s.Now, Target: target, FirstID: firstID,
+		Before: func(ctx context.Context, l scenario.License) error { return s.putLicense(ctx, p.run.PartnerID, l) },
+		After:  p.step,
+	}
+	_, err := runner.Run(ctx, list...)
+	why, known := errors.AsType[interruption](err)
+	switch {
+	case err == nil:
+		p.finish(ctx)
+	case ctx.Err() != nil:
+		s.end(ctx, p.run.ID, Interrupted, p.worst(), stopped)
+	case known:
+		s.end(ctx, p.run.ID, Interrupted, p.worst(), string(why))
+	default:
+		s.log().Error("a run of scenarios failed", "partner", p.run.PartnerID, "run", p.run.ID, "err", err)
+		s.end(ctx, p.run.ID, Interrupted, p.worst(), troubled)
+	}
+}
+
+// step stores a step, and ends the run if it may not go on.
+func (p *play) step(ctx context.Context, result scenario.Result) error {
+	p.done++
+	p.verdicts[result.Scenario] = scenario.Worst(p.verdicts[result.Scenario], result.Verdict)
+	if err := p.simulator.addStep(ctx, p.run.ID, p.done, p.worst(), result); err != nil {
+		return err
+	}
+	if p.done == p.run.Steps {
+		return nil
+	}
+	held, err := p.claim.Extend(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !held:
+		return interruption(lost)
+	}
+	return p.mayGoOn(ctx)
+}
+
+// mayGoOn looks again whether whoever started the run still may, and whether the URL is
+// still the saved one.
+func (p *play) mayGoOn(ctx context.Context) error {
+	s := p.simulator
+	if p.by.Kind == audit.ByUser {
+		access, err := s.Partners.Access(ctx, p.run.PartnerID, p.by.ID)
+		switch {
+		case fault.Is(err, partner.CodeUnknownPartner), err == nil && !access.Role.Covers(partner.Developer):
+			return interruption(noAccess)
+		case err != nil:
+			return err
+		}
+	}
+	prof, err := s.Profiles.Read(ctx, s.DB, p.run.PartnerID)
+	if err != nil {
+		return fmt.Errorf("look whether a run may go on: %w", err)
+	}
+	if prof.WebhookURL != p.run.URL {
+		return interruption(otherURL)
+	}
+	return nil
+}
+
+func (p *play) worst() scenario.Verdict {
+	var worst scenario.Verdict
+	for _, v := range p.verdicts {
+		worst = scenario.Worst(worst, v)
+	}
+	return worst
+}
+
+func (s *Simulator) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return slog.Default()
+}
