@@ -51,6 +51,7 @@ domain         : audit            # own tables and rules; a command takes the ac
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
     requestlog : sqldb
+    stats      : event webhook sqldb
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
 http           : words tools domain visitor # never one another

@@ -19,6 +19,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/requestlog"
+	"claviger/internal/stats"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
@@ -64,6 +65,7 @@ type API struct {
 // Portal is what calls need that do what pages of the partner's portal do.
 type Portal struct {
 	Requests *requestlog.Log
+	Stats    *stats.Book
 	Audit    *audit.Log
 	Accounts *account.Book // knows the names of people
 	TestMail *outage.TestMailer

@@ -29,6 +29,7 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("GET", "/v2/licenses/{license_key}/explain", a.explainLicense),
 		auth.Route("POST", "/v2/events/{event_id}/redeliver", a.redeliver),
 		auth.RouteWithQuery("GET", "/v2/requests", a.listRequests),
+		auth.RouteWithQuery("GET", "/v2/stats", a.readStats),
 		auth.Route("GET", "/v2/profile", a.readProfile),
 		auth.Route("PUT", "/v2/profile", a.updateProfile),
 		auth.Route("PATCH", "/v2/profile", a.updateProfile),

@@ -41,6 +41,7 @@ import (
 	"claviger/internal/secret"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
+	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
@@ -64,6 +65,7 @@ type Services struct {
 	Licenses *license.Registry
 	OAuth    *oauth.Server
 	Requests *requestlog.Log
+	Stats    *stats.Book
 	Outcomes *idempotency.Pruner
 	Mail     *mail.Outbox
 
@@ -226,6 +228,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, EraseAddress: eraseAddress}
 	r.OAuth = a.connect(r, box)
+	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Keys: r.Licenses.Keys, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}
 	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
 	a.services = r
@@ -256,7 +259,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles,
-		Portal:    api.Portal{Requests: r.Requests, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail},
+		Portal:    api.Portal{Requests: r.Requests, Stats: r.Stats, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail},
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
@@ -264,7 +267,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
-		PartnerRequests: partners.PartnerRequests,
+		PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
 	}
 	pages, notFound, err := a.pages()
 	if err != nil {

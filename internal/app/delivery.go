@@ -11,6 +11,7 @@ import (
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/replay"
+	"claviger/internal/stats"
 	"claviger/internal/webhook"
 )
 
@@ -85,6 +86,7 @@ func (a *App) work() []func(context.Context) {
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
 		a.job("keys", nil, keys),
+		a.job("statistics", nil, (&stats.Counter{Book: a.services.Stats, Log: a.log}).Run),
 		a.job("pruning", nil, (&Housekeeping{Prune: a.pruners(), Log: a.log}).Run),
 		a.job("pruning of answers", nil, (&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log}).Run),
 	}

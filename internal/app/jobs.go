@@ -55,6 +55,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"password tries":    a.services.Accounts.PruneTries,
 		"tokens":            a.services.OAuth.Prune,
 		"signing keys":      a.services.OAuth.Keys.Prune,
+		"hourly numbers":    a.services.Stats.Prune,
 		"refused requests":  a.services.Requests.Prune,
 		"client addresses":  (&audit.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 	}

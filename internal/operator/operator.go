@@ -40,8 +40,9 @@ type Operator struct {
 	// does not know.
 	Explain, LicenseEvents, LicenseResponses AboutLicense
 
-	// PartnerRequests answers, likewise, what a partner reads of its refused calls.
-	PartnerRequests AboutPartner
+	// PartnerRequests and PartnerStats answer, likewise, what a partner reads of its refused
+	// calls and its numbers.
+	PartnerRequests, PartnerStats AboutPartner
 
 	// PublicURL is where buyers reach the service; the pages of a license are
 	// under it. It has no slash at its end.
@@ -86,6 +87,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/partners/{id}/redeliver", o.redeliverSpan),
 		on(account.Read, "GET", "/partners/{id}/redeliver", o.lastRedelivery),
 		list("/partners/{id}/requests", o.aboutPartner(o.PartnerRequests)),
+		list("/partners/{id}/stats", o.aboutPartner(o.PartnerStats)),
 
 		on(account.Admin, "POST", "/users", o.createUser),
 		list("/users", o.listUsers),

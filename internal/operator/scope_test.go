@@ -32,6 +32,7 @@ DELETE /operator/v1/partners/{id}/plans/{tier}
 POST   /operator/v1/partners/{id}/redeliver      support
 GET    /operator/v1/partners/{id}/redeliver      read sell support
 GET    /operator/v1/partners/{id}/requests       read sell support
+GET    /operator/v1/partners/{id}/stats          read sell support
 GET    /operator/v1/users                        read sell support
 POST   /operator/v1/users
 GET    /operator/v1/users/{id}                   read sell support

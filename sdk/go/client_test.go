@@ -164,6 +164,9 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application) {
 	}
 	_ = all(t, c.WebhookResponses(ctx, key, claviger.ResponseFilter{Success: new(true)}))
 	_ = all(t, c.Requests(ctx, claviger.RequestFilter{Path: "/v2", Limit: 10}))
+	if n := must(c.Stats(ctx, 2, 3))(t); len(n.Days) != 2 || len(n.Hours) != 3 {
+		t.Errorf("the numbers are %+v", n)
+	}
 	_, err := c.License(ctx, "none")
 	var refused *claviger.Error
 	if !errors.As(err, &refused) || refused.Code != "unknown_license" || refused.Status != 404 || refused.RequestID == "" {
@@ -225,6 +228,7 @@ func partnerAdministration(t *testing.T, c *operator.Client, id int64) {
 	ctx := t.Context()
 	must(c.RedeliverSpan(ctx, id, operator.RedeliverySpan{From: time.Now().Add(-time.Hour)}))(t)
 	must(c.LastRedelivery(ctx, id))(t)
+	must(c.PartnerStats(ctx, id, 1, 1))(t)
 	_ = all(t, c.Requests(ctx, id, operator.RequestFilter{Status: 400, From: time.Now().Add(-time.Hour), To: time.Now()}))
 	if p := must(c.PausePartner(ctx, id, "late"))(t); p.PausedAt.IsZero() {
 		t.Errorf("the paused partner is %+v", p)

@@ -128,6 +128,70 @@ type Explanation struct {
 	Explanation []string `json:"explanation"`
 }
 
+// Stats is an object of the API.
+type Stats struct {
+	// Every day that was asked for, the oldest first.
+	Days []StatsDay `json:"days"`
+	// Every hour that was asked for, the oldest first.
+	Hours []StatsHour `json:"hours"`
+	// Only while counting lags behind, as after an upgrade: what happened after this time may be
+	// missing.
+	CountedTo time.Time `json:"counted_to,omitzero"`
+}
+
+// StatsDay is an object of the API.
+type StatsDay struct {
+	// The day in UTC.
+	Day string `json:"day"`
+	// Licenses that were sold.
+	Sold int64 `json:"sold"`
+	// Licenses that became active, whatever they were before.
+	Activated int64 `json:"activated"`
+	// Licenses that became deactivated, for whatever reason.
+	Deactivated int64 `json:"deactivated"`
+	// Those of them that were refunded.
+	Refunded int64 `json:"refunded"`
+	// Of the licenses sold on this day, those that were first activated within seven days, so
+	// far.
+	ActivatedWithin7Days int64 `json:"activated_within_7_days"`
+}
+
+// StatsHour is an object of the API.
+type StatsHour struct {
+	// When the hour began.
+	Hour     time.Time     `json:"hour"`
+	Attempts StatsAttempts `json:"attempts"`
+	// The failed attempts by the status that was answered.
+	Failures []StatsFailures `json:"failures"`
+	Requests StatsRequests   `json:"requests"`
+}
+
+// StatsAttempts: attempts to deliver a webhook.
+type StatsAttempts struct {
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
+	// How long half of the answers took at most, in milliseconds, estimated; absent where no
+	// answer came.
+	P50Ms int64 `json:"p50_ms,omitzero"`
+	// Likewise, 95 of 100 answers.
+	P95Ms int64 `json:"p95_ms,omitzero"`
+}
+
+// StatsFailures is an object of the API.
+type StatsFailures struct {
+	// The HTTP status; 0 where no answer came.
+	Status  int       `json:"status"`
+	Count   int64     `json:"count"`
+	FirstAt time.Time `json:"first_at"`
+	LastAt  time.Time `json:"last_at"`
+}
+
+// StatsRequests: calls of the partner's API and of the OAuth endpoints.
+type StatsRequests struct {
+	Answered int64 `json:"answered"`
+	Refused  int64 `json:"refused"`
+}
+
 // RefusedRequest is an object of the API.
 type RefusedRequest struct {
 	// When the call came; of a group, the last one.

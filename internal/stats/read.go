@@ -1,0 +1,181 @@
+package stats
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook/history"
+)
+
+// The bounds of what is asked for.
+const (
+	MaxDays  = 400
+	MaxHours = int(HoursKept / time.Hour)
+)
+
+// maxUncounted is how many events, and how many attempts, are added at reading because
+// the job has not counted them yet.
+const maxUncounted = 2000
+
+// Query says which numbers are wanted, up to now: so many days and so many hours, today
+// and the present hour among them.
+type Query struct{ Days, Hours int }
+
+// Numbers are the numbers of a partner. Every day and hour that was asked for is there,
+// the oldest first.
+type Numbers struct {
+	Days     []Day
+	Hours    []Hour
+	Failures []Failures // by hour, then by status; only hours that have any
+
+	// CountedTo is not zero while the job lags behind: what happened after it is missing.
+	CountedTo time.Time
+}
+
+// Read returns numbers of a partner, in one snapshot: what is counted, and what is not
+// counted yet.
+func (b *Book) Read(ctx context.Context, partnerID int64, q Query) (Numbers, error) {
+	now := b.Now()
+	firstDay, firstHour := dayOf(now)-int64(q.Days)+1, hourOf(now)-int64(q.Hours)+1
+	t := newTally()
+	var countedTo time.Time
+	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		t, countedTo = newTally(), time.Time{}
+		if err := t.read(ctx, tx, partnerID, firstDay, firstHour); err != nil {
+			return err
+		}
+		countedTo, err = t.addUncounted(ctx, tx, partnerID, now.Add(-HoursKept))
+		return err
+	})
+	if err != nil {
+		return Numbers{}, fmt.Errorf("read the numbers of partner %d: %w", partnerID, err)
+	}
+	n := Numbers{CountedTo: countedTo, Days: make([]Day, q.Days), Hours: make([]Hour, q.Hours)}
+	for i := range n.Days {
+		n.Days[i] = *of(t.days, key{partnerID, firstDay + int64(i)})
+		n.Days[i].At = timeOfDay(firstDay + int64(i))
+	}
+	for i := range n.Hours {
+		n.Hours[i] = *of(t.hours, key{partnerID, firstHour + int64(i)})
+		n.Hours[i].At = timeOfHour(firstHour + int64(i))
+	}
+	for k, f := range t.failures {
+		if k.partnerID == partnerID && k.at >= firstHour {
+			f.Hour, f.Status = timeOfHour(k.at), k.status
+			n.Failures = append(n.Failures, *f)
+		}
+	}
+	slices.SortFunc(n.Failures, func(a, b Failures) int {
+		if c := a.Hour.Compare(b.Hour); c != 0 {
+			return c
+		}
+		return a.Status - b.Status
+	})
+	return n, nil
+}
+
+// read reads the counters.
+func (t *tally) read(ctx context.Context, tx *sqldb.Tx, partnerID, firstDay, firstHour int64) error {
+	type day struct {
+		at int64
+		Day
+	}
+	days := sqldb.QueueQuery(tx, func(r *sqldb.Row, d *day) error {
+		return r.Scan(&d.at, &d.Sold, &d.Activated, &d.Deactivated, &d.Refunded, &d.ActivatedSoon)
+	}, `SELECT day, sold, activated, deactivated, refunded, activated_soon FROM stats_days WHERE partner_id = $1 AND day >= $2`, partnerID, firstDay)
+	type hour struct {
+		at int64
+		Hour
+	}
+	hours := sqldb.QueueQuery(tx, func(r *sqldb.Row, h *hour) error {
+		to := []any{&h.at, &h.Succeeded, &h.Failed}
+		for i := range h.Latency {
+			to = append(to, &h.Latency[i])
+		}
+		return r.Scan(to...)
+	}, `SELECT hour, succeeded, failed, `+strings.Join(latencyColumns, ", ")+` FROM stats_hours WHERE partner_id = $1 AND hour >= $2`, partnerID, firstHour)
+	type failed struct {
+		at     int64
+		status int
+		Failures
+	}
+	failures, err := sqldb.All(ctx, tx, func(r *sqldb.Row, f *failed) error {
+		return r.Scan(&f.at, &f.status, &f.Count, &f.FirstAt, &f.LastAt)
+	}, `SELECT hour, status, count, first_at, last_at FROM stats_failures WHERE partner_id = $1 AND hour >= $2`, partnerID, firstHour)
+	if err != nil {
+		return err
+	}
+	for _, f := range failures {
+		t.failures[failureKey{key{partnerID, f.at}, f.status}] = &f.Failures
+	}
+	dayList, err := days.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range dayList {
+		t.days[key{partnerID, d.at}] = &d.Day
+	}
+	hourList, err := hours.All(ctx)
+	for _, h := range hourList {
+		t.hours[key{partnerID, h.at}] = &h.Hour
+	}
+	return err
+}
+
+// addUncounted adds what the job has not counted yet, of all partners, since it has an
+// index by id alone. If that is too much, it adds the first of it and returns the time
+// up to which everything is counted.
+func (t *tally) addUncounted(ctx context.Context, tx *sqldb.Tx, partnerID int64, since time.Time) (countedTo time.Time, err error) {
+	at, err := cursor(ctx, tx, ofEvents)
+	if err != nil {
+		return countedTo, err
+	}
+	events, err := event.Facts(ctx, tx, at, math.MaxInt64, maxUncounted)
+	if err != nil {
+		return countedTo, err
+	}
+	for _, f := range events {
+		if f.PartnerID == partnerID {
+			t.event(f)
+		}
+	}
+	if len(events) == maxUncounted {
+		countedTo = events[len(events)-1].At
+	}
+	if at, err = cursor(ctx, tx, ofAttempts); err != nil {
+		return countedTo, err
+	}
+	attempts, err := history.AttemptFacts(ctx, tx, at, math.MaxInt64, maxUncounted)
+	for _, f := range attempts {
+		if f.PartnerID == partnerID {
+			t.attempt(f, since)
+		}
+	}
+	if n := len(attempts); n == maxUncounted && (countedTo.IsZero() || attempts[n-1].At.Before(countedTo)) {
+		countedTo = attempts[n-1].At
+	}
+	return countedTo, err
+}
+
+// Prune removes the numbers of hours that are older than HoursKept.
+func (b *Book) Prune(ctx context.Context) (int64, error) {
+	before := time.Unix(0, hourOf(b.Now().Add(-HoursKept))) // hours are numbers, so the bound is one, too
+	var sum int64
+	for _, sql := range []string{
+		`DELETE FROM stats_hours WHERE (partner_id, hour) IN (SELECT partner_id, hour FROM stats_hours WHERE hour < $1 ORDER BY hour LIMIT $2)`,
+		`DELETE FROM stats_failures WHERE (partner_id, hour, status) IN (
+			SELECT partner_id, hour, status FROM stats_failures WHERE hour < $1 ORDER BY hour LIMIT $2)`,
+	} {
+		n, err := b.DB.DeleteInBatches(ctx, before, sql)
+		if sum += n; err != nil {
+			return sum, fmt.Errorf("prune the numbers of hours: %w", err)
+		}
+	}
+	return sum, nil
+}

@@ -1,0 +1,82 @@
+package stats
+
+import (
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/webhook/history"
+)
+
+// tally is numbers on their way to the counters.
+type tally struct {
+	days     map[key]*Day
+	hours    map[key]*Hour
+	failures map[failureKey]*Failures
+}
+
+// key is a day or an hour of a partner.
+type key struct{ partnerID, at int64 }
+
+type failureKey struct {
+	key
+	status int
+}
+
+func newTally() *tally {
+	return &tally{days: map[key]*Day{}, hours: map[key]*Hour{}, failures: map[failureKey]*Failures{}}
+}
+
+// of returns what is counted under a key.
+func of[K comparable, V any](m map[K]*V, k K) *V {
+	v := m[k]
+	if v == nil {
+		v = new(V)
+		m[k] = v
+	}
+	return v
+}
+
+// event counts an event. A license that was active and stays so, as after a change of
+// its plan, is not activated again.
+func (t *tally) event(f event.Fact) {
+	day := func() *Day { return of(t.days, key{f.PartnerID, dayOf(f.At)}) }
+	switch {
+	case f.Reason == event.Purchased:
+		day().Sold++
+	case f.Kind == event.Activate && f.Was != event.Active:
+		day().Activated++
+	case f.Kind == event.Deactivate && f.Was != event.Deactivated:
+		day().Deactivated++
+		if f.Reason == event.Refunded {
+			day().Refunded++
+		}
+	}
+	if !f.SoldAt.IsZero() && f.At.Sub(f.SoldAt) <= soon {
+		of(t.days, key{f.PartnerID, dayOf(f.SoldAt)}).ActivatedSoon++
+	}
+}
+
+// attempt counts an attempt, unless it is too old to be kept.
+func (t *tally) attempt(f history.AttemptFact, since time.Time) {
+	if f.At.Before(since) {
+		return
+	}
+	k := key{f.PartnerID, hourOf(f.At)}
+	h := of(t.hours, k)
+	if f.Status != 0 {
+		h.Latency.add(f.Took)
+	}
+	if f.Success {
+		h.Succeeded++
+		return
+	}
+	h.Failed++
+	c := of(t.failures, failureKey{k, f.Status})
+	c.Count++
+	if c.FirstAt.IsZero() || f.At.Before(c.FirstAt) {
+		c.FirstAt = f.At
+	}
+	if f.At.After(c.LastAt) {
+		c.LastAt = f.At
+	}
+}
