@@ -83,7 +83,7 @@ func (d *Dispatcher) Prepare() *Dispatcher {
 	d.lanes = registry{lanes: map[int64]*lane{}, claims: map[int]cluster.Claim{}}
 	d.recorder = recorder{d: d, wake: make(chan struct{}, 1)}
 	d.hinter = hinter{wake: make(chan struct{}, 1)}
-	d.poller.wake = make(chan struct{}, 1)
+	d.poller.wake, d.poller.every = make(chan struct{}, 1), pollEvery
 	d.limits.requests.limit, d.limits.requests.fair = maxRequests, 1
 	d.limits.memory.limit, d.limits.memory.fair = maxHeld, 16
 	d.limits.idle = idleTime

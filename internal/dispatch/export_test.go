@@ -103,6 +103,19 @@ func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
 // IdleAfter sets after how long a lane without deliveries ends.
 func (d *Dispatcher) IdleAfter(t time.Duration) { d.limits.idle = t }
 
+// PollEvery sets how often the dispatcher polls without being told to.
+func (d *Dispatcher) PollEvery(t time.Duration) { d.poller.every = t }
+
+// SendHints sends hints to other nodes, and does nothing else.
+func (d *Dispatcher) SendHints(ctx context.Context) { d.sendHints(ctx) }
+
+// Begun is how many requests are begun and not recorded.
+func (d *Dispatcher) Begun() int {
+	d.limits.requests.mu.Lock()
+	defer d.limits.requests.mu.Unlock()
+	return d.limits.requests.used
+}
+
 // Hear takes hints of other nodes.
 func (d *Dispatcher) Hear(message string) { d.hear(message) }
 

@@ -10,7 +10,8 @@ import (
 
 // poller looks for what is due: the net under messages, of which each may be lost.
 type poller struct {
-	wake chan struct{}
+	wake  chan struct{}
+	every time.Duration // without being told
 
 	mu        sync.Mutex // one poll at a time
 	refusedAt time.Time  // when refused events were last looked at
@@ -29,7 +30,7 @@ func (d *Dispatcher) pollOften(ctx context.Context) {
 		}
 		began := time.Now()
 		d.note(ctx, "look for due webhooks", d.poll(ctx))
-		timer.Reset(max(pollEvery, pollShare*time.Since(began)))
+		timer.Reset(max(d.poller.every, pollShare*time.Since(began)))
 	}
 }
 

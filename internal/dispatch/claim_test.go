@@ -1,0 +1,104 @@
+package dispatch_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"claviger/internal/cluster"
+	"claviger/internal/courier"
+	"claviger/internal/dispatch"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// A request whose claim is lost while its connection is made is not sent, and is no
+// attempt.
+func TestAClaimLostWhileDialing(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1)
+	r.event(r.out, 1)
+	out := r.stepped(settings{})
+	dials, dial := make(chan struct{}), make(chan struct{})
+	out.Dispatcher.Client = courier.New(courier.Options{AllowPrivate: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		close(dials)
+		<-dial
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}})
+	t.Cleanup(out.Dispatcher.Client.Close)
+	node := out.Dispatcher.Store.Node
+	node.Release = func(context.Context, cluster.Claim) {} // so that no lane hears of it
+	stop := r.runNode(out)
+	r.poll(out)
+	<-dials
+	stop()
+	close(dial)
+	r.until("the request is over", func() bool { return out.Dispatcher.Begun() == 0 })
+	r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} })
+	g.nobody("without a claim")
+	same(t, "answers", out.Dispatcher.Answers(), 0)
+	same(t, "states", r.states(), []string{"1 pending after 0"})
+	node.Lost(cluster.Claim{Shard: cluster.ShardOf(1)}) // ends the lane
+}
+
+// An idle lane that ends while its shard is handed over keeps nobody waiting, and what is
+// written meanwhile is sent by whoever has the shard next.
+func TestAShardIsHandedOverWhileItsLaneEnds(t *testing.T) {
+	r := newHarness(t)
+	e := &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1)
+	out := r.node(settings{})
+	out.Dispatcher.IdleAfter(0)
+	r.run(out)
+	node := out.Dispatcher.Store.Node
+	const n = 100
+	for range n {
+		claim, ok := node.Claim(cluster.ShardOf(1))
+		if !ok {
+			t.Fatal("the node has no claim")
+		}
+		var both sync.WaitGroup
+		both.Go(func() { r.event(out, 1) })
+		both.Go(func() { node.Release(t.Context(), claim) })
+		both.Wait()
+		same(t, "lanes", out.Dispatcher.Lanes(), 0)
+		node.Gained(claim)
+	}
+	r.until("all are delivered", func() bool { return r.open() == 0 })
+	want := make([]int64, n)
+	for i := range want {
+		want[i] = int64(i + 1)
+	}
+	same(t, "got", e.list(), want)
+	r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} && out.Dispatcher.Lanes() == 0 })
+}
+
+// What another process writes is heard of, and not only found by the next poll.
+func TestASaleOfAnotherProcessNeedsNoPoll(t *testing.T) {
+	r := newHarness(t)
+	e := &endpoint{TB: t}
+	r.partner(1, e.ServeHTTP)
+	r.license(1, 1)
+	out := r.node(settings{})
+	out.Dispatcher.PollEvery(time.Hour)
+	r.run(out)
+	other := silent(sqldbtest.OpenWith(t, r.url, sqldb.Options{}), now)
+	if sqldbtest.Postgres() {
+		other = r.node(settings{})
+		ctx, end := context.WithCancel(t.Context())
+		var telling sync.WaitGroup
+		telling.Go(func() { other.Dispatcher.SendHints(ctx) })
+		t.Cleanup(func() { end(); telling.Wait() })
+	}
+	db := r.db
+	r.db = other.DB
+	defer func() { r.db = db }()
+	for range 10 { // of the first a poll at the start may know
+		r.event(other, 1)
+		r.until("it is delivered", func() bool { return r.open() == 0 })
+	}
+}
