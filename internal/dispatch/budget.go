@@ -34,19 +34,17 @@ func (b *budget) take(l *lane, has, wants int) int {
 		return 0
 	}
 	b.used += n
-	b.next(place)
+	b.waiting = b.waiting[place+1:] // it stood first, or nobody waits
+	b.wake()
 	return n
 }
 
 // give returns some.
 func (b *budget) give(n int) {
-	if n == 0 {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n
-	b.next(-1)
+	b.wake()
 }
 
 // leave is called by a lane that wants nothing any more.
@@ -54,16 +52,13 @@ func (b *budget) leave(l *lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if place := slices.Index(b.waiting, l); place >= 0 {
-		b.next(place)
+		b.waiting = slices.Delete(b.waiting, place, place+1)
+		b.wake()
 	}
 }
 
-// next removes who waits at a place, if any, and wakes whose turn it is if something is
-// left.
-func (b *budget) next(place int) {
-	if place >= 0 {
-		b.waiting = slices.Delete(b.waiting, place, place+1)
-	}
+// wake wakes whose turn it is, if something is left.
+func (b *budget) wake() {
 	if len(b.waiting) > 0 && b.used < b.limit {
 		b.waiting[0].box.post(func(*mail) {})
 	}

@@ -137,3 +137,44 @@ func (d *Dispatcher) RecordThen(t testing.TB, then func()) {
 
 // RunRecorder runs the recorder alone.
 func (d *Dispatcher) RunRecorder(ctx context.Context) { d.recorder.run(ctx) }
+
+// Budget bounds something over lanes, which here are names.
+type Budget struct {
+	budget
+	lanes map[string]*lane
+}
+
+// NewBudget makes one.
+func NewBudget(limit, fair int) *Budget {
+	return &Budget{budget{limit: limit, fair: fair}, map[string]*lane{}}
+}
+
+func (b *Budget) lane(name string) *lane {
+	if b.lanes[name] == nil {
+		b.lanes[name] = &lane{box: mailbox{wake: make(chan struct{}, 1)}}
+	}
+	return b.lanes[name]
+}
+
+// Take is how many a lane gets.
+func (b *Budget) Take(name string, has, wants int) int { return b.take(b.lane(name), has, wants) }
+
+// Give returns some.
+func (b *Budget) Give(n int) { b.give(n) }
+
+// Leave says that a lane wants nothing any more.
+func (b *Budget) Leave(name string) { b.leave(b.lane(name)) }
+
+// Half is whether less than half is used.
+func (b *Budget) Half() bool { return b.half() }
+
+// Woken are the lanes that were woken since this was last asked.
+func (b *Budget) Woken() (names []string) {
+	for name, l := range b.lanes {
+		if len(l.box.wake) > 0 {
+			names = append(names, name)
+			<-l.box.wake
+		}
+	}
+	return names
+}

@@ -24,6 +24,7 @@ func TestPaceFollowsTheEndpoint(t *testing.T) {
 		"a failure halves":                      {first, ms, false, ms, dispatch.Load{Lane: first, Spare: true, Most: most}, first / 2},
 		"never to nothing":                      {1, ms, false, ms, dispatch.Load{Lane: 1, Spare: true, Most: most}, 1},
 		"slowness halves":                       {usual, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual / 2},
+		"but not what is just in time":          {usual, ms, true, dispatch.Slow, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual},
 		"but leaves a few":                      {few + 1, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: few + 1, Spare: true, Most: most}, few},
 		"and does not raise":                    {1, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: 1, Spare: true, Most: most}, 1},
 		"nor does promptness in a crowd":        {first, dispatch.Prompt - 1, true, dispatch.Prompt, dispatch.Load{Lane: first, Node: dispatch.Crowd, Spare: true, Most: most}, first},
