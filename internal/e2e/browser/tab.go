@@ -37,7 +37,9 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 func (tab *Tab) Beside(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(tab.ctx, chromedp.WithNewWindow(false))
-	return newTab(t, ctx, cancel)
+	beside := newTab(t, ctx, cancel)
+	beside.Front()
+	return beside
 }
 
 func newTab(t testing.TB, ctx context.Context, cancel context.CancelFunc) *Tab {

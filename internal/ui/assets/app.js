@@ -76,7 +76,7 @@ const refused = new WeakSet();
 const openStreams = () => {
   if (document.hidden) return;
   for (const element of document.querySelectorAll(streams)) {
-    if (opened.has(element)) continue;
+    if (opened.has(element) || !element._htmx) continue; // which htmx has not read yet
     opened.add(element);
     htmx.trigger(element, 'visible');
   }
