@@ -122,18 +122,28 @@ func (b *Book) Get(ctx context.Context, id int64) (User, error) {
 // Names returns what to call the users with those ids: the name, or the address of
 // who has none. Those who were erased, or never were, are not among them.
 func (b *Book) Names(ctx context.Context, ids []int64) (map[int64]string, error) {
-	names := make(map[int64]string, len(ids))
+	users, err := b.Users(ctx, ids)
+	names := make(map[int64]string, len(users))
+	for id, u := range users {
+		names[id] = cmp.Or(u.Name, u.Email)
+	}
+	return names, err
+}
+
+// Users returns the users with those ids, by id, without those who were erased.
+func (b *Book) Users(ctx context.Context, ids []int64) (map[int64]User, error) {
+	users := make(map[int64]User, len(ids))
 	if len(ids) == 0 {
-		return names, nil
+		return users, nil
 	}
-	users, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0`, ids)
+	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0`, ids)
 	if err != nil {
-		return nil, fmt.Errorf("look up the names of users: %w", err)
+		return nil, fmt.Errorf("look up users: %w", err)
 	}
-	for _, u := range users {
-		names[u.ID] = cmp.Or(u.Name, u.Email)
+	for _, u := range list {
+		users[u.ID] = u
 	}
-	return names, nil
+	return users, nil
 }
 
 // Data is what is kept about a person who asks for it. What hangs on the person

@@ -3,7 +3,7 @@ package idempotency
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
 	codeExternalIDReused      = "external_id_reused"
-	codeIdempotencyKeyInUse   = "idempotency_key_in_use"
-	codeIdempotencyKeyReused  = "idempotency_key_reused"
+	CodeIdempotencyKeyInUse   = "idempotency_key_in_use"
+	CodeIdempotencyKeyReused  = "idempotency_key_reused"
 	CodeInvalidIdempotencyKey = "invalid_idempotency_key"
 )

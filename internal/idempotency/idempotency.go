@@ -107,7 +107,7 @@ func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) 
 			return false, fmt.Errorf("lock the idempotency key: %w", err)
 		}
 		if !free {
-			return false, fault.New(fault.Conflict, codeIdempotencyKeyInUse,
+			return false, fault.New(fault.Conflict, CodeIdempotencyKeyInUse,
 				"A request with this Idempotency-Key is still running; repeat it in a moment.").On("Idempotency-Key")
 		}
 	}
@@ -120,7 +120,7 @@ func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) 
 	case stored.request != p.request.Body && p.request.external:
 		return false, ErrExternalIDReused()
 	case stored.request != p.request.Body:
-		return false, fault.New(fault.Unprocessable, codeIdempotencyKeyReused,
+		return false, fault.New(fault.Unprocessable, CodeIdempotencyKeyReused,
 			"This Idempotency-Key was used for another request; use a new key for a new request.").On("Idempotency-Key")
 	}
 	if err := json.Unmarshal([]byte(stored.outcome), outcome); err != nil {

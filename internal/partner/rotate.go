@@ -30,6 +30,9 @@ type Renewal struct {
 	// by now, nothing is done. 0: whichever stands there.
 	Replaces int64
 
+	// New says that there must be none to replace.
+	New bool
+
 	// Once recognises a repeat, which makes no second secret and cannot show the first.
 	Once idempotency.Request
 }
@@ -104,7 +107,7 @@ func replaceable(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret, n Re
 	switch {
 	case err != nil && !errors.Is(err, sqldb.ErrNone):
 		return fmt.Errorf("find the secret to replace: %w", err)
-	case n.Replaces != 0 && current != n.Replaces:
+	case n.Replaces != 0 && current != n.Replaces, n.New && current != 0:
 		return credentialChanged()
 	case current == 0 && n.Name != MainKey:
 		return unknownCredential()

@@ -20,6 +20,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
+	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
@@ -36,6 +37,8 @@ type Handler struct {
 	Events   *event.Log
 	Webhooks *webhook.Outbox
 	Audit    *audit.Log
+	Inviter  *partner.Inviter
+	TestMail *outage.TestMailer
 	Streams  *ui.Streams // open pages that follow what happens
 	Now      func() time.Time
 }

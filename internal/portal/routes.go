@@ -39,6 +39,39 @@ func (h *Handler) Table() []Route {
 	return []Route{
 		{Page, "", partner.Viewer, h.start},
 		{Page, setupPath, partner.Viewer, h.setup},
+
+		{Page, credentialsPath, partner.Viewer, h.credentials},
+		{Act, keysPath, partner.Developer, h.addKey},
+		{Act, renewPath, partner.Developer, h.renew},
+		{Page, credentialsPath + "/{credential}/rotate", partner.Developer, h.askRotate},
+		{Act, credentialsPath + "/{credential}/rotate", partner.Developer, h.rotate},
+		{Page, credentialsPath + "/{credential}/revoke", partner.Developer, h.askRevoke},
+		{Act, credentialsPath + "/{credential}/revoke", partner.Developer, h.revoke},
+
+		{Page, contactsPath, partner.Viewer, h.contacts},
+		{Act, contactsPath, partner.Admin, h.addContact},
+		{Page, contactsPath + "/{contact}/test", partner.Admin, h.askTestMail},
+		{Act, contactsPath + "/{contact}/test", partner.Admin, h.sendTestMail},
+		{Page, contactsPath + "/{contact}/remove", partner.Admin, h.askRemoveContact},
+		{Act, contactsPath + "/{contact}/remove", partner.Admin, h.removeContact},
+
+		{Page, teamPath, partner.Viewer, h.team},
+		{Act, teamPath + "/invite", partner.Admin, h.invite},
+		{Page, teamPath + "/invitations/{invitation}/withdraw", partner.Admin, h.askWithdraw},
+		{Act, teamPath + "/invitations/{invitation}/withdraw", partner.Admin, h.withdraw},
+		{Page, teamPath + "/members/{member}/role", partner.Admin, h.askRole},
+		{Act, teamPath + "/members/{member}/role", partner.Admin, h.changeRole},
+		{Page, teamPath + "/members/{member}/remove", partner.Admin, h.askRemoveMember},
+		{Act, teamPath + "/members/{member}/remove", partner.Admin, h.removeMember},
+		{Page, teamPath + "/leave", partner.Viewer, h.askLeave},
+		{Act, teamPath + "/leave", partner.Viewer, h.leave},
+
+		{Page, settingsPath, partner.Viewer, h.settings},
+		{Act, settingsPath, partner.Admin, h.changeSetting},
+		{Page, singleKeyPath, partner.Admin, h.askSingleKey},
+		{Act, singleKeyPath, partner.Admin, h.changeSingleKey},
+
+		{Page, auditPath, partner.Viewer, h.history},
 	}
 }
 
@@ -66,6 +99,9 @@ const Prefix = "/portal/{partner}"
 // Routes returns the routes for the mux: those of the table and the chooser.
 func (h *Handler) Routes() []wire.Route {
 	routes := []wire.Route{h.Site.Route(http.MethodGet, "/portal", visitor.SignedIn, h.choose)}
+	routes = append(routes,
+		h.Site.Route(http.MethodGet, partner.InvitationPath, visitor.Anyone, h.invitation),
+		h.Site.Route(http.MethodPost, partner.InvitationPath, visitor.SignedIn, h.accept))
 	for _, rt := range h.Table() {
 		serve := func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 			visit, err := h.visit(r.Context(), r, v, rt.Role)

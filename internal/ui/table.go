@@ -32,7 +32,12 @@ type Cell struct {
 	At     time.Time // shown to the minute
 	Exact  bool      // shows At to the second
 	Note   string    // a second, quieter line
+	Links  []RowLink // what can be done with the record; after everything else
 }
+
+// RowLink leads to a page about one record of a table. Label is the same in every row;
+// Of names the record, for people who hear the link alone.
+type RowLink struct{ Label, Of, URL string }
 
 // Pager leads to the neighbouring pages of a list, for the part "pager".
 type Pager struct {

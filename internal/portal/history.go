@@ -1,0 +1,67 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"claviger/internal/audit"
+	"claviger/internal/ui"
+)
+
+const auditPath = "/audit"
+
+// historyPage is how many entries a page of the history has.
+const historyPage = 50
+
+// historyView lists what was done to the partner.
+type historyView struct {
+	Table  ui.Table
+	Newest string // the first page, "" on it
+	Next   string // older entries, "" for none
+	Call   ui.Curl
+}
+
+func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	span := audit.Span{Limit: historyPage}
+	span.Before, _ = strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
+	list, more, err := h.Audit.History(r.Context(), v.Partner.ID, span)
+	if err != nil {
+		return err
+	}
+	names, err := h.Site.Accounts.Names(r.Context(), audit.People(list))
+	if err != nil {
+		return err
+	}
+	view := historyView{
+		Table: ui.Table{ID: "history", Caption: "What was done, newest first", Columns: []ui.Column{{Label: "Time"}, {Label: "Who"}, {Label: "What"}}},
+		Call:  h.call("The same by API", http.MethodGet, "/v2/audit", ui.Param{Name: "limit", Value: historyPage}),
+	}
+	for _, e := range list {
+		view.Table.Rows = append(view.Table.Rows, ui.Row{
+			ID: fmt.Sprintf("entry-%d", e.ID), Cells: []ui.Cell{{At: e.At, Exact: true}, {Text: origin(e, names)}, {Text: e.Sentence(names)}},
+		})
+	}
+	if span.Before > 0 {
+		view.Newest = v.Path(auditPath)
+	}
+	if more {
+		view.Next = v.Path(auditPath+"?before=%d", list[len(list)-1].ID)
+	}
+	return h.render(w, r, v, "audit", ui.View{Title: "Audit", Data: view})
+}
+
+// origin is who acted, as far as the partner may know.
+func origin(e audit.Entry, names map[int64]string) string {
+	switch e.Origin() {
+	case audit.FromMember:
+		if name := names[e.Member()]; name != "" {
+			return name
+		}
+		return "A former member"
+	case audit.FromProgram:
+		return "A program with your API key"
+	case audit.FromMarketplace:
+	}
+	return "The marketplace"
+}

@@ -1,0 +1,108 @@
+package portal_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"claviger/internal/apptest"
+	"claviger/internal/idempotency"
+	"claviger/internal/partner"
+)
+
+// What the isolation test needs of credentials, contacts, the team and the settings. A
+// thing is made again if an act has removed it.
+func init() {
+	placeholders["credential"] = credentialOf
+	placeholders["contact"] = contactOf
+	placeholders["member"] = memberOf
+	placeholders["invitation"] = invitationOf
+
+	for path, pairs := range map[string][]string{
+		"/credentials/keys":                       {"name", "CI", "form", ""},
+		"/credentials/renew":                      {"what", "client_secret", "form", "isolation"},
+		"/credentials/{credential}/rotate":        {"what", "api_key", "name", "isolation", "overlap_s", "-1", "form", "isolation"},
+		"/credentials/{credential}/revoke":        nil,
+		"/contacts":                               {"name", "", "email", "eve@example.com"},
+		"/contacts/{contact}/test":                nil,
+		"/contacts/{contact}/remove":              nil,
+		"/team/invite":                            {"email", "", "role", "viewer"},
+		"/team/invitations/{invitation}/withdraw": nil,
+		"/team/members/{member}/role":             {"was", "viewer", "role", "viewer"},
+		"/team/members/{member}/remove":           nil,
+		"/team/leave":                             nil, // the box is not ticked
+		"/settings":                               {"was", "", "brand", "Tide"},
+		"/settings/single-key":                    {"was", "", "overlap_s", "0"},
+	} {
+		forms[path] = func(*harness, partner.Partner) url.Values {
+			values := url.Values{}
+			for pair := range slices.Chunk(pairs, 2) {
+				values.Set(pair[0], pair[1])
+			}
+			return values
+		}
+	}
+}
+
+// none is the id of things that nobody has.
+const none = "987654321"
+
+func credentialOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	for {
+		list, err := h.Partners.ListCredentials(h.Context(), p.ID)
+		h.Must(err)
+		for _, c := range list {
+			if c.Name == "isolation" && !c.Replaced() {
+				return strconv.FormatInt(c.ID, 10)
+			}
+		}
+		_, err = h.Partners.AddKey(h.Context(), apptest.Tester, p.ID, "isolation", idempotency.Request{})
+		h.Must(err)
+	}
+}
+
+func contactOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	_, list, err := h.Profiles.Get(h.Context(), p.ID)
+	h.Must(err)
+	if len(list) > 0 {
+		return strconv.FormatInt(list[0].ID, 10)
+	}
+	c, err := h.Profiles.AddContact(h.Context(), apptest.Tester, p.ID, "Ops", fmt.Sprintf("ops@%d.example", p.ID))
+	h.Must(err)
+	return strconv.FormatInt(c.ID, 10)
+}
+
+func memberOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	u := h.User(fmt.Sprintf("extra@%d.example", p.ID))
+	_, err := h.Partners.AddMember(h.Context(), apptest.Tester, p.ID, u.ID, partner.Viewer)
+	h.Must(err)
+	return strconv.FormatInt(u.ID, 10)
+}
+
+func invitationOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	list, err := h.Inviter.List(h.Context(), p.ID)
+	h.Must(err)
+	if len(list) > 0 {
+		return strconv.FormatInt(list[0].ID, 10)
+	}
+	n, err := h.Inviter.Invite(h.Context(), apptest.Tester, p.ID, fmt.Sprintf("new@%d.example", p.ID), partner.Viewer)
+	h.Must(err)
+	return strconv.FormatInt(n.ID, 10)
+}
