@@ -53,7 +53,7 @@ pictures: chromium ## Take the pictures of README.md again, into docs/pictures
 fuzz: ## Each fuzz target for FUZZTIME (default 10s)
 	script/fuzz $(FUZZTIME)
 
-mutate: ## Change PKG line by line and list what its tests do not notice (ARGS="-n 50 -file run.go")
+mutate: ## Change PKG line by line and list what its tests do not notice (ARGS="-n 50 -file run.go"; -also ./internal/dispatch for webhook, which it tests)
 	$(GO) run -C tools ./mutate -root .. $(ARGS) $(PKG)
 
 check: test lint ## What has to pass before a change is taken

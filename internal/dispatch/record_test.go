@@ -116,3 +116,15 @@ func TestAFailureRecordedTwiceCountsOnce(t *testing.T) {
 	same(t, "failures", r.count(`SELECT failures FROM endpoints`), 1)
 	same(t, "attempts", r.attempts(), 1)
 }
+
+// What waits behind a delivery is sent when that is recorded, without a search.
+func TestTheNextNeedsNoSearch(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1)
+	r.event(r.out, 1)
+	r.event(r.out, 1)
+	out := r.manual(settings{})
+	r.recordAll(out, 200, g.next())
+	same(t, "sent next", g.next().id, 2)
+}
