@@ -18,6 +18,7 @@ import (
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/replay"
 	"claviger/internal/requestlog"
 	"claviger/internal/stats"
 	"claviger/internal/webhook"
@@ -64,6 +65,7 @@ type API struct {
 
 // Portal is what calls need that do what pages of the partner's portal do.
 type Portal struct {
+	Replays  *replay.Jobs
 	Requests *requestlog.Log
 	Stats    *stats.Book
 	Audit    *audit.Log

@@ -24,14 +24,23 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, p partner.Partne
 	if !ok {
 		return fault.New(fault.Missing, event.CodeUnknownEvent, "There is no such event; event ids are in the list of events.")
 	}
-	if q := a.Redeliveries.Take(strconv.FormatInt(p.ID, 10)); !q.OK {
-		f := fault.New(fault.Throttled, wire.CodeRateLimited,
-			"Too many redeliveries: %d a minute may be asked for. Wait as long as Retry-After says; for many events, ask the marketplace to redeliver a span of time.", q.Limit)
-		f.After = q.After
-		return f
+	if err := a.throttle(p); err != nil {
+		return err
 	}
 	if err := a.Webhooks.Redeliver(r.Context(), actor(p), p.ID, id); err != nil {
 		return err
 	}
 	return wire.JSON(w, http.StatusAccepted, redelivery{EventID: id})
+}
+
+// throttle bounds how often a partner asks for redeliveries.
+func (a *API) throttle(p partner.Partner) error {
+	q := a.Redeliveries.Take(strconv.FormatInt(p.ID, 10))
+	if q.OK {
+		return nil
+	}
+	f := fault.New(fault.Throttled, wire.CodeRateLimited,
+		"Too many redeliveries: %d a minute may be asked for. Wait as long as Retry-After says; for many events, POST /v2/redeliveries.", q.Limit)
+	f.After = q.After
+	return f
 }

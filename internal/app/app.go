@@ -259,7 +259,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles,
-		Portal:    api.Portal{Requests: r.Requests, Stats: r.Stats, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail},
+		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail},
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
@@ -267,6 +267,11 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
+		Partner: operator.PartnerAnswers{
+			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,
+			Redeliveries: partners.PartnerRedeliveries, Redelivery: partners.PartnerRedelivery, Estimate: partners.PartnerEstimate,
+			Redeliver: partners.PartnerRedeliver, ActOnRedelivery: partners.ActOnRedelivery,
+		},
 		PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
 	}
 	pages, notFound, err := a.pages()

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/sqldb"
 	"claviger/internal/wire/wiretest"
 )
 
@@ -32,10 +34,25 @@ func TestConversations(t *testing.T) {
 			},
 		}
 	})
+	t.Run("attempt", func(t *testing.T) { testAttempt(t, newHarnessWith(t, contract)) })
 	if some := flag.Lookup("test.run").Value.String(); strings.Contains(some, "/") {
 		return // Only some were played.
 	}
 	if unseen := contract.Unseen(); len(unseen) > 0 {
 		t.Errorf("no conversation shows these operations: %q", unseen)
+	}
+}
+
+// testAttempt reads an attempt; no conversation has a dispatcher that makes one.
+func testAttempt(t *testing.T, h *harness) {
+	h.Buy(license.Purchase{PartnerID: h.partner, Tier: 1, Quantity: 1})
+	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at, connect_us, first_byte_us)
+			VALUES (1, 'webhook-id: evt_1', 500, 'no', 3, 'https://tide.example/hook', $1, 1, 1, 5, 7)`, false)
+		return nil
+	}))
+	a := h.send(h.tokens[account.Read], "GET", "/operator/v1/partners/1/deliveries/1/attempts/1", "")
+	if a.Status != 200 || !strings.Contains(a.Body, `"connect_us":5`) {
+		t.Errorf("answered %d %s", a.Status, a.Body)
 	}
 }

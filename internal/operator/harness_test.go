@@ -55,11 +55,16 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 		cfg.PublicURL, cfg.Retry, cfg.ParkAfter, cfg.ProbeEvery = publicURL, nil, time.Hour, time.Hour
 	})
 	h := &harness{Harness: a, clock: clock, contract: c, client: c.Client(t), tokens: map[account.Scope]string{}}
-	partners := &api.API{Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Portal: api.Portal{Requests: a.Requests, Stats: a.Stats}}
+	partners := &api.API{Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Portal: api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats}, PublicURL: publicURL}
 	h.operator = &operator.Operator{
 		Accounts: a.Accounts, Partners: a.Partners, Profiles: a.Profiles, Licenses: a.Licenses, Events: a.Events,
 		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, PublicURL: publicURL,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses, PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
+		Partner: operator.PartnerAnswers{
+			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,
+			Redeliveries: partners.PartnerRedeliveries, Redelivery: partners.PartnerRedelivery, Estimate: partners.PartnerEstimate,
+			Redeliver: partners.PartnerRedeliver, ActOnRedelivery: partners.ActOnRedelivery,
+		},
 	}
 	h.url = wiretest.Serve(t, h.operator.Handler())
 	for _, s := range []account.Scope{account.Read, account.Sell, account.Support, account.Admin} {

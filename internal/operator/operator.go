@@ -44,6 +44,9 @@ type Operator struct {
 	// calls and its numbers.
 	PartnerRequests, PartnerStats AboutPartner
 
+	// Partner answers, likewise, what a partner reads of its deliveries and does to them.
+	Partner PartnerAnswers
+
 	// PublicURL is where buyers reach the service; the pages of a license are
 	// under it. It has no slash at its end.
 	PublicURL string
@@ -67,7 +70,7 @@ func (o *Operator) Routes() []wire.Route {
 	list := func(path string, h wire.Handler[account.Token]) wire.Route {
 		return auth.RouteWithQuery("GET", "/operator/v1"+path, h, may(account.Read))
 	}
-	return []wire.Route{
+	return append([]wire.Route{
 		wire.Public("GET", "/operator/v1/openapi.json", description),
 
 		on(account.Admin, "POST", "/partners", o.createPartner),
@@ -116,7 +119,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/audit", o.listAudit),
-	}
+	}, o.deliveryRoutes(on, list)...)
 }
 
 // authenticate looks up the token of a request.

@@ -55,6 +55,17 @@ POST   /operator/v1/licenses/{key}/transfer      support
 POST   /operator/v1/licenses/{key}/plan          sell
 GET    /operator/v1/events                       read sell support
 POST   /operator/v1/events/{id}/redeliver        support
+GET    /operator/v1/partners/{id}/licenses       read sell support
+GET    /operator/v1/partners/{id}/deliveries     read sell support
+GET    /operator/v1/partners/{id}/deliveries/{event_id} read sell support
+GET    /operator/v1/partners/{id}/deliveries/{event_id}/attempts/{attempt_id} read sell support
+GET    /operator/v1/partners/{id}/redeliveries   read sell support
+GET    /operator/v1/partners/{id}/redeliveries/estimate read sell support
+POST   /operator/v1/partners/{id}/redeliveries   support
+GET    /operator/v1/partners/{id}/redeliveries/{redelivery_id} read sell support
+POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/pause support
+POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/resume support
+POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/cancel support
 GET    /operator/v1/stats                        read sell support
 GET    /operator/v1/audit                        read sell support
 `
@@ -80,7 +91,7 @@ func TestScopes(t *testing.T) {
 		words := strings.Fields(line)
 		method, pattern, may := words[0], words[1], words[2:]
 		seen = append(seen, method+" "+pattern)
-		path := strings.NewReplacer("{id}", "99", "{tier}", "99", "{key}", "00000000-0000-4000-8000-000000000000").Replace(pattern)
+		path := strings.NewReplacer("{id}", "99", "{tier}", "99", "{key}", "00000000-0000-4000-8000-000000000000", "{event_id}", "99", "{attempt_id}", "99", "{redelivery_id}", "99").Replace(pattern)
 		for scope, token := range h.tokens {
 			body := "{}"
 			if method == "GET" || method == "DELETE" {

@@ -119,6 +119,201 @@ type WebhookResponseList struct {
 	Items []WebhookResponse `json:"items"`
 }
 
+// Delivery: an event on its way to the webhook URL, with its last attempt.
+type Delivery struct {
+	EventID    int64  `json:"event_id"`
+	LicenseKey string `json:"license_key"`
+	Event      string `json:"event"`
+	State      string `json:"state"`
+	// Of the last attempt; 0 when there was no answer or no attempt yet.
+	StatusCode int `json:"status_code"`
+	// Why the last attempt failed; empty when it did not.
+	Cause string `json:"cause"`
+	// How many attempts are on record.
+	Attempts int `json:"attempts"`
+	// How long the last attempt took in milliseconds.
+	DurationMs int64 `json:"duration_ms"`
+	// When the event happened.
+	CreatedAt time.Time `json:"created_at"`
+	// Absent before the first attempt.
+	LastAttemptAt time.Time `json:"last_attempt_at,omitzero"`
+	// When it is sent next; absent when it is not.
+	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
+}
+
+// DeliveryList is an object of the API.
+type DeliveryList struct {
+	// How many items are in this answer.
+	Size  int        `json:"size"`
+	Items []Delivery `json:"items"`
+}
+
+// ManualSend: who had the event sent; absent when it was sent by schedule.
+type ManualSend struct {
+	// A person, an API key of the partner, a token of the marketplace, or the service.
+	By string `json:"by"`
+	// The person.
+	UserID int64 `json:"user_id,omitzero"`
+	// The redelivery that it was part of.
+	RedeliveryID int64 `json:"redelivery_id,omitzero"`
+	// When it would have been sent by schedule; this attempt takes its place.
+	InsteadOf time.Time `json:"instead_of,omitzero"`
+}
+
+// AttemptSummary is an object of the API.
+type AttemptSummary struct {
+	AttemptID int64 `json:"attempt_id"`
+	// Among those on record.
+	Number int       `json:"number"`
+	At     time.Time `json:"at"`
+	// 0 when there was no answer.
+	StatusCode int  `json:"status_code"`
+	Success    bool `json:"success"`
+	// Why it failed; empty when it did not.
+	Cause string `json:"cause"`
+	// What the mistake probably is.
+	Diagnosis  string     `json:"diagnosis,omitzero"`
+	DurationMs int64      `json:"duration_ms"`
+	Manual     ManualSend `json:"manual,omitzero"`
+}
+
+// DeliveryDetail: a delivery with its attempts on record.
+type DeliveryDetail struct {
+	EventID    int64  `json:"event_id"`
+	LicenseKey string `json:"license_key"`
+	Event      string `json:"event"`
+	State      string `json:"state"`
+	// Of the last attempt; 0 when there was no answer or no attempt yet.
+	StatusCode int `json:"status_code"`
+	// Why the last attempt failed; empty when it did not.
+	Cause string `json:"cause"`
+	// How many attempts are on record.
+	Attempts int `json:"attempts"`
+	// How long the last attempt took in milliseconds.
+	DurationMs int64 `json:"duration_ms"`
+	// When the event happened.
+	CreatedAt time.Time `json:"created_at"`
+	// Absent before the first attempt.
+	LastAttemptAt time.Time `json:"last_attempt_at,omitzero"`
+	// When it is sent next; absent when it is not.
+	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
+	// What is sent; the same on every attempt.
+	RequestBody string `json:"request_body"`
+	// The event of the same license that has to be delivered first.
+	WaitsFor    int64                     `json:"waits_for,omitzero"`
+	Manual      ManualSend                `json:"manual,omitzero"`
+	AttemptList DeliveryDetailAttemptList `json:"attempt_list"`
+}
+
+// DeliveryDetailAttemptList is an object of the API.
+type DeliveryDetailAttemptList struct {
+	Size  int              `json:"size"`
+	Items []AttemptSummary `json:"items"`
+}
+
+// DeliveryAttempt: an attempt with what went over the wire.
+type DeliveryAttempt struct {
+	AttemptID int64 `json:"attempt_id"`
+	// Among those on record.
+	Number int       `json:"number"`
+	At     time.Time `json:"at"`
+	// 0 when there was no answer.
+	StatusCode int  `json:"status_code"`
+	Success    bool `json:"success"`
+	// Why it failed; empty when it did not.
+	Cause string `json:"cause"`
+	// What the mistake probably is.
+	Diagnosis  string     `json:"diagnosis,omitzero"`
+	DurationMs int64      `json:"duration_ms"`
+	Manual     ManualSend `json:"manual,omitzero"`
+	EventID    int64      `json:"event_id"`
+	URL        string     `json:"url"`
+	// The header that was sent, one `Name: value` per line.
+	RequestHeader string `json:"request_header"`
+	RequestBody   string `json:"request_body"`
+	// What `webhook-signature` signs.
+	SignedText string `json:"signed_text"`
+	// What `X-<Brand>-Signature` signs.
+	BrandSignedText string `json:"brand_signed_text"`
+	// The answer's body, up to 16 KiB; without an HTTP answer what went wrong.
+	ResponseBody string `json:"response_body"`
+	// How long the parts took, in microseconds; 0 where there was no such part. Absent for
+	// attempts of earlier versions.
+	Timing DeliveryAttemptTiming `json:"timing,omitzero"`
+}
+
+// DeliveryAttemptTiming: how long the parts took, in microseconds; 0 where there was no such
+// part. Absent for attempts of earlier versions.
+type DeliveryAttemptTiming struct {
+	// Resolving the host name.
+	DnsUs int64 `json:"dns_us"`
+	// Opening the connection.
+	ConnectUs int64 `json:"connect_us"`
+	// The TLS handshake.
+	TlsUs int64 `json:"tls_us"`
+	// From sending the request to the first byte of the answer.
+	FirstByteUs int64 `json:"first_byte_us"`
+	// A connection was open already.
+	Reused bool `json:"reused"`
+}
+
+// RedeliveryOrder: which events are sent again; at least one member says so.
+type RedeliveryOrder struct {
+	// As in the list of deliveries; without it events in any state.
+	State *string `json:"state,omitempty"`
+	Event *string `json:"event,omitempty"`
+	// A status, a class such as 4xx, or none.
+	StatusCode *string `json:"status_code,omitempty"`
+	// Events that happened at this time or later.
+	From *string `json:"from,omitempty"`
+	// Events that happened before this time; missing means until now.
+	To         *string `json:"to,omitempty"`
+	LicenseKey *string `json:"license_key,omitempty"`
+	// Events a second; 0 or missing is 50.
+	Rate *int `json:"rate,omitempty"`
+}
+
+// RedeliveryEstimate is an object of the API.
+type RedeliveryEstimate struct {
+	// Events that would be sent.
+	Count int `json:"count"`
+	// There are more than were counted.
+	More bool `json:"more"`
+	Rate int  `json:"rate"`
+	// How long it takes at that rate.
+	Seconds int64 `json:"seconds"`
+}
+
+// RedeliveryJob is an object of the API.
+type RedeliveryJob struct {
+	RedeliveryID int64  `json:"redelivery_id"`
+	Status       string `json:"status"`
+	// Why it ended before its time.
+	Stopped    string    `json:"stopped,omitzero"`
+	State      string    `json:"state,omitzero"`
+	Event      string    `json:"event,omitzero"`
+	StatusCode string    `json:"status_code,omitzero"`
+	LicenseKey string    `json:"license_key,omitzero"`
+	From       time.Time `json:"from,omitzero"`
+	To         time.Time `json:"to"`
+	// Events a second; 0 for no limit.
+	Rate int `json:"rate"`
+	// How many events it would send, as counted when it began, up to 10,000.
+	Expected int64 `json:"expected"`
+	// How many events were queued so far, the newest of their licenses included.
+	Count int64 `json:"count"`
+	// How many failed once and were delivered since.
+	Skipped    int64     `json:"skipped"`
+	CreatedAt  time.Time `json:"created_at"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+}
+
+// RedeliveryList is an object of the API.
+type RedeliveryList struct {
+	Size  int             `json:"size"`
+	Items []RedeliveryJob `json:"items"`
+}
+
 // Explanation is an object of the API.
 type Explanation struct {
 	LicenseKey string `json:"license_key"`

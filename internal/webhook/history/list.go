@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
 )
 
 // State is where a delivery stands, as people ask for it.
@@ -27,6 +29,9 @@ const (
 
 // States are all that can be asked for.
 var States = []State{Delivered, Waiting, Failing, Exhausted, Superseded, Failed}
+
+// Known reports whether the state is one of States.
+func (s State) Known() bool { return slices.Contains(States, s) }
 
 // Filter says which deliveries of a partner are meant; the zero value means all.
 type Filter struct {
@@ -135,6 +140,20 @@ type LastAttempt struct {
 	Cause     string // why there was no answer, in words
 	Diagnosis string
 	At        time.Time
+}
+
+// Words says why the attempt failed; "" if it did not.
+func (a LastAttempt) Words() string { return words(a.ID, a.Status, a.Success, a.Cause) }
+
+// Words says why the attempt failed; "" if it did not.
+func (t Try) Words() string { return words(t.ID, t.Status, t.Success, t.Cause) }
+
+func words(id int64, status int, success bool, cause string) string {
+	if id == 0 || success {
+		return ""
+	}
+	o := webhook.Outcome{Status: status, Broke: cause}
+	return o.Cause()
 }
 
 // maxCause is how many characters of what an attempt met are listed.

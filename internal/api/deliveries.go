@@ -1,0 +1,261 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/courier"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
+	"claviger/internal/webhook/history"
+	"claviger/internal/wire"
+)
+
+// deliveryAnswer is a delivery as it goes over the wire.
+type deliveryAnswer struct {
+	EventID       int64     `json:"event_id"`
+	LicenseKey    string    `json:"license_key"`
+	Event         string    `json:"event"`
+	State         string    `json:"state"`
+	StatusCode    int       `json:"status_code"`
+	Cause         string    `json:"cause"`
+	Attempts      int       `json:"attempts"`
+	DurationMS    int64     `json:"duration_ms"`
+	CreatedAt     wire.Time `json:"created_at"`
+	LastAttemptAt wire.Time `json:"last_attempt_at,omitzero"`
+	NextAttemptAt wire.Time `json:"next_attempt_at,omitzero"`
+}
+
+func deliveryOf(d history.Delivery) deliveryAnswer {
+	return deliveryAnswer{
+		EventID: d.EventID, LicenseKey: d.LicenseKey, Event: event.Kind(d.Kind).String(), State: string(d.State),
+		StatusCode: d.Last.Status, Cause: d.Last.Words(), Attempts: d.Attempts, DurationMS: d.Last.Took.Milliseconds(),
+		CreatedAt: wire.Time(d.CreatedAt), LastAttemptAt: wire.Time(d.Last.At), NextAttemptAt: wire.Time(d.NextAt),
+	}
+}
+
+func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	return a.PartnerDeliveries(w, r, p.ID)
+}
+
+// deliveryFilters are the parameters that say which deliveries are meant.
+var deliveryFilters = []string{"state", "event", "status_code", "from", "to", "event_id", "license_key"}
+
+// PartnerDeliveries answers the deliveries of a partner, for whoever asks. The operator
+// API answers in the same form by it.
+func (a *API) PartnerDeliveries(w http.ResponseWriter, r *http.Request, partnerID int64) error {
+	q, err := wire.Query(r, append([]string{"cursor", "page", "limit"}, deliveryFilters...)...)
+	if err != nil {
+		return err
+	}
+	asked, err := cursorPage(q)
+	if err != nil {
+		return err
+	}
+	after, ok := history.ParseKey(q.Get("cursor"))
+	if !ok {
+		return errCursor()
+	}
+	filter, _, err := a.deliveryFilter(r, partnerID, q.Get, q.Has)
+	if err != nil {
+		return err
+	}
+	list, err := a.History.List(r.Context(), partnerID, filter, after, int(asked.Limit))
+	if err != nil {
+		return err
+	}
+	wire.CursorHeaders(w, r, asked, list.Next.String())
+	searchedTo(w, list.SearchedTo)
+	return wire.JSON(w, http.StatusOK, wire.ListOf(list.Deliveries, deliveryOf))
+}
+
+// searchedTo says that a search ended before the page was full.
+func searchedTo(w http.ResponseWriter, at time.Time) {
+	if !at.IsZero() {
+		w.Header().Set("X-Searched-To", string(wire.AppendTime(nil, at)))
+	}
+}
+
+// cursorPage reads the limit of a list that goes by cursors.
+func cursorPage(q url.Values) (paging.Page, error) {
+	asked, err := paging.Parse(q)
+	if err == nil && asked.Number > 1 {
+		err = fault.Parameter("page", "has no number here beyond 1. Follow the next link of a page unchanged.")
+	}
+	return asked, err
+}
+
+func errCursor() error {
+	return fault.Parameter("cursor", "is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with the first page.")
+}
+
+// deliveryFilter reads which deliveries are meant from a query or a body. A license that
+// the partner does not have matches nothing.
+func (a *API) deliveryFilter(r *http.Request, partnerID int64, get func(string) string, has func(string) bool) (f history.Filter, key string, err error) {
+	for _, name := range deliveryFilters {
+		if has(name) && get(name) == "" {
+			return f, "", fault.Parameter(name, "is empty; give it a value, or leave it out.")
+		}
+	}
+	if f.State = history.State(get("state")); f.State != "" && !f.State.Known() {
+		return f, "", fault.Parameter("state", "must be delivered, waiting, failing, exhausted, superseded, or failed for the last three.")
+	}
+	kind, err := event.ParseKind(get("event"))
+	if err != nil {
+		return f, "", err
+	}
+	f.Kind = int(kind)
+	if s := get("status_code"); s != "" {
+		var ok bool
+		if f.Codes, ok = history.ParseCodes(s); !ok {
+			return f, "", fault.Parameter("status_code", "must be a status such as 404, a class such as 4xx, or none for attempts without an answer.")
+		}
+	}
+	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
+		if s := get(name); s != "" {
+			at, err := wire.ParseTime(s)
+			if err != nil {
+				return f, "", fault.Parameter(name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+			}
+			*to = storable(at)
+		}
+	}
+	if s := get("event_id"); s != "" {
+		n, err := strconv.ParseInt(strings.TrimPrefix(s, "evt_"), 10, 64)
+		if err != nil || n < 1 {
+			return f, "", fault.Parameter("event_id", "must be an event_id such as 42, or a webhook-id such as evt_42.")
+		}
+		f.EventID = n
+	}
+	if key = get("license_key"); key != "" {
+		l, err := a.Licenses.OfPartner(r.Context(), partnerID, key)
+		switch {
+		case fault.Is(err, license.CodeUnknownLicense):
+			f.LicenseID = -1
+		case err != nil:
+			return f, "", err
+		default:
+			f.LicenseID = l.ID
+		}
+	}
+	return f, key, nil
+}
+
+// attemptAnswer is an attempt in short.
+type attemptAnswer struct {
+	AttemptID  int64         `json:"attempt_id"`
+	Number     int           `json:"number"`
+	At         wire.Time     `json:"at"`
+	StatusCode int           `json:"status_code"`
+	Success    bool          `json:"success"`
+	Cause      string        `json:"cause"`
+	Diagnosis  string        `json:"diagnosis,omitempty"`
+	DurationMS int64         `json:"duration_ms"`
+	Manual     *manualAnswer `json:"manual,omitempty"`
+}
+
+// manualAnswer is who had an event sent.
+type manualAnswer struct {
+	By           string    `json:"by"`
+	UserID       int64     `json:"user_id,omitempty"`
+	RedeliveryID int64     `json:"redelivery_id,omitempty"`
+	InsteadOf    wire.Time `json:"instead_of,omitzero"`
+}
+
+func manualOf(m history.Manual) *manualAnswer {
+	if m.IsZero() {
+		return nil
+	}
+	out := &manualAnswer{By: m.By.Kind, RedeliveryID: m.JobID, InsteadOf: wire.Time(m.ScheduledAt)}
+	if m.By.Kind == "user" {
+		out.UserID = m.By.ID
+	}
+	return out
+}
+
+func attemptOf(t history.Try) attemptAnswer {
+	return attemptAnswer{
+		AttemptID: t.ID, Number: t.Number, At: wire.Time(t.At), StatusCode: t.Status, Success: t.Success, Cause: t.Words(),
+		Diagnosis: t.Diagnosis, DurationMS: t.Took.Milliseconds(), Manual: manualOf(t.Manual),
+	}
+}
+
+// detailAnswer is a delivery with its attempts.
+type detailAnswer struct {
+	deliveryAnswer
+	RequestBody string                       `json:"request_body"`
+	WaitsFor    int64                        `json:"waits_for,omitempty"`
+	Manual      *manualAnswer                `json:"manual,omitempty"`
+	Tries       wire.Envelope[attemptAnswer] `json:"attempt_list"`
+}
+
+func (a *API) readDelivery(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	return a.PartnerDelivery(w, r, p.ID)
+}
+
+// PartnerDelivery answers a delivery with its attempts, for whoever asks.
+func (a *API) PartnerDelivery(w http.ResponseWriter, r *http.Request, partnerID int64) error {
+	id, _ := wire.PathID(r, "event_id") // what is no number is 0, which no event has
+	d, err := a.History.Delivery(r.Context(), partnerID, id)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, detailAnswer{
+		deliveryAnswer: deliveryOf(d.Delivery), RequestBody: d.Body, WaitsFor: d.Earlier, Manual: manualOf(d.Manual), Tries: wire.ListOf(d.Tries, attemptOf),
+	})
+}
+
+// exchangeAnswer is an attempt with all that went over the wire.
+type exchangeAnswer struct {
+	attemptAnswer
+	EventID       int64         `json:"event_id"`
+	URL           string        `json:"url"`
+	RequestHeader string        `json:"request_header"`
+	RequestBody   string        `json:"request_body"`
+	SignedText    string        `json:"signed_text"`
+	BrandText     string        `json:"brand_signed_text"`
+	ResponseBody  string        `json:"response_body"`
+	Timing        *timingAnswer `json:"timing,omitempty"`
+}
+
+// timingAnswer is how long the parts of an attempt took, in microseconds.
+type timingAnswer struct {
+	DNS       int64 `json:"dns_us"`
+	Connect   int64 `json:"connect_us"`
+	TLS       int64 `json:"tls_us"`
+	FirstByte int64 `json:"first_byte_us"`
+	Reused    bool  `json:"reused"`
+}
+
+func (a *API) readAttempt(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	return a.PartnerAttempt(w, r, p.ID)
+}
+
+// PartnerAttempt answers an attempt with what went over the wire, for whoever asks.
+func (a *API) PartnerAttempt(w http.ResponseWriter, r *http.Request, partnerID int64) error {
+	id, _ := wire.PathID(r, "event_id")
+	attempt, ok := wire.PathID(r, "attempt_id")
+	if !ok {
+		attempt = -1 // which no event has
+	}
+	d, e, err := a.History.Exchange(r.Context(), partnerID, id, attempt)
+	if err != nil {
+		return err
+	}
+	signed := courier.SignedTexts(e.RequestHeader, d.Body)
+	out := exchangeAnswer{
+		attemptAnswer: attemptOf(e.Try), EventID: d.EventID, URL: e.URL, RequestHeader: e.RequestHeader, RequestBody: d.Body,
+		SignedText: signed.Standard, BrandText: signed.Brand, ResponseBody: e.ResponseBody,
+	}
+	if e.Measured {
+		t := e.Timing
+		out.Timing = &timingAnswer{t.DNS.Microseconds(), t.Connect.Microseconds(), t.TLS.Microseconds(), t.FirstByte.Microseconds(), t.Reused}
+	}
+	return wire.JSON(w, http.StatusOK, out)
+}
