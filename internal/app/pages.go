@@ -74,7 +74,8 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	}
 	members := &portal.Handler{
 		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Streams: &a.streams, Now: a.cfg.Now,
+		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
+		Streams: &a.streams, Now: a.cfg.Now,
 	}
 	operators := &console.Handler{Site: site(consolePages)}
 	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets()), notFound(shopPages), nil

@@ -21,6 +21,7 @@ type gallery struct {
 	Nothing   ui.Chart
 	Tabs      ui.Tabs
 	Table     ui.Table
+	Filters   ui.Filters
 	Pager     ui.Pager
 	Timeline  ui.Timeline
 	Curl      ui.Curl
@@ -57,6 +58,11 @@ func newGallery() gallery {
 			{Label: "Waiting", URL: galleryPath, Count: "31"},
 			{Label: "Failed", URL: galleryPath, Count: "8"},
 			{Label: "Settings", URL: galleryPath},
+		}},
+		Filters: ui.Filters{Label: "Filter deliveries", URL: galleryPath, Active: true, Fields: []ui.Field{
+			{Name: "filter-event", Label: "Event", Type: "select", Value: "", Options: []ui.Option{{Value: "", Label: "All"}, {Value: "activate", Label: "Activate"}}},
+			{Name: "filter-code", Label: "Status code", Value: "401"},
+			{Name: "filter-from", Label: "From", Type: "datetime-local"},
 		}},
 		Pager:     ui.Pager{Label: "Pages of deliveries", Showing: "51 to 100 of 12,447", Prev: galleryPath, Next: galleryPath},
 		LastPager: ui.Pager{Label: "Pages of deliveries, at their end", Prev: galleryPath},

@@ -23,6 +23,7 @@ import (
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/requestlog"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/webhook"
@@ -39,6 +40,7 @@ type Handler struct {
 	Audit    *audit.Log
 	Inviter  *partner.Inviter
 	TestMail *outage.TestMailer
+	Requests *requestlog.Log
 	Streams  *ui.Streams // open pages that follow what happens
 	Now      func() time.Time
 }

@@ -72,6 +72,7 @@ func (h *Handler) Table() []Route {
 		{Act, singleKeyPath, partner.Admin, h.changeSingleKey},
 
 		{Page, auditPath, partner.Viewer, h.history},
+		{Page, requestsPath, partner.Viewer, h.requests},
 	}
 }
 

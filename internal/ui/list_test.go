@@ -97,3 +97,14 @@ func TestChoiceFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wants(t, part(t, `{{template "field" .Data}}`, c.field), c.want...) })
 	}
 }
+
+func TestFilters(t *testing.T) {
+	f := ui.Filters{Label: "Filter calls", URL: "/calls", Fields: []ui.Field{{Name: "code", Label: "Code", Value: `a"b`}}}
+	got := part(t, `{{template "filters" .Data}}`, f)
+	wants(t, got, `<form class="filters" method="get" action="/calls" role="search" aria-label="Filter calls">`, `name="code"`, `value="a&#34;b"`, "Filter</button>")
+	if strings.Contains(got, "Clear filters") {
+		t.Error("filters that are not set can be cleared")
+	}
+	f.Active = true
+	wants(t, part(t, `{{template "filters" .Data}}`, f), `href="/calls">Clear filters</a>`)
+}

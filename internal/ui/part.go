@@ -101,6 +101,14 @@ func money(cents int64, currency string) string {
 	return sign + amount + "\u00a0" + currency
 }
 
+// Count writes a number with commas.
+func Count(n int64) string {
+	if n < 0 {
+		return "−" + thousands(uint64(-n))
+	}
+	return thousands(uint64(n))
+}
+
 // thousands writes n with commas.
 func thousands(n uint64) string {
 	s := fmt.Sprint(n)

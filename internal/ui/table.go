@@ -47,6 +47,14 @@ type Pager struct {
 	Next    string
 }
 
+// Filters narrow a list, for the part "filters": all of them are in the URL.
+type Filters struct {
+	Label  string // what is filtered, for people who do not see it
+	URL    string // of the list without filters
+	Active bool   // some filter is set: they can be cleared
+	Fields []Field
+}
+
 // Tabs lead to the parts of one subject, each at a URL of its own, for the part
 // "tabs".
 type Tabs struct {

@@ -1,0 +1,182 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/requestlog"
+	"claviger/internal/ui"
+)
+
+const requestsPath = "/requests"
+
+// requestsPerPage is how many refused calls one page shows.
+const requestsPerPage = 50
+
+// requestsView is the page of refused calls.
+type requestsView struct {
+	Form    ui.Form
+	Filters ui.Filters
+	Stats   []ui.Stat
+	Table   ui.Table
+	Pager   ui.Pager
+	Curl    ui.Curl
+}
+
+// Empty reports whether there is nothing to list.
+func (v requestsView) Empty() bool { return len(v.Table.Rows) == 0 }
+
+// requests shows which calls of the partner were refused, and why.
+func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	filter, form := requestFilter(r)
+	view := requestsView{Form: form, Filters: ui.Filters{
+		Label: "Filter refused calls", URL: v.Path(requestsPath), Fields: form.Fields, Active: r.URL.RawQuery != "",
+	}}
+	status := 0
+	if form.Failed() {
+		status = http.StatusBadRequest
+	} else {
+		list, err := h.Requests.List(r.Context(), v.Partner.ID, filter)
+		if err != nil {
+			return err
+		}
+		view.Table = requestsTable(r, v, list.Entries)
+		if list.Next != (requestlog.Position{}) {
+			view.Pager = ui.Pager{Label: "Pages of refused calls", Next: withQuery(r, "after", list.Next.String())}
+		}
+		if filter.After != (requestlog.Position{}) {
+			view.Pager.Prev = withQuery(r, "after", "")
+			view.Pager.Showing = "Older calls"
+		}
+	}
+	var err error
+	if view.Stats, err = h.requestStats(r, v); err != nil {
+		return err
+	}
+	view.Curl = ui.Curl{What: "List these calls by API", URL: h.Site.Pages.PublicURL + "/v2/requests", Query: []ui.Param{
+		{Name: "status", Value: cleanQuery(r.URL.Query().Get("http_status"))}, {Name: "code", Value: filter.Code}, {Name: "path", Value: filter.Path},
+		{Name: "request_id", Value: filter.RequestID}, {Name: "license_key", Value: filter.License},
+		{Name: "from", Value: filter.From}, {Name: "to", Value: filter.To},
+	}}
+	return h.render(w, r, v, "requests", ui.View{Title: "Requests", Status: status, Data: view})
+}
+
+// requestFilter reads the filters of the query, and the form that shows them.
+func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
+	q := r.URL.Query()
+	text := func(name string) string { return cleanQuery(q.Get(name)) }
+	f := requestlog.Filter{
+		Code: text("code"), Path: text("path"), RequestID: text("request_id"), License: text("license_key"), Limit: requestsPerPage,
+	}
+	form := ui.Form{Fields: []ui.Field{
+		{Name: "http_status", Label: "Status", Value: text("http_status")},
+		{Name: "code", Label: "Code or cause", Value: f.Code},
+		{Name: "path", Label: "Path", Value: f.Path},
+		{Name: "request_id", Label: "Request id", Value: f.RequestID},
+		{Name: "license_key", Label: "License key", Value: f.License},
+		{Name: "from", Label: "From", Type: "datetime-local"},
+		{Name: "to", Label: "To", Type: "datetime-local"},
+	}}
+	if s := text("http_status"); s != "" {
+		n, err := strconv.Atoi(s)
+		if f.Status = n; err != nil || n < 300 || n > 599 {
+			form.Refuse(fault.Field("http_status", "must be an HTTP status from 300 to 599."))
+		}
+	}
+	for i, to := range map[int]*time.Time{5: &f.From, 6: &f.To} {
+		var err error
+		if *to, err = ui.QueryTime(r, form.Fields[i].Name); err != nil {
+			form.Refuse(err)
+		}
+		form.Fields[i].Value = ui.InputTime(r, *to)
+	}
+	f.After, _ = requestlog.ParsePosition(q.Get("after")) // what is none begins at the newest
+	return f, form
+}
+
+// cleanQuery is a text of the query without white space around it. What no stored text
+// can have is left out: PostgreSQL refuses it.
+func cleanQuery(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(strings.TrimSpace(s), ""), "\x00", "")
+}
+
+// withQuery is the address of the page with another value of a parameter; "" leaves it out.
+func withQuery(r *http.Request, name, value string) string {
+	q := r.URL.Query()
+	if q.Set(name, value); value == "" {
+		q.Del(name)
+	}
+	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+}
+
+// requestsTable lists calls, one line each.
+func requestsTable(r *http.Request, v *Visit, entries []requestlog.Entry) ui.Table {
+	t := ui.Table{
+		ID: "calls", Caption: "Refused calls, newest first",
+		Columns: []ui.Column{{Label: "Time"}, {Label: "Call"}, {Label: "Status"}, {Label: "Code"}, {Label: "What was wrong, and what to do"}, {Label: "License"}, {Label: "Request id"}},
+	}
+	for _, e := range entries {
+		at := ui.Cell{At: e.At, Exact: true}
+		if e.Grouped {
+			at.Note = timesSince(r, e)
+		}
+		code := ui.Cell{Text: e.Code, Code: true, Note: e.Cause}
+		license := ui.Cell{}
+		if e.License != "" {
+			license = ui.Cell{Text: "…" + e.License[len(e.License)-4:], Code: true, URL: v.Path("/licenses/%s", e.License)}
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("call-%d", e.Seq), Cells: []ui.Cell{
+			at, {Text: e.Method + " " + e.Path, Code: true, Note: sender(e)}, {Text: strconv.Itoa(e.Status)}, code, {Text: e.Message}, license,
+			{Text: e.RequestID, Code: true},
+		}})
+	}
+	return t
+}
+
+// timesSince says how many calls a group is, and since when.
+func timesSince(r *http.Request, e requestlog.Entry) string {
+	if e.Count == 1 {
+		return "Once on this day"
+	}
+	return ui.Count(e.Count) + " times since " + ui.FormatTime(e.FirstAt.In(ui.Zone(r)), "15:04:05")
+}
+
+// sender says who sent what is not known to be the partner's.
+func sender(e requestlog.Entry) string {
+	switch {
+	case e.Proven:
+		return ""
+	case strings.HasPrefix(e.Path, "/openid/authorize"):
+		return "A browser, with your client id"
+	default:
+		return "Not authenticated"
+	}
+}
+
+// requestStats are how many calls there were in the last seven days.
+func (h *Handler) requestStats(r *http.Request, v *Visit) ([]ui.Stat, error) {
+	hours, err := h.Requests.Hours(r.Context(), v.Partner.ID, h.Now().Add(-requestlog.Kept))
+	if err != nil {
+		return nil, err
+	}
+	var sum requestlog.Hour
+	for _, hour := range hours {
+		sum.Answered += hour.Answered
+		sum.Refused += hour.Refused
+		sum.Dropped += hour.Dropped
+	}
+	refused := ui.Stat{Label: "Refused in 7 days", Value: ui.Count(sum.Refused)}
+	if sum.Refused > 0 {
+		refused.Tone = "warn"
+	}
+	stats := []ui.Stat{{Label: "Answered in 7 days", Value: ui.Count(sum.Answered), Note: "They are counted, not listed."}, refused}
+	if sum.Dropped > 0 {
+		stats = append(stats, ui.Stat{Label: "Not listed", Value: ui.Count(sum.Dropped), Note: "Too many came at once."})
+	}
+	return stats, nil
+}
