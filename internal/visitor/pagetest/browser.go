@@ -141,14 +141,19 @@ func (b *Browser) filled(form, button *html.Node, pairs []string) url.Values {
 	b.Helper()
 	values := url.Values{}
 	for n := range form.Descendants() {
-		if n.DataAtom != atom.Input {
-			continue
-		}
-		_, checked := find(n, "checked")
-		if Attr(n, "type") != "radio" || checked {
-			values.Set(Attr(n, "name"), Attr(n, "value"))
-		} else if !values.Has(Attr(n, "name")) {
-			values.Set(Attr(n, "name"), "")
+		name := Attr(n, "name")
+		switch n.DataAtom {
+		case atom.Input:
+			_, checked := find(n, "checked")
+			if kind := Attr(n, "type"); kind != "radio" && kind != "checkbox" || checked {
+				values.Set(name, Attr(n, "value"))
+			} else if !values.Has(name) {
+				values.Set(name, "")
+			}
+		case atom.Select:
+			values.Set(name, selected(n))
+		case atom.Textarea:
+			values.Set(name, Words(n))
 		}
 	}
 	for name, value := range Fields(pairs) {
@@ -161,6 +166,21 @@ func (b *Browser) filled(form, button *html.Node, pairs []string) url.Values {
 		values.Set(name, Attr(button, "value"))
 	}
 	return values
+}
+
+// selected is the value of the option that a select shows: the one that is marked, or
+// the first.
+func selected(list *html.Node) string {
+	value, first := "", true
+	for n := range list.Descendants() {
+		if n.DataAtom != atom.Option {
+			continue
+		}
+		if _, marked := find(n, "selected"); marked || first {
+			value, first = Attr(n, "value"), false
+		}
+	}
+	return value
 }
 
 func find(n *html.Node, name string) (string, bool) {

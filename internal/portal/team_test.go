@@ -1,0 +1,185 @@
+package portal_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"claviger/internal/app"
+	"claviger/internal/apptest"
+	"claviger/internal/mail"
+	"claviger/internal/partner"
+)
+
+var tester = apptest.Tester
+
+var invitationLink = regexp.MustCompile(`/portal/invitation\?token=[0-9a-f]{64}`)
+
+// catcher takes the mails of the application.
+type catcher struct{ mails chan mail.Message }
+
+// Send takes a mail.
+func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err error) {
+	c.mails <- o.Message
+	return false, nil
+}
+
+// startWithMail is start with a catcher.
+func startWithMail(t *testing.T) (*harness, *catcher) {
+	t.Helper()
+	c := &catcher{mails: make(chan mail.Message, 100)}
+	return start(t, func(cfg *app.Config) { cfg.Catcher = c }), c
+}
+
+// mailed waits for the next mail, which is to an address, and returns the link in it.
+func (c *catcher) mailed(t *testing.T, to string, link *regexp.Regexp) string {
+	t.Helper()
+	select {
+	case m := <-c.mails:
+		if found := link.FindString(m.Text); m.To == to && found != "" {
+			return found
+		}
+		t.Fatalf("mailed to %s:\n%s", m.To, m.Text)
+	case <-t.Context().Done():
+		t.Fatal("nothing was mailed")
+	}
+	return ""
+}
+
+// role is the role of a person in Tide, "" for none.
+func (h *harness) role(email string) partner.Role {
+	h.Helper()
+	m, err := h.Partners.Member(h.Context(), h.tide.ID, h.User(email).ID)
+	if err != nil {
+		return ""
+	}
+	return m.Role
+}
+
+// TestInvite: an invitation is shown to whoever has the link, and accepted by the person
+// with the address alone, once; a new link ends the old.
+func TestInvite(t *testing.T) {
+	h, mails := startWithMail(t)
+	boss := h.as(admin)
+	page := boss.Get(h.path("/team")).Want(http.StatusOK, "Team")
+	boss.Press(page, "Send the invitation", "email", viewer, "role", "admin").Want(http.StatusConflict, "Team")
+	boss.Press(page, "Send the invitation", "email", "x", "role", "admin").Want(http.StatusUnprocessableEntity, "Team")
+	boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "viewer")).Want(http.StatusOK, "Team")
+	old := mails.mailed(t, buyer, invitationLink)
+	page = boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "developer"))
+	if !strings.Contains(page.Text(), "Works for another 6 days.") {
+		t.Errorf("the list says:\n%s", page.Text())
+	}
+	link := mails.mailed(t, buyer, invitationLink)
+	if got := h.as("").Get(old); got.Status != http.StatusNotFound || !strings.Contains(got.Text(), "a newer one was sent") {
+		t.Errorf("the older link: %d\n%s", got.Status, got.Text())
+	}
+
+	// Nobody is signed in: the page shows the role and leads to the sign-in, and the token
+	// is in no address that the way there has.
+	nobody := h.web.NewBrowser()
+	shown := nobody.Get(link).Want(http.StatusOK, "Join the team of Tide Planner")
+	if !strings.Contains(shown.Text(), "You are invited as developer") || !strings.Contains(shown.Text(), buyer) || shown.Input("token") != nil {
+		t.Errorf("a stranger with the link is shown:\n%s", shown.Text())
+	}
+	for to := range shown.Links("/sign-") {
+		if strings.Contains(to, "token") {
+			t.Errorf("the way to sign in is %s", to)
+		}
+	}
+	token := strings.TrimPrefix(link, "/portal/invitation?token=")
+	nobody.Post("/portal/invitation", "token", token).WantRedirect("/sign-in?next=")
+	h.as(stranger).Post("/portal/invitation", "token", token).Want(http.StatusForbidden, "This invitation does not work")
+	if got := h.as(stranger).Get(link); got.Input("token") != nil || !strings.Contains(got.Text(), "you are signed in as "+stranger) {
+		t.Errorf("somebody else is shown:\n%s", got.Text())
+	}
+	if got := h.as(buyer).Do(http.MethodPost, "/portal/invitation", url.Values{"token": {token}}, "cross-site"); got.Status != http.StatusForbidden || h.role(buyer) != "" {
+		t.Errorf("from another site: %d", got.Status)
+	}
+
+	// On the way of signing in, the link is remembered.
+	nobody.Post("/sign-in?next=%2Fportal%2Finvitation", "email", buyer, "password", password).WantRedirect("/portal/invitation")
+	back := nobody.Get("/portal/invitation").Want(http.StatusOK, "Join the team of Tide Planner")
+	if h.role(buyer) != "" {
+		t.Fatal("looking accepted it")
+	}
+	nobody.Press(back, "Accept").WantRedirect(h.path(""))
+	if h.role(buyer) != partner.Developer {
+		t.Errorf("the role is %q", h.role(buyer))
+	}
+	nobody.Post("/portal/invitation", "token", token).Want(http.StatusNotFound, "This invitation does not work")
+	nobody.Get(h.path("/credentials")).Want(http.StatusOK, "Credentials")
+}
+
+// TestWithdrawnInvitation: it ends, and so do those of an admin who is removed.
+func TestWithdrawnInvitation(t *testing.T) {
+	h, mails := startWithMail(t)
+	boss := h.as(admin)
+	boss.Press(boss.Get(h.path("/team")), "Send the invitation", "email", buyer, "role", "admin")
+	link := mails.mailed(t, buyer, invitationLink)
+	ask := boss.Get(rowLink(t, boss.Get(h.path("/team")), "Withdraw the invitation of "+buyer)).Want(http.StatusOK, "Withdraw the invitation")
+	h.as(buyer).Get(link).Want(http.StatusOK, "Join the team of Tide Planner")
+	boss.Follow(boss.Press(ask, "Withdraw it")).Want(http.StatusOK, "Team")
+	h.as(buyer).Get(link).Want(http.StatusNotFound, "This invitation does not work")
+}
+
+// TestMembers: roles are changed and people removed by admins; the last one stays.
+func TestMembers(t *testing.T) {
+	h := start(t)
+	boss := h.as(admin)
+	team := boss.Get(h.path("/team"))
+	if got := h.as(developer).Get(h.path("/team")); got.Input("email") != nil || strings.Contains(got.Body, "/role") {
+		t.Error("a developer is shown what only an admin may do")
+	}
+	own := boss.Get(rowLink(t, team, "Change role of "+admin+" (you)"))
+	if got := boss.Press(own, "Change the role", "role", "viewer"); got.Status != http.StatusConflict || !strings.Contains(got.Text(), "nobody else is one") {
+		t.Errorf("the last admin demotes themselves: %d\n%s", got.Status, got.Text())
+	}
+	leave := boss.Get(h.path("/team/leave"))
+	boss.Press(leave, "Leave the team").Want(http.StatusUnprocessableEntity, "Leave the team of Tide Planner")
+	boss.Press(leave, "Leave the team", "leave", "yes").Want(http.StatusConflict, "Leave the team of Tide Planner")
+
+	ask := boss.Get(rowLink(t, team, "Change role of "+developer)).Want(http.StatusOK, "Change the role of "+developer)
+	boss.Follow(boss.Press(ask, "Change the role", "role", "admin")).Want(http.StatusOK, "Team")
+	if late := boss.Press(ask, "Change the role", "role", "viewer"); late.Status != http.StatusConflict || !strings.Contains(late.Text(), "from developer to admin since the page was shown") {
+		t.Errorf("on an old page: %d\n%s", late.Status, late.Text())
+	}
+	second := h.as(developer)
+	remove := second.Get(rowLink(t, second.Get(h.path("/team")), "Remove "+viewer)).Want(http.StatusOK, "Remove "+viewer+" from the team")
+	second.Follow(second.Press(remove, "Remove from the team")).Want(http.StatusOK, "Team")
+	if got := h.as(viewer).Get(h.path("/team")); got.Status != http.StatusNotFound || h.role(viewer) != "" {
+		t.Errorf("who was removed gets %d", got.Status)
+	}
+	boss.Press(leave, "Leave the team", "leave", "yes").WantRedirect("/account")
+	if h.role(admin) != "" || h.role(developer) != partner.Admin {
+		t.Error("the first admin did not leave, or the second is none")
+	}
+	history := second.Get(h.path("/audit")).Text()
+	for _, want := range []string{"Changed the role of " + developer + " from developer to admin.", "Removed " + viewer + " from the team.", "Left the team."} {
+		if !strings.Contains(history, want) {
+			t.Errorf("the audit lacks %q:\n%s", want, history)
+		}
+	}
+}
+
+// TestSignUpOnTheWay: somebody without an account makes one, and accepts.
+func TestSignUpOnTheWay(t *testing.T) {
+	h, mails := startWithMail(t)
+	boss := h.as(admin)
+	boss.Press(boss.Get(h.path("/team")), "Send the invitation", "email", "new@tide.example", "role", "viewer")
+	b := h.web.NewBrowser()
+	page := b.Get(mails.mailed(t, "new@tide.example", invitationLink))
+	form := b.Get(rowLink(t, page, "Create an account"))
+	b.Press(form, "Create account", "email", "new@tide.example", "name", "Nia", "password", password)
+	confirm := mails.mailed(t, "new@tide.example", regexp.MustCompile(`/sign-in/link\?token=[0-9a-f]+`))
+	b.Press(b.Get(confirm), "").WantRedirect("/portal/invitation")
+	b.Press(b.Get("/portal/invitation"), "Accept").WantRedirect(h.path(""))
+	h.as(admin).Get(h.path("/team")).Want(http.StatusOK, "Team")
+	if h.role("new@tide.example") != partner.Viewer {
+		t.Error("Nia is no member")
+	}
+}
+
