@@ -42,12 +42,12 @@ domain         : audit            # own tables and rules; a command takes the ac
     partner    : fault paging validate secret idempotency mail sqldb
     account    : fault paging validate secret mail sqldb
     profile    : fault paging validate secret idempotency courier partner sqldb
-    simulator  : fault secret courier scenario partner profile sqldb
     outage     : partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb
     dispatch   : courier cluster webhook sqldb
     replay     : fault partner webhook sqldb
     event      : fault paging webhook sqldb
+    simulator  : fault paging secret courier scenario partner profile webhook event sqldb
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
     requestlog : sqldb

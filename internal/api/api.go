@@ -20,6 +20,7 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/replay"
 	"claviger/internal/requestlog"
+	"claviger/internal/simulator"
 	"claviger/internal/stats"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
@@ -71,6 +72,8 @@ type Portal struct {
 	Audit    *audit.Log
 	Accounts *account.Book // knows the names of people
 	TestMail *outage.TestMailer
+
+	Simulator *simulator.Simulator
 }
 
 // description is openapi.yaml as JSON; a test keeps it so.

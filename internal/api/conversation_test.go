@@ -25,6 +25,8 @@ func TestConversations(t *testing.T) {
 		s := h.licenses()
 		h.record(s.active, 12)
 		h.refuse(s.active)
+		application := h.application()
+		h.endedRun(application)
 		return wiretest.Stage{
 			Client: c.Client(t),
 			URL:    h.serve(),
@@ -37,12 +39,13 @@ func TestConversations(t *testing.T) {
 				"foreign":         s.foreign.Key,
 				"foreign_event":   strconv.FormatInt(s.foreignEvent, 10),
 				"foreign_contact": strconv.FormatInt(s.foreignContact, 10),
-				"application":     h.application(),
+				"application":     application,
 			},
 			Hide: map[string]string{
 				"encoded-time": `\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d\.\d{6}Z`,
 				"cursor":       `cursor=[A-Za-z0-9_-]+`,
 				"host":         `\b127\.0\.0\.1:\d+`,
+				"sample":       `"sample": "(\\.|[^"\\])*"`, // with the time of the clock
 				// Of the transcript of a check; TestTranscript looks at it.
 				"ending": `"ending": "[^"]{4}"|ending in [0-9a-zA-Z+/=]{4}`,
 				"sent":   `"sent": "POST (\\.|[^"\\])*"`,

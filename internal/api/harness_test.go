@@ -48,7 +48,7 @@ func newHarness(t testing.TB) *harness {
 		Harness: a, clock: clock,
 		API: api.API{
 			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Profiles: a.Profiles,
-			Portal:    api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail},
+			Portal:    api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator},
 			PublicURL: publicURL, Brand: "Acme",
 		},
 	}

@@ -72,7 +72,10 @@ func (a *API) readLicense(w http.ResponseWriter, r *http.Request, p partner.Part
 		return nil
 	}
 	l, err := a.Licenses.OfPartner(r.Context(), p.ID, r.PathValue("license_key"))
-	if err != nil {
+	switch {
+	case fault.Is(err, license.CodeUnknownLicense):
+		return a.testLicense(w, r, p, err)
+	case err != nil:
 		return err
 	}
 	return wire.AppendTagged(w, r, tag, func(b []byte) []byte { return a.text.license(b, &l) })

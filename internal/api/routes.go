@@ -50,6 +50,13 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("GET", "/v2/credentials", a.listCredentials),
 		auth.Route("DELETE", "/v2/credentials/{credential_id}", a.revokeCredential),
 		auth.RouteWithQuery("GET", "/v2/audit", a.listAudit),
+		auth.Route("GET", "/v2/scenarios", a.listScenarios),
+		auth.Route("POST", "/v2/scenarios/{scenario}/runs", a.runScenario),
+		auth.Route("GET", "/v2/scenario-runs", a.listRuns),
+		auth.Route("GET", "/v2/scenario-runs/{run_id}", a.readRun),
+		auth.Route("GET", "/v2/event-kinds", a.listKinds),
+		auth.Route("POST", "/v2/event-kinds/{event}/test", a.testEvent),
+		auth.Route("POST", "/v2/verify-signature", a.verifySignature),
 		wire.Public("GET", "/v2/openapi.json", a.describe),
 	}
 }

@@ -218,7 +218,6 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
 	r.TestMail = &outage.TestMailer{DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links, Mail: r.Mail}
-	r.Simulator = &simulator.Simulator{DB: db, Partners: r.Partners, Profiles: r.Profiles, Client: a.caller, Now: a.cfg.Now, Log: a.log}
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}
@@ -226,6 +225,9 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Partners.Changed = r.Webhooks.Touch
 	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Unpark, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
+	r.Simulator = &simulator.Simulator{
+		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller, Now: a.cfg.Now, Log: a.log,
+	}
 	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, EraseAddress: eraseAddress}
 	r.OAuth = a.connect(r, box)
 	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}
@@ -259,7 +261,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles,
-		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail},
+		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator},
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"claviger/internal/fault"
 )
 
 // ClockTolerance is how far the timestamp of a post may be from the receiver's clock.
@@ -70,6 +72,11 @@ type Verification struct {
 	Genuine  bool // the signature is ours, over these bytes
 	Findings []Finding
 	Signed   Signed // the texts to sign, made of what was given
+}
+
+// Texts are the texts to sign with the headers that have their signatures.
+func (v Verification) Texts(s Signer) []fault.Signature {
+	return []fault.Signature{{Header: s.SignatureHeader(), Text: v.Signed.Brand}, {Header: HeaderSignature, Text: v.Signed.Standard}}
 }
 
 // check is one verification under way.

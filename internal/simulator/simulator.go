@@ -17,11 +17,13 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/courier"
+	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/scenario"
 	"claviger/internal/sqldb"
+	"claviger/internal/webhook/history"
 )
 
 // What is stored for one partner, at most.
@@ -46,6 +48,8 @@ type Simulator struct {
 	DB       *sqldb.DB
 	Partners *partner.Registry
 	Profiles *profile.Book // its claims bound the runs
+	Events   *event.Log
+	History  history.Reader
 	Client   *courier.Client
 	Now      func() time.Time
 	Log      *slog.Logger // nil: slog.Default
@@ -143,12 +147,18 @@ func (s *Simulator) start(ctx context.Context, by audit.Actor, partnerID int64, 
 	if !s.begin(func(ctx context.Context) { p.play(ctx, target, firstID, list) }) {
 		claim.End(ctx)
 		s.end(ctx, r.ID, Interrupted, "", stopped)
-		f := fault.New(fault.Busy, codeStopping, "This node of the service stops. Send it again.")
-		f.After = time.Second
-		return Run{}, f
+		return Run{}, errStopping{}
 	}
 	return r, nil
 }
+
+// errStopping is the error of a run that should begin on a node that stops.
+type errStopping struct{}
+
+func (errStopping) Error() string { return "begin a run: the node stops" }
+
+// Unavailable says that another try can succeed.
+func (errStopping) Unavailable() bool { return true }
 
 // target is the partner's endpoint as a scenario needs it.
 func (s *Simulator) target(ctx context.Context, partnerID int64) (scenario.Target, error) {
@@ -293,3 +303,6 @@ func (s *Simulator) log() *slog.Logger {
 	}
 	return slog.Default()
 }
+
+// Wait waits until no run is under way on this node.
+func (s *Simulator) Wait() { s.running.Wait() }

@@ -13,6 +13,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/apptest"
+	"claviger/internal/simulator"
 	"claviger/internal/wire/wiretest"
 	claviger "claviger/sdk/go"
 	"claviger/sdk/go/operator"
@@ -102,7 +103,7 @@ func TestEveryOperation(t *testing.T) {
 		PartnerID: made.ID, Tier: 1, Quantity: new(3), User: &operator.Person{Email: new("ann@example.com")}, ExternalID: new("order-1"),
 	}))(t)
 	key := sale.Licenses.Items[0].LicenseKey
-	partnerOperations(t, h.App.URL(), made.APIKey, key, a)
+	partnerOperations(t, h.App.URL(), made.APIKey, key, a, h.Simulator)
 	marketDeliveries(t, market, made.ID)
 	marketOperations(t, market, made.ID, key, sale.Licenses.Items[1].LicenseKey)
 	if left := slices.DeleteFunc(contract.Unseen(), func(op string) bool { return op == "GET /operator/v1/openapi.json" }); len(left) > 0 {
@@ -111,7 +112,7 @@ func TestEveryOperation(t *testing.T) {
 }
 
 // partnerOperations is what the partner does.
-func partnerOperations(t *testing.T, url, apiKey, key string, a *application) {
+func partnerOperations(t *testing.T, url, apiKey, key string, a *application, node *simulator.Simulator) {
 	t.Helper()
 	ctx := t.Context()
 	contract, client := described(t, "../../internal/api/openapi.json")
@@ -132,6 +133,7 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application) {
 	if err := c.DeleteContact(ctx, contact.ContactID); err != nil {
 		t.Error(err)
 	}
+	scenarioOperations(t, c, node)
 	var first claviger.Credential
 	for _, k := range must(c.Credentials(ctx))(t) {
 		if k.What == "client_secret" {

@@ -584,6 +584,152 @@ type CheckSigned struct {
 	Text string `json:"text"`
 }
 
+// Verdict: from the best to the worst. `warn`: deliveries work, but something should be
+// mended. `skipped`: it was not sent, because of what came before it.
+type Verdict string
+
+// The words of Verdict.
+const (
+	VerdictPass    Verdict = "pass"
+	VerdictWarn    Verdict = "warn"
+	VerdictSkipped Verdict = "skipped"
+	VerdictFail    Verdict = "fail"
+)
+
+// Scenario is an object of the API.
+type Scenario struct {
+	// Its name.
+	Scenario string `json:"scenario"`
+	Title    string `json:"title"`
+	// What it shows, in words.
+	About string `json:"about"`
+	// How many steps it has.
+	Steps int `json:"steps"`
+	// The last verdict on your endpoint; absent while it was never run to its end.
+	Last ScenarioLast `json:"last,omitzero"`
+}
+
+// ScenarioLast: the last verdict on your endpoint; absent while it was never run to its end.
+type ScenarioLast struct {
+	Verdict Verdict `json:"verdict"`
+	// The run; it may no longer be kept.
+	RunID int64     `json:"run_id"`
+	At    time.Time `json:"at"`
+}
+
+// ScenarioRun is an object of the API.
+type ScenarioRun struct {
+	RunID int64 `json:"run_id"`
+	// The name of the scenario, `all`, or `event` for a test event.
+	Scenario string `json:"scenario"`
+	State    string `json:"state"`
+	// The worst of the steps so far; `""` before the first one ended.
+	Verdict string `json:"verdict"`
+	// Why it was interrupted; else `""`.
+	Note       string `json:"note"`
+	StepsTotal int    `json:"steps_total"`
+	StepsDone  int    `json:"steps_done"`
+	// The URL that was called.
+	URL       string    `json:"url"`
+	StartedAt time.Time `json:"started_at"`
+	// Absent while it is running.
+	EndedAt time.Time `json:"ended_at,omitzero"`
+	// The steps that ended; absent in lists.
+	Steps []ScenarioStep `json:"steps,omitzero"`
+}
+
+// ScenarioStep is an object of the API.
+type ScenarioStep struct {
+	// The scenario that it belongs to.
+	Scenario string `json:"scenario"`
+	// What was sent, for people; the wording may change.
+	Step string `json:"step"`
+	// What your server has to answer, in words.
+	Expected string  `json:"expected"`
+	Verdict  Verdict `json:"verdict"`
+	// What came of it, in words.
+	Text string `json:"text"`
+	// What to do about it, the likeliest first; absent when there is nothing to do.
+	Do []string `json:"do,omitzero"`
+	// The request that was sent: request line, headers, an empty line and, byte for byte, the
+	// body; `""` if it was skipped.
+	Sent string `json:"sent"`
+	// Which text each signature is made of, for comparing with the text that your code signs;
+	// absent where nothing is signed.
+	Signed []SignedText `json:"signed,omitzero"`
+	// What came back: status, headers, an empty line and the body, each cut after 2 KiB; `""`
+	// when there was no HTTP answer.
+	Answer string    `json:"answer"`
+	At     time.Time `json:"at"`
+	// How long your server took, from sending the request until the answer was read, in
+	// milliseconds.
+	TookMs int `json:"took_ms"`
+}
+
+// SignedText is an object of the API.
+type SignedText struct {
+	// The header that has the signature.
+	Header string `json:"header"`
+	// The text that is signed.
+	Text string `json:"text"`
+}
+
+// EventKindDetail is an object of the API.
+type EventKindDetail struct {
+	Event EventKind `json:"event"`
+	// The status of the license after such an event.
+	LicenseStatus Status `json:"license_status"`
+	// When it is sent, in words.
+	When    string                   `json:"when"`
+	Reasons []EventKindDetailReasons `json:"reasons"`
+	// A body of such an event, with a plan of yours.
+	Sample string `json:"sample"`
+}
+
+// EventKindDetailReasons is an object of the API.
+type EventKindDetailReasons struct {
+	Reason   string `json:"reason"`
+	Sentence string `json:"sentence"`
+}
+
+// ReceivedWebhook is an object of the API.
+type ReceivedWebhook struct {
+	// The body as your code saw it.
+	Body *string `json:"body,omitempty"`
+	// Whether `body` is written in base64.
+	BodyIsBase64 *bool `json:"body_is_base64,omitempty"`
+	// The headers of the request, one `Name: value` per line; a JSON object of them, or names
+	// such as `HTTP_X_LICENSING_SIGNATURE`, are read, too.
+	Headers string `json:"headers"`
+	// When your server received it: RFC 3339, or a number of seconds or milliseconds.
+	ReceivedAt *string `json:"received_at,omitempty"`
+	// The signature that your code computed; it tells which mistake your code makes.
+	Computed *string `json:"computed,omitempty"`
+	// The secret that your code uses.
+	Secret *string `json:"secret,omitempty"`
+}
+
+// Verification is an object of the API.
+type Verification struct {
+	// Whether one of your secrets made the signature over these bytes.
+	Genuine  bool                   `json:"genuine"`
+	Findings []VerificationFindings `json:"findings"`
+	// Which text each signature is made of, for comparing with the text that your code signs;
+	// absent where nothing is signed.
+	Signed []SignedText `json:"signed"`
+}
+
+// VerificationFindings is an object of the API.
+type VerificationFindings struct {
+	// `code` is there if `computed` was given.
+	Part  string `json:"part"`
+	State string `json:"state"`
+	// What was found, in words.
+	Text string `json:"text"`
+	// What to do about it; absent when there is nothing to do.
+	Do string `json:"do,omitzero"`
+}
+
 // WebhookBody: the body of a webhook. It says all that the license became. Members may be
 // added; ignore those you do not know.
 type WebhookBody struct {
