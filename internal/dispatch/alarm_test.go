@@ -89,13 +89,14 @@ func TestNothingIsBegunWithoutAClaim(t *testing.T) {
 	out := r.stepped(settings{})
 	node, claim := out.Dispatcher.Store.Node, cluster.Claim{Shard: cluster.ShardOf(1)} // which the node does not have
 	node.Gained(claim)
-	t.Cleanup(func() { node.Lost(claim) })
 	r.poll(out)
 	r.until("they are found", func() bool { return out.Dispatcher.Counts().Held == 2 })
 	r.event(out, 3)
 	r.until("all are in memory", func() bool { return out.Dispatcher.Counts().Held == 3 })
 	same(t, "in flight", out.Dispatcher.Counts().InFlight, 0)
+	node.Lost(claim)
 	g.nobody("without a claim")
+	same(t, "in memory", out.Dispatcher.Counts().Held, 0)
 }
 
 // What is cut off when a shard is handed over is due a little later, and no attempt.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"claviger/internal/webhook"
 )
 
 // Owned is how many shards the dispatcher sends for.
@@ -102,6 +104,44 @@ func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
 
 // IdleAfter sets after how long a lane without deliveries ends.
 func (d *Dispatcher) IdleAfter(t time.Duration) { d.limits.idle = t }
+
+// Heard reports whether a partner's lane has taken what it was told so far.
+func (d *Dispatcher) Heard(partnerID int64) bool {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	l := d.lanes.lanes[partnerID]
+	if l == nil {
+		return false
+	}
+	l.box.mu.Lock()
+	defer l.box.mu.Unlock()
+	return len(l.box.wake) == 0
+}
+
+// Waiting is how many lanes wait until they may begin a request, and until there is space
+// in memory.
+func (d *Dispatcher) Waiting() (requests, memory int) {
+	count := func(b *budget) int {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.waiting)
+	}
+	return count(&d.limits.requests), count(&d.limits.memory)
+}
+
+// Ended is how many requests a lane may have in flight after a success at that limit, when
+// so many of its own and of all lanes are, and so many of those that may be begun are.
+func Ended(limit, own, node, begun, mayBegin, most int, took time.Duration) float64 {
+	d := &Dispatcher{}
+	d.Store.Policy.InFlight = most
+	d.limits.inFlight.Store(int64(node))
+	d.limits.requests.used, d.limits.requests.limit = begun, mayBegin
+	l := &lane{d: d, to: &webhook.Destination{}, inFlight: own, pace: pace{limit: float64(limit), minLatency: took}}
+	a := &answer{}
+	a.OK, a.Took = true, took
+	l.endRequest(ended{answer: a})
+	return l.pace.limit
+}
 
 // PollEvery sets how often the dispatcher polls without being told to.
 func (d *Dispatcher) PollEvery(t time.Duration) { d.poller.every = t }

@@ -105,7 +105,6 @@ func newLane(d *Dispatcher, partnerID int64, claim cluster.Claim) *lane {
 // run is the lane.
 func (l *lane) run() {
 	defer close(l.done)
-	defer func() { l.requests.cancel() }()
 	defer l.alarm.timer.Stop()
 	for !l.over() {
 		select {
@@ -162,7 +161,7 @@ func (l *lane) accept(it *webhook.Item) {
 		h.again = true
 	case !l.known:
 		l.look.due = true
-	case !l.open() || l.ending.stop:
+	case !l.open():
 	case l.look.more || len(l.held) >= l.pace.capacity() || l.d.limits.memory.take(l, len(l.held), 1) == 0:
 		l.look.more = true
 	default:
@@ -254,8 +253,9 @@ func (l *lane) send(ctx context.Context, it *webhook.Item, to *webhook.Destinati
 
 // endRequest makes way for the next request.
 func (l *lane) endRequest(e ended) {
-	now := load{lane: l.inFlight, node: int(l.d.limits.inFlight.Add(-1)) + 1, spare: l.d.limits.requests.half(), most: l.most()}
+	now := load{lane: l.inFlight, node: int(l.d.limits.inFlight.Load()), spare: l.d.limits.requests.half(), most: l.most()}
 	l.inFlight--
+	l.d.limits.inFlight.Add(-1)
 	if e.answer == nil {
 		if l.ending.stop {
 			l.ending.cut = append(l.ending.cut, e.item.EventID)
@@ -273,9 +273,6 @@ func (l *lane) endRecord(r recorded) {
 	if r.Health != nil {
 		l.learn(*r.Health)
 	}
-	if h == nil || h.item != a.Item {
-		return
-	}
 	h.again = h.again || r.Superseded || r.Stale
 	if r.Next != nil && l.open() && !l.ending.stop {
 		h.item = r.Next
@@ -283,7 +280,7 @@ func (l *lane) endRecord(r recorded) {
 	} else {
 		l.letGo(a.LicenseID)
 	}
-	if wait := a.Next.Wait; !r.Stale && !a.Finished && wait > 0 && wait < time.Minute {
+	if wait := a.Next.Wait; !a.Finished && wait < time.Minute {
 		l.alarm.set(wait)
 	}
 	l.alarm.usedAt = time.Now()

@@ -65,22 +65,6 @@ func TestMessagesOfTwoNodesCross(t *testing.T) {
 	}
 }
 
-// A new event of a license whose head is being recorded is sent when that is done, without
-// a poll.
-func TestASaleWhileItsHeadIsRecorded(t *testing.T) {
-	r, g := steppedHarness(t), newGate(t)
-	r.partner(1, g.ServeHTTP)
-	r.license(1, 1)
-	out := r.stepped(settings{times: hasty})
-	r.event(r.out, 1)
-	r.runNode(out) // nothing is recorded but by the test, and nothing is polled
-	r.poll(out)
-	answer(200, g.next())
-	r.until("answered", func() bool { return out.Dispatcher.Answers() == 1 })
-	out.Dispatcher.RecordThen(t, func() { r.event(out, 1) })
-	same(t, "sent next", g.next().id, 2)
-}
-
 // What is done to an endpoint is heard of without a message, by the version in its row.
 func TestActsWhoseMessageIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -254,7 +238,7 @@ func TestAURLIsSavedWhileASuccessIsRecorded(t *testing.T) {
 // What is set for the partner bounds its requests, else what is set for all.
 func TestInFlightIsBounded(t *testing.T) {
 	for name, c := range map[string]struct{ all, partner, want int }{
-		"for all": {3, 0, 3}, "for the partner": {3, 2, 2}, "for the partner, higher": {2, 4, 4}, "by nothing but its pace": {0, 0, dispatch.FirstInFlight},
+		"for all": {3, 0, 3}, "to one": {1, 0, 1}, "for the partner": {3, 2, 2}, "for the partner, higher": {2, 4, 4}, "by nothing but its pace": {0, 0, dispatch.FirstInFlight},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, g := newHarness(t), newGate(t)

@@ -1,0 +1,99 @@
+package dispatch_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// These need no poll: what a lane is told of an answer is enough.
+
+// When a probe succeeds, what waits is sent at once.
+func TestWhatWaitsFollowsAProbe(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1, 2)
+	r.event(r.out, 1)
+	out := r.manual(settings{schedule: hourly, probeEvery: time.Minute})
+	r.recordAll(out, 410, g.next())
+	r.event(out, 2)
+	r.clock.step(time.Minute)
+	r.poll(out)
+	probe := g.next()
+	r.recordAll(out, 200, probe)
+	same(t, "the probe and what follows", probe.id+g.next().id, 3)
+}
+
+// What made way for a newer event is followed by it at once.
+func TestTheNewestFollowsTheRefused(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1, 2)
+	r.event(r.out, 1)
+	out := r.manual(settings{schedule: webhook.Schedule{time.Hour, time.Hour, time.Hour, time.Hour, time.Hour}})
+	r.recordAll(out, 422, g.next())
+	r.clock.step(time.Minute)
+	r.event(out, 2)
+	r.recordAll(out, 200, g.next()) // it takes others
+	for range 2 {
+		r.clock.step(time.Hour)
+		r.poll(out)
+		r.recordAll(out, 422, g.next())
+	}
+	refund := r.event(out, 1)
+	r.heard(out, 1)
+	r.clock.step(time.Hour)
+	r.poll(out)
+	r.recordAll(out, 422, g.next())
+	same(t, "sent next", g.next().id, refund)
+}
+
+// How an endpoint did before it was changed says nothing to a lane that knows of the
+// change.
+func TestOldHealthIsNotLearned(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1, 2, 3)
+	r.event(r.out, 1)
+	out := r.manual(settings{schedule: hourly})
+	answer(410, g.next())
+	r.until("answered", func() bool { return out.Dispatcher.Answers() == 1 })
+	out.Dispatcher.RecordThen(t, func() { // that it is parked
+		r.write(func(tx *sqldb.Tx) { out.Unpark(tx, 1) })
+		r.event(out, 2)
+		same(t, "sent to the new URL", g.next().id, 2)
+	})
+	r.heard(out, 1)
+	r.event(out, 3)
+	same(t, "sent to the new URL", g.next().id, 3)
+}
+
+// A delivery that succeeds makes nobody search.
+func TestASuccessNeedsNoSearch(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1)
+	var asked atomic.Int64 // for the time: by each search, and each request
+	out := r.manual(settings{now: func() time.Time { asked.Add(1); return r.clock.now() }})
+	r.event(out, 1)
+	r.recordAll(out, 200, g.next()) // the lane is known
+	r.heard(out, 1)
+	counts := func() int64 {
+		before := asked.Load()
+		r.event(out, 1)
+		r.recordAll(out, 200, g.next())
+		r.heard(out, 1)
+		return asked.Load() - before
+	}
+	first := counts()
+	for range 20 {
+		same(t, "asked for the time", counts(), first)
+	}
+	const perEvent = 4 // to write it, twice; to send it; and to record it
+	if first > perEvent {
+		t.Errorf("one delivery asks %d times for the time", first)
+	}
+}
