@@ -146,6 +146,9 @@ func Ended(limit, own, node, begun, mayBegin, most int, took time.Duration) floa
 // PollEvery sets how often the dispatcher polls without being told to.
 func (d *Dispatcher) PollEvery(t time.Duration) { d.poller.every = t }
 
+// PollPause is how long the dispatcher waits after a poll that took so long.
+func (d *Dispatcher) PollPause(took time.Duration) time.Duration { return d.poller.pause(took) }
+
 // SendHints sends hints to other nodes, and does nothing else.
 func (d *Dispatcher) SendHints(ctx context.Context) { d.sendHints(ctx) }
 

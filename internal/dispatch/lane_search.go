@@ -27,7 +27,6 @@ func (l *lane) search() {
 	}
 	q.Space = l.d.limits.memory.take(l, len(l.held), l.pace.capacity()-len(l.held))
 	if q.Space == 0 && !q.Reload {
-		k.more = k.more || k.due
 		return
 	}
 	for id := range k.hints {
@@ -72,8 +71,7 @@ func (d *Dispatcher) find(q webhook.Search) *findings {
 func (l *lane) endSearch(f *findings) {
 	l.look.out = false
 	if f.err != nil {
-		l.look.reload = l.look.reload || f.asked.Reload
-		l.alarm.set(pollEvery)
+		l.alarm.set(pollEvery) // and the endpoint, if it was looked for, is not known until then
 	} else if !l.look.reload {
 		if f.asked.Reload {
 			l.to, l.known = &webhook.Destination{Endpoint: f.To.Endpoint, Health: l.to.Health}, true

@@ -30,9 +30,12 @@ func (d *Dispatcher) pollOften(ctx context.Context) {
 		}
 		began := time.Now()
 		d.note(ctx, "look for due webhooks", d.poll(ctx))
-		timer.Reset(max(d.poller.every, pollShare*time.Since(began)))
+		timer.Reset(d.poller.pause(time.Since(began)))
 	}
 }
+
+// pause is how long to wait after a poll that took so long.
+func (p *poller) pause(took time.Duration) time.Duration { return max(p.every, pollShare*took) }
 
 // poll tells lanes that something of theirs is due, or that their endpoint was changed.
 func (d *Dispatcher) poll(ctx context.Context) error {

@@ -1,0 +1,60 @@
+package dispatch
+
+import (
+	"maps"
+	"slices"
+
+	"claviger/internal/webhook"
+)
+
+// Taking is a lane whose search is over.
+type Taking struct {
+	Held                 map[int64]*webhook.Item // by license; nil: recorded while the search was out
+	Closed, Reload, Stop bool                    // the endpoint; it is to be looked at; the lane ends
+	Due, More            bool                    // it is to search anew; there was more than space for
+	After                webhook.Cursor
+	Space                int
+}
+
+// Taken is what a lane has after a search.
+type Taken struct {
+	Queue    []int64 // events
+	Again    []int64 // licenses to look at when they are free
+	More     bool
+	After    webhook.Cursor
+	InMemory int
+}
+
+// Take gives a lane what its search found.
+func (t Taking) Take(found webhook.Found) Taken {
+	d := &Dispatcher{}
+	d.limits.memory.limit, d.limits.memory.used = 1000, len(t.Held)+t.Space
+	l := &lane{d: d, known: true, to: &webhook.Destination{}, held: map[int64]*hold{}, ending: ending{stop: t.Stop}}
+	l.look = looking{due: t.Due, more: t.More, reload: t.Reload, after: t.After, hints: map[int64]bool{}}
+	if !t.Closed {
+		l.to.URL = "https://example.com"
+	}
+	for id, it := range t.Held {
+		l.held[id] = &hold{item: it}
+	}
+	l.take(&findings{Found: found, asked: webhook.Search{Space: t.Space}})
+	taken := Taken{More: l.look.more, After: l.look.after, InMemory: d.limits.memory.used}
+	for _, it := range l.queue {
+		taken.Queue = append(taken.Queue, it.EventID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.held)) {
+		if l.held[id].again {
+			taken.Again = append(taken.Again, id)
+		}
+	}
+	return taken
+}
+
+// Hints are the messages to other nodes that wait to be sent; they are not sent any more.
+func (d *Dispatcher) Hints() []string {
+	d.hinter.mu.Lock()
+	defer d.hinter.mu.Unlock()
+	hints := d.hinter.hints
+	d.hinter.hints = nil
+	return messages(hints)
+}
