@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -57,4 +58,14 @@ func (d *Dispatcher) Hints() []string {
 	hints := d.hinter.hints
 	d.hinter.hints = nil
 	return messages(hints)
+}
+
+// Gather is how many of the answers that wait the recorder takes at once, while so many
+// requests are in flight.
+func Gather(ctx context.Context, inFlight, answers int) (batch, left int) {
+	d := &Dispatcher{}
+	d.limits.inFlight.Store(int64(inFlight))
+	c := &recorder{d: d, wake: make(chan struct{}, 1)}
+	c.add(make([]*answer, answers)...)
+	return len(c.next(ctx)), len(c.answers)
 }

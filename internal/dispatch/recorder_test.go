@@ -1,0 +1,83 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"claviger/internal/dispatch"
+	"claviger/internal/sqldb"
+)
+
+// While many requests are in flight, answers wait a moment for one another, unless there
+// are many already.
+func TestAnswersWaitForOneAnother(t *testing.T) {
+	const moment = 5 * time.Millisecond
+	for name, c := range map[string]struct {
+		inFlight, answers, batch int
+		waits                    time.Duration
+	}{
+		"few requests":             {15, 1, 1, 0},
+		"many requests":            {16, 1, 1, moment},
+		"not yet many answers":     {16, 255, 255, moment},
+		"many answers":             {16, 256, 256, 0},
+		"no answer":                {16, 0, 0, 0},
+		"as many as fit":           {16, 1024, 1024, 0},
+		"more than fit into batch": {16, 1025, 1024, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				batch, left := dispatch.Gather(t.Context(), c.inFlight, c.answers)
+				same(t, "batch", batch, c.batch)
+				same(t, "left", left, c.answers-c.batch)
+				same(t, "waited", time.Since(begun), c.waits)
+			})
+		})
+	}
+}
+
+// When it is not known whether an answer is on record, it is looked for before it is
+// written again.
+func TestARetriedRecordLooksForTheAttempt(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1)
+	r.event(r.out, 1)
+	r.write(func(tx *sqldb.Tx) { // as if the answer were on record; the first try fails by it
+		tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
+			VALUES (1, '', 200, '', 0, '', TRUE, $1, 0)`, start)
+		tx.Queue(`CREATE UNIQUE INDEX once ON webhook_responses (event_id, response_body)`)
+	})
+	out := r.manual(settings{})
+	r.recordAll(out, 200, g.next())
+	same(t, "states", r.states(), []string{"1 delivered after 1"})
+}
+
+// What is recorded in halves for the fault of another answer is looked for, too.
+func TestHalvesLookForTheAttempt(t *testing.T) {
+	for name, recorded := range map[string]int64{"the first half": 1, "the second half": 2} {
+		t.Run(name, func(t *testing.T) {
+			r, g := steppedHarness(t), newGate(t)
+			r.partner(1, g.ServeHTTP)
+			r.license(1, 1, 2)
+			r.event(r.out, 1)
+			r.event(r.out, 2)
+			const there = `INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
+				VALUES ($1, '', 200, '', 0, '', TRUE, $2, 0)`
+			r.write(func(tx *sqldb.Tx) {
+				tx.Queue(there, recorded, start)
+				tx.Queue(there, 3-recorded, start.Add(-time.Hour)) // which the other answer meets
+				tx.Queue(fmt.Sprintf(`CREATE UNIQUE INDEX once ON webhook_responses (event_id, response_body) WHERE event_id = %d`, 3-recorded))
+			})
+			out := r.manual(settings{})
+			callers := g.callers(2)
+			slices.SortFunc(callers, func(a, b *caller) int { return int(a.id - b.id) })
+			r.recordAll(out, 200, callers...)
+			same(t, "attempts", r.count(`SELECT count(*) FROM webhook_responses WHERE event_id = $1`, recorded), 1)
+			same(t, "open", r.open(), 0)
+		})
+	}
+}
