@@ -244,6 +244,9 @@ const guesses = 60
 // a call of its own.
 const redeliveries = 60
 
+// tries is how often a minute a partner may have its endpoint tried at once.
+const tries = 10
+
 // Partners share these among them while they are answered. A quarter of the readers
 // is left to authentication and to everybody else.
 const unsent = 32 << 20 // bytes of answers that their clients have not taken yet

@@ -22,13 +22,18 @@ const userAgent = "Claviger-Webhooks/1"
 func (a *App) buildDispatcher(r *Services) *dispatch.Dispatcher {
 	a.server.Metrics.MustRegister(&webhook.Queue{DB: r.DB, Now: a.cfg.Now})
 	return (&dispatch.Dispatcher{
-		Store: webhook.Store{DB: r.DB, Now: a.cfg.Now, Node: a.node, Endpoint: r.Endpoint, Policy: webhook.Policy{
-			Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
-			Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
-			InFlight:  a.cfg.WebhookConcurrency,
-		}},
-		Log: a.log, Client: a.caller, UserAgent: userAgent, Metrics: dispatch.NewMetrics(a.server.Metrics),
+		Store: webhook.Store{DB: r.DB, Now: a.cfg.Now, Node: a.node, Endpoint: r.Endpoint, Policy: a.policy()},
+		Log:   a.log, Client: a.caller, UserAgent: userAgent, Metrics: dispatch.NewMetrics(a.server.Metrics),
 	}).Prepare()
+}
+
+// policy is what the settings say about deliveries that fail.
+func (a *App) policy() webhook.Policy {
+	return webhook.Policy{
+		Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
+		Supersede: webhook.Supersede{After: a.cfg.SupersedeAfter, Attempts: a.cfg.SupersedeAttempts},
+		InFlight:  a.cfg.WebhookConcurrency,
+	}
 }
 
 // Endpoint is where a partner's webhooks go and what signs them.

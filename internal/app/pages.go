@@ -75,6 +75,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	members := &portal.Handler{
 		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
+		History: r.History, Stats: r.Stats, Policy: a.policy(), Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		Streams: &a.streams, Now: a.cfg.Now,
 	}
 	operators := &console.Handler{Site: site(consolePages)}

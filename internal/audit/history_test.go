@@ -123,6 +123,7 @@ func TestSentence(t *testing.T) {
 		{"partner.rotate", ``, `{"what":"client_secret","overlap_s":0}`, "Rotated the client secret; the replaced one ended at once."},
 		{"partner.rotate", ``, `{"what":"webhook_secret","overlap_s":90}`, "Rotated the webhook secret; the replaced one worked for another 90 seconds."},
 		{"partner.rotate", ``, `{"what":"single_key","single_key":true,"overlap_s":3600}`, "Replaced the API key and the webhook secret by a single key; the replaced one worked for another 1 hour."},
+		{"endpoint.try", ``, ``, "Had the webhook URL tried at once."},
 		{"partner.switch", ``, `{"what":"api_key"}`, "Ended the overlap: the replaced API key stopped working."},
 		{"partner.key", ``, `{"ending":"3f9a"}`, "Made an API key ending in 3f9a."},
 		{"partner.revoke", `{"what":"api_key","ending":"3f9a"}`, ``, "Revoked the API key ending in 3f9a."},

@@ -24,9 +24,12 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/requestlog"
+	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/wire"
 )
 
 // Handler serves the pages.
@@ -37,11 +40,15 @@ type Handler struct {
 	Licenses *license.Registry
 	Events   *event.Log
 	Webhooks *webhook.Outbox
+	History  history.Reader
 	Audit    *audit.Log
 	Inviter  *partner.Inviter
 	TestMail *outage.TestMailer
 	Requests *requestlog.Log
-	Streams  *ui.Streams // open pages that follow what happens
+	Stats    *stats.Book
+	Policy   webhook.Policy // what becomes of an endpoint that fails
+	Tries    *wire.Limiter  // how often a partner may have its endpoint tried at once; nil: as often as it likes
+	Streams  *ui.Streams    // open pages that follow what happens
 	Now      func() time.Time
 }
 

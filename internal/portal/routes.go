@@ -73,6 +73,8 @@ func (h *Handler) Table() []Route {
 
 		{Page, auditPath, partner.Viewer, h.history},
 		{Page, requestsPath, partner.Viewer, h.requests},
+		{Page, overviewPath, partner.Viewer, h.overview},
+		{Act, tryPath, partner.Developer, h.try},
 	}
 }
 

@@ -149,4 +149,3 @@ func TestAudit(t *testing.T) {
 	b.Get(h.path("/audit?before=x")).Want(http.StatusOK, "Audit")
 	b.Get(h.path("/audit?before=1")).Want(http.StatusOK, "Audit")
 }
-

@@ -182,4 +182,3 @@ func TestSignUpOnTheWay(t *testing.T) {
 		t.Error("Nia is no member")
 	}
 }
-

@@ -1,6 +1,11 @@
 package webhook
 
 import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"claviger/internal/audit"
 	"claviger/internal/outage"
 	"claviger/internal/sqldb"
 )
@@ -33,6 +38,24 @@ func (o *Outbox) Unpark(tx *sqldb.Tx, partnerID int64) {
 func (o *Outbox) Resume(tx *sqldb.Tx, partnerID int64) {
 	o.Unpark(tx, partnerID)
 	outage.Restart(tx, partnerID, o.Now())
+}
+
+// TryNow sends to an endpoint that fails without waiting for the next attempt: a parked
+// one is probed now, and another gets what waits for a later time, at a ramp that ends
+// with the first failure. It changes nothing of an endpoint that is well.
+func (o *Outbox) TryNow(ctx context.Context, by audit.Actor, partnerID int64) error {
+	err := o.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := o.Now()
+		o.touch(tx, partnerID, `, probe_at = CASE WHEN parked_at <> 0 THEN $2 ELSE probe_at END,
+			draining = CASE WHEN parked_at = 0 AND failing_since <> 0 AND draining = $3 THEN $4 ELSE draining END`,
+			now, int(drainNothing), int(drainWaiting))
+		audit.Record(tx, now, by, "endpoint.try", "partner:"+strconv.FormatInt(partnerID, 10), nil, nil)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("try the endpoint of partner %d: %w", partnerID, err)
+	}
+	return nil
 }
 
 // Remove queues the removal of what is known of a partner's endpoint. The partner must

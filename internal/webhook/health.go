@@ -11,9 +11,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// parkAttempts is how many attempts an endpoint has at least before it is parked for its
+// ParkAttempts is how many attempts an endpoint has at least before it is parked for its
 // failures.
-const parkAttempts = 5
+const ParkAttempts = 5
 
 // takenEvery is how often the time of a success is written when nothing was wrong: each
 // batch would be too often for an endpoint that takes a thousand a second.
@@ -118,7 +118,7 @@ func (h Health) after(t *tally, now time.Time, p Policy) Health {
 		}
 		h.failures += t.failures
 		h.errorAt, h.error = now, t.last
-		if !h.Parked() && (t.gone || h.failures >= parkAttempts && !h.failingSince.After(now.Add(-p.ParkAfter))) {
+		if !h.Parked() && (t.gone || h.failures >= ParkAttempts && !h.failingSince.After(now.Add(-p.ParkAfter))) {
 			h.parkedAt, h.probeAt = now, now.Add(p.ProbeEvery)
 		}
 	}
@@ -158,6 +158,7 @@ const MaxCounted = 10_000
 type EndpointHealth struct {
 	FailingSince  time.Time // zero: its last attempt succeeded, or there was none
 	ParkedAt      time.Time // zero: it is not parked
+	ProbeAt       time.Time // of a parked one: when it is probed next
 	LastSuccessAt time.Time // to within takenEvery
 	LastErrorAt   time.Time
 	LastError     string // what the last failed attempt met, in words
@@ -177,7 +178,7 @@ func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointH
 		}
 		n, err := waiting.One(ctx)
 		e = EndpointHealth{
-			FailingSince: h.failingSince, ParkedAt: h.parkedAt, LastSuccessAt: h.takenAt, LastErrorAt: h.errorAt, LastError: h.error,
+			FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, LastSuccessAt: h.takenAt, LastErrorAt: h.errorAt, LastError: h.error,
 			Waiting: min(n, MaxCounted), More: n > MaxCounted,
 		}
 		return err

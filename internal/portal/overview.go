@@ -1,0 +1,220 @@
+package portal
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/profile"
+	"claviger/internal/stats"
+	"claviger/internal/ui"
+	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/wire"
+)
+
+const (
+	overviewPath = "/overview"
+	tryPath      = overviewPath + "/try"
+)
+
+// overviewDays is how many days of sales the page shows.
+const overviewDays = 30
+
+// spans are the times over which deliveries are shown, by the parameter hours.
+var spans = []struct {
+	hours int
+	label string
+}{{24, "24 hours"}, {7 * 24, "7 days"}}
+
+// overviewView is the page with a partner's numbers and how its endpoint does.
+type overviewView struct {
+	State    endpointState
+	Stats    []ui.Stat
+	Causes   causesView
+	Days     ui.Chart
+	Tabs     ui.Tabs
+	Attempts ui.Chart
+	Latency  ui.Chart
+	Timeline ui.Timeline
+	Behind   time.Time // up to when the numbers are counted, while that lags behind
+	Self     string    // the address of the page, for the part that is loaded again
+	Call     ui.Curl
+}
+
+// overviewFacts is what the page is made of.
+type overviewFacts struct {
+	profile profile.Profile
+	health  webhook.EndpointHealth
+	numbers stats.Numbers
+	causes  []history.Cause
+	more    bool // there are failed deliveries beyond the causes
+	acts    []audit.Entry
+	names   map[int64]string // of people in acts
+}
+
+func (h *Handler) overview(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	hours := spans[0].hours
+	if r.URL.Query().Get("hours") == strconv.Itoa(spans[1].hours) {
+		hours = spans[1].hours
+	}
+	f, err := h.overviewFacts(r, v, hours)
+	if err != nil {
+		return err
+	}
+	zone := ui.Zone(r)
+	view := overviewView{
+		State: h.endpointState(v, f, zone), Stats: overviewStats(v, f), Causes: h.causesView(v, f, zone), Timeline: timeline(v, f, zone),
+		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone), Latency: latencyChart(f.numbers.Hours, zone),
+		Behind: f.numbers.CountedTo, Self: v.Path(overviewPath+"?hours=%d", hours),
+		Call: h.call("These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays}, ui.Param{Name: "hours", Value: hours}),
+	}
+	return h.render(w, r, v, "overview", ui.View{Title: "Overview", Fragment: "overview-now", Data: view})
+}
+
+// overviewFacts reads what the page shows. Each read has a bound of its own, whatever the
+// partner has.
+func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overviewFacts, err error) {
+	ctx, id := r.Context(), v.Partner.ID
+	if f.profile, err = h.Profiles.Read(ctx, h.Profiles.DB, id); err != nil {
+		return f, err
+	}
+	if f.health, err = h.Webhooks.EndpointHealth(ctx, id); err != nil {
+		return f, err
+	}
+	if f.causes, f.more, err = h.History.Causes(ctx, id); err != nil {
+		return f, err
+	}
+	if f.numbers, err = h.Stats.Read(ctx, id, stats.Query{Days: overviewDays, Hours: hours}); err != nil {
+		return f, err
+	}
+	acts, _, err := h.Audit.History(ctx, id, audit.Span{From: h.Now().Add(-time.Duration(hours) * time.Hour), Limit: maxActs})
+	if err != nil {
+		return f, err
+	}
+	for _, e := range acts {
+		if changesDelivery[e.Action] {
+			f.acts = append(f.acts, e)
+		}
+	}
+	f.names, err = h.Site.Accounts.Names(ctx, audit.People(f.acts))
+	return f, err
+}
+
+// try has the endpoint tried at once.
+func (h *Handler) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if q := h.Tries.Take(strconv.FormatInt(v.Partner.ID, 10)); !q.OK {
+		f := fault.New(fault.Throttled, wire.CodeRateLimited, "The URL was tried %d times in the last minute. Try again in a moment.", q.Limit)
+		f.After = q.After
+		return f
+	}
+	if err := h.Webhooks.TryNow(r.Context(), v.Actor(), v.Partner.ID); err != nil {
+		return err
+	}
+	return h.done(w, r, v, overviewPath, "We try your webhook URL now. What it answers stands below within a few seconds.")
+}
+
+// spanTabs choose over which time deliveries are shown.
+func spanTabs(v *Visit, hours int) ui.Tabs {
+	t := ui.Tabs{Label: "Time"}
+	for _, s := range spans {
+		t.Items = append(t.Items, ui.Tab{Label: s.label, URL: v.Path(overviewPath+"?hours=%d", s.hours), Current: s.hours == hours})
+	}
+	return t
+}
+
+// overviewStats are the numbers above the charts.
+func overviewStats(v *Visit, f overviewFacts) []ui.Stat {
+	var sold, activated, deactivated, succeeded, failed int64
+	for _, d := range f.numbers.Days {
+		sold, activated, deactivated = sold+d.Sold, activated+d.Activated, deactivated+d.Deactivated
+	}
+	var latency stats.Histogram
+	last := f.numbers.Hours[max(len(f.numbers.Hours)-24, 0):]
+	for _, hour := range last {
+		succeeded, failed = succeeded+hour.Succeeded, failed+hour.Failed
+		latency.Plus(hour.Latency)
+	}
+	days := "in " + strconv.Itoa(overviewDays) + " days"
+	list := []ui.Stat{
+		{Label: "Sold", Value: ui.Count(sold), Note: days},
+		{Label: "Activated", Value: ui.Count(activated), Note: days},
+		{Label: "Deactivated", Value: ui.Count(deactivated), Note: days},
+	}
+	if total := succeeded + failed; total > 0 {
+		s := ui.Stat{Label: "Attempts that succeeded", Value: percent(succeeded, total), Note: ui.Count(total) + " in 24 hours", URL: v.Path("/deliveries")}
+		if failed > 0 {
+			s.Tone = "warn"
+		}
+		list = append(list, s)
+	}
+	if p95, ok := latency.Quantile(0.95); ok {
+		p50, _ := latency.Quantile(0.5)
+		list = append(list, ui.Stat{Label: "Answered within (p95)", Value: milliseconds(p95), Note: "half within " + milliseconds(p50)})
+	}
+	return list
+}
+
+// percent is a part of a whole; it says 100 % only of all.
+func percent(n, of int64) string {
+	p := math.Floor(1000*float64(n)/float64(of)) / 10
+	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
+}
+
+func milliseconds(d time.Duration) string { return ui.Count(d.Milliseconds()) + " ms" }
+
+// daysChart draws what happened to licenses. Its days are days in UTC, whatever the zone
+// of the person: that is how they are counted.
+func daysChart(days []stats.Day) ui.Chart {
+	sold, activated, deactivated := ui.Series{Name: "Sold"}, ui.Series{Name: "Activated"}, ui.Series{Name: "Deactivated"}
+	c := ui.Chart{ID: "days", Title: "Licenses per day (UTC)", Lines: true}
+	for _, d := range days {
+		c.Labels = append(c.Labels, d.At.Format("2 Jan"))
+		sold.Values = append(sold.Values, float64(d.Sold))
+		activated.Values = append(activated.Values, float64(d.Activated))
+		deactivated.Values = append(deactivated.Values, float64(d.Deactivated))
+	}
+	c.Series = []ui.Series{sold, activated, deactivated}
+	return c
+}
+
+// hourLabels name hours in the zone of the person.
+func hourLabels(hours []stats.Hour, zone *time.Location) []string {
+	layout := "15:04 UTC"
+	if len(hours) > 24 {
+		layout = "2 Jan 15:04 UTC"
+	}
+	labels := make([]string, len(hours))
+	for i, hour := range hours {
+		labels[i] = ui.FormatTime(hour.At.In(zone), layout)
+	}
+	return labels
+}
+
+func attemptsChart(hours []stats.Hour, zone *time.Location) ui.Chart {
+	succeeded, failed := ui.Series{Name: "Succeeded"}, ui.Series{Name: "Failed"}
+	for _, hour := range hours {
+		succeeded.Values = append(succeeded.Values, float64(hour.Succeeded))
+		failed.Values = append(failed.Values, float64(hour.Failed))
+	}
+	return ui.Chart{ID: "attempts", Title: "Attempts to deliver per hour", Labels: hourLabels(hours, zone), Series: []ui.Series{succeeded, failed}}
+}
+
+func latencyChart(hours []stats.Hour, zone *time.Location) ui.Chart {
+	p50, p95 := ui.Series{Name: "p50"}, ui.Series{Name: "p95"}
+	value := func(h stats.Histogram, q float64) float64 {
+		d, ok := h.Quantile(q)
+		if !ok {
+			return math.NaN()
+		}
+		return float64(d.Milliseconds())
+	}
+	for _, hour := range hours {
+		p50.Values = append(p50.Values, value(hour.Latency, 0.5))
+		p95.Values = append(p95.Values, value(hour.Latency, 0.95))
+	}
+	return ui.Chart{ID: "latency", Title: "How long your server took to answer", Lines: true, Unit: "ms", Labels: hourLabels(hours, zone), Series: []ui.Series{p50, p95}}
+}

@@ -1,0 +1,140 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+	"claviger/internal/webhook"
+)
+
+// endpointState is how the partner's endpoint does, in words.
+type endpointState struct {
+	Badge string // ok, failed, waiting, paused
+	Title string
+	Text  []string
+	Rule  []string // when it is parked, when it is opened again, how often an event is tried
+	Try   string   // where the button posts to; "" without one
+	Link  string   // where to mend it, with its label
+	Label string
+}
+
+// endpointState puts the state of the endpoint into words.
+func (h *Handler) endpointState(v *Visit, f overviewFacts, zone *time.Location) endpointState {
+	at := func(t time.Time) string { return ui.FormatTime(t.In(zone), clockLayout(h.Now(), t)) }
+	s := endpointState{Rule: h.parkingRule()}
+	e := f.health
+	switch {
+	case v.Partner.Paused():
+		s.Badge, s.Title = "paused", "Paused by the marketplace"
+		s.Text = []string{"Nothing is sold for your application and nothing is sent to it. " + waitingText(e) + " Ask the marketplace."}
+	case f.profile.WebhookURL == "":
+		s.Badge, s.Title, s.Link, s.Label = "waiting", "No webhook URL is set", v.Path(setupPath), "Set it up"
+		s.Text = []string{waitingText(e)}
+	case !e.ParkedAt.IsZero():
+		s.Badge, s.Title = "failed", "Parked, next probe at "+at(e.ProbeAt)
+		s.Text = []string{
+			fmt.Sprintf("It fails since %s: %s.", at(e.FailingSince), strings.TrimSuffix(e.LastError, ".")), waitingText(e),
+		}
+	case !e.FailingSince.IsZero():
+		s.Badge, s.Title = "failed", fmt.Sprintf("Failing since %s: %s", at(e.FailingSince), strings.TrimSuffix(e.LastError, "."))
+		s.Text = []string{waitingText(e)}
+	case e.LastSuccessAt.IsZero():
+		s.Badge, s.Title, s.Text = "ready", "Ready, and nothing was sent yet", []string{waitingText(e)}
+	default:
+		s.Badge, s.Title = "ok", "Healthy"
+		s.Text = []string{"The last delivery was taken at " + at(e.LastSuccessAt) + ". " + waitingText(e)}
+	}
+	if s.Badge == "failed" && v.May(partner.Developer) {
+		s.Try = v.Path(tryPath)
+	}
+	return s
+}
+
+// clockLayout shows the day of a time that is not within the last day.
+func clockLayout(now, t time.Time) string {
+	if d := now.Sub(t); d < 20*time.Hour && d > -20*time.Hour {
+		return "15:04 UTC"
+	}
+	return "2 Jan 15:04 UTC"
+}
+
+// waitingText says how many events wait.
+func waitingText(e webhook.EndpointHealth) string {
+	switch {
+	case e.More:
+		return "More than " + ui.Count(e.Waiting) + " events wait."
+	case e.Waiting == 1:
+		return "1 event waits."
+	case e.Waiting == 0:
+		return "No event waits."
+	}
+	return ui.Count(e.Waiting) + " events wait."
+}
+
+// parkingRule says what the settings mean for an endpoint that fails.
+func (h *Handler) parkingRule() []string {
+	p := h.Policy
+	var lasts time.Duration
+	for _, wait := range p.Schedule {
+		lasts += wait
+	}
+	rule := []string{
+		fmt.Sprintf("When nothing but failures came back for %s, in %d attempts or more, your URL is parked: the queue waits, and one event is sent every %s to see whether it is back. Status 410 parks it at once.",
+			inWords(p.ParkAfter), webhook.ParkAttempts, inWords(p.ProbeEvery)),
+		"The first success opens it, and what waits is sent, slowly at first. So does saving another URL.",
+	}
+	if n := len(p.Schedule); n > 0 {
+		rule = append(rule, fmt.Sprintf("An event that fails is tried %d times in all, over about %s, and can be sent again after that.", n+1, inWords(lasts)))
+	}
+	return rule
+}
+
+// inWords is a duration in its two largest units.
+func inWords(d time.Duration) string {
+	units := []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}}
+	var parts []string
+	for _, u := range units {
+		n := d / u.of
+		if d -= n * u.of; n == 0 {
+			if len(parts) > 0 {
+				break
+			}
+			continue
+		}
+		if parts = append(parts, plural(int64(n), u.name)); len(parts) == 2 {
+			break
+		}
+	}
+	if len(parts) == 0 {
+		return "no time"
+	}
+	return strings.Join(parts, " and ")
+}
+
+func plural(n int64, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return ui.Count(n) + " " + word + "s"
+}
+
+// statusWords is what an attempt met, in words: a status, or no answer.
+func statusWords(status int) string {
+	switch text := http.StatusText(status); {
+	case status == 0:
+		return "no answer from your server"
+	case status >= 200 && status < 300:
+		return fmt.Sprintf("%d from your server, which did not say success", status)
+	case text == "":
+		return fmt.Sprintf("%d from your server", status)
+	default:
+		return fmt.Sprintf("%d %s from your server", status, text)
+	}
+}

@@ -1,0 +1,120 @@
+package portal_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"claviger/internal/app"
+	"claviger/internal/apptest"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+)
+
+func init() {
+	forms["/overview/try"] = func(*harness, partner.Partner) url.Values { return url.Values{} }
+}
+
+// endpoint gives Tide a webhook URL that answers with a status.
+func (h *harness) endpoint(status *atomic.Int64) {
+	h.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	h.Cleanup(server.Close)
+	_, _, _, err := h.Profiles.Amend(h.Context(), apptest.Tester, h.tide.ID, partner.Change{}, profile.URLChange{Webhook: &server.URL}, false)
+	h.Must(err)
+}
+
+// waitFor loads the overview until it says something.
+func (h *harness) waitFor(text string) string {
+	h.Helper()
+	for {
+		page := h.as(developer).Get(h.path("/overview"))
+		if strings.Contains(page.Text(), text) {
+			return page.Text()
+		}
+		if err := h.Context().Err(); err != nil {
+			h.Fatalf("no %q in %s", text, page.Text())
+		}
+	}
+}
+
+// TestOverview follows an endpoint from nothing over a failure to its recovery.
+func TestOverview(t *testing.T) {
+	h := start(t, func(cfg *app.Config) {
+		cfg.Retry, cfg.ParkAfter, cfg.ProbeEvery = []time.Duration{time.Hour, 24 * time.Hour}, 90*time.Minute, 5*time.Minute
+	})
+	page := h.as(viewer).Get(h.path("/overview"))
+	wants(t, page, http.StatusOK, "No webhook URL is set", "1 hour and 30 minutes", "in 5 attempts or more", "every 5 minutes", "3 times in all, over about 1 day and 1 hour", "/v2/stats")
+
+	var status atomic.Int64
+	status.Store(401)
+	h.endpoint(&status)
+	_, err := h.Partners.Rotate(t.Context(), apptest.Tester, h.tide.ID, partner.WebhookSecret, 0)
+	h.Must(err)
+	h.sell(h.tide)
+	h.sell(h.reef)
+	text := h.waitFor("Failing since")
+	for _, want := range []string{
+		"401", "1 event waits.", "Try now", "1 delivery, one cause", "401 Unauthorized from your server since",
+		"right after this at", "Rotated the webhook secret", "One failed attempt, the last at",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	if strings.Contains(h.as(viewer).Get(h.path("/overview")).Text(), "Try now") {
+		t.Error("a viewer may have it tried")
+	}
+
+	status.Store(200)
+	h.as(developer).Post(h.path("/overview/try")).WantRedirect(h.path("/overview"))
+	text = h.waitFor("Healthy")
+	if !strings.Contains(text, "No event waits.") || strings.Contains(text, "one cause") || !strings.Contains(text, "Had the webhook URL tried at once.") {
+		t.Errorf("after it was mended: %s", text)
+	}
+}
+
+// TestTryNowIsLimited: nobody makes the service hammer a server.
+func TestTryNowIsLimited(t *testing.T) {
+	h := start(t)
+	for range 10 {
+		h.as(developer).Post(h.path("/overview/try")).WantRedirect(h.path("/overview"))
+	}
+	if got := h.as(developer).Post(h.path("/overview/try")); got.Status != http.StatusTooManyRequests {
+		t.Errorf("the eleventh try of a minute: %d", got.Status)
+	}
+}
+
+// TestOverviewStates puts every state into words.
+func TestOverviewStates(t *testing.T) {
+	h := start(t)
+	var status atomic.Int64
+	status.Store(410)
+	h.endpoint(&status)
+	wants(t, h.as(viewer).Get(h.path("/overview")), http.StatusOK, "Ready, and nothing was sent yet")
+	h.sell(h.tide)
+	h.waitFor("Parked, next probe at")
+	_, _, err := h.Profiles.Pause(t.Context(), apptest.Tester, h.tide.ID, "invoice 77 is unpaid")
+	h.Must(err)
+	page := h.as(viewer).Get(h.path("/overview"))
+	wants(t, page, http.StatusOK, "Paused by the marketplace")
+	if strings.Contains(page.Body, "invoice 77") {
+		t.Error("the reason is the operator's own")
+	}
+}
+
+// TestOverviewFragment: what is loaded again is a part of the page, not the page.
+func TestOverviewFragment(t *testing.T) {
+	h := start(t)
+	cookie := h.as(viewer).Cookie()
+	answer := apptest.Send(t, http.DefaultClient, "GET", h.App.URL()+h.path("/overview?hours=168"), "",
+		"Cookie: "+cookie.Name+"="+cookie.Value, "HX-Request: true", "HX-Request-Type: partial").Body
+	if !strings.Contains(answer, `id="now"`) || strings.Contains(answer, "<html") || strings.Contains(answer, "Licenses per day") {
+		t.Errorf("the fragment is %s", answer)
+	}
+	wants(t, h.as(viewer).Get(h.path("/overview?hours=168")), http.StatusOK, "7 days", "Licenses per day (UTC)")
+}
