@@ -24,6 +24,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/requestlog"
+	"claviger/internal/simulator"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -50,6 +51,8 @@ type Handler struct {
 	Tries    *wire.Limiter  // how often a partner may have its endpoint tried at once; nil: as often as it likes
 	Streams  *ui.Streams    // open pages that follow what happens
 	Now      func() time.Time
+
+	Simulator *simulator.Simulator
 }
 
 //go:embed all:pages

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/visitor"
@@ -75,6 +76,19 @@ func (h *Handler) Table() []Route {
 		{Page, requestsPath, partner.Viewer, h.requests},
 		{Page, overviewPath, partner.Viewer, h.overview},
 		{Act, tryPath, partner.Developer, h.try},
+
+		{Page, simulatorPath, partner.Viewer, h.simulator},
+		{Act, runsPath, partner.Developer, h.startRun},
+		{Page, runsPath + "/{run}", partner.Viewer, h.run},
+		{Page, eventsPath, partner.Viewer, h.events},
+		{Page, eventsPath + "/purchase", partner.Viewer, h.eventKind(event.Purchase)},
+		{Act, eventsPath + "/purchase/test", partner.Developer, h.sendEvent(event.Purchase)},
+		{Page, eventsPath + "/activate", partner.Viewer, h.eventKind(event.Activate)},
+		{Act, eventsPath + "/activate/test", partner.Developer, h.sendEvent(event.Activate)},
+		{Page, eventsPath + "/deactivate", partner.Viewer, h.eventKind(event.Deactivate)},
+		{Act, eventsPath + "/deactivate/test", partner.Developer, h.sendEvent(event.Deactivate)},
+		{Page, verifyPath, partner.Viewer, h.verify},
+		{Act, verifyPath, partner.Viewer, h.findSignature},
 	}
 }
 
@@ -86,9 +100,9 @@ var navigation = []struct{ label, path string }{
 	{"Licenses", "/licenses"},
 	{"Deliveries", "/deliveries"},
 	{"Requests", "/requests"},
-	{"Simulator", "/simulator"},
-	{"Events", "/events"},
-	{"Verify", "/verify"},
+	{"Simulator", simulatorPath},
+	{"Events", eventsPath},
+	{"Verify", verifyPath},
 	{"Credentials", "/credentials"},
 	{"Contacts", "/contacts"},
 	{"Team", "/team"},

@@ -130,6 +130,7 @@ func label(status any) string {
 
 // tones say how a badge looks. A status that is not listed is neutral.
 var tones = map[string]string{
+	"pass": "good", "right": "good", "running": "calm", "warn": "warn", "unclear": "warn", "interrupted": "warn", "fail": "bad", "wrong": "bad",
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
 	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
 	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
