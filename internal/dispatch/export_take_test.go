@@ -69,3 +69,6 @@ func Gather(ctx context.Context, inFlight, answers int) (batch, left int) {
 	c.add(make([]*answer, answers)...)
 	return len(c.next(ctx)), len(c.answers)
 }
+
+// LogAttempt writes the line of an attempt.
+func (d *Dispatcher) LogAttempt(ctx context.Context, a *webhook.Attempt) { d.logAttempt(ctx, a) }

@@ -149,9 +149,6 @@ func (d *Dispatcher) PollEvery(t time.Duration) { d.poller.every = t }
 // PollPause is how long the dispatcher waits after a poll that took so long.
 func (d *Dispatcher) PollPause(took time.Duration) time.Duration { return d.poller.pause(took) }
 
-// SendHints sends hints to other nodes, and does nothing else.
-func (d *Dispatcher) SendHints(ctx context.Context) { d.sendHints(ctx) }
-
 // Begun is how many requests are begun and not recorded.
 func (d *Dispatcher) Begun() int {
 	d.limits.requests.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,4 +84,39 @@ func TestAttemptsAreLoggedAndCounted(t *testing.T) {
 		want["measured"] += float64(n)
 	}
 	same(t, "counted", counted, want)
+}
+
+// A connection that the endpoint closes as it is used again costs no attempt: the request
+// is made over another one.
+func TestAConnectionThatIsClosedWhenUsedAgain(t *testing.T) {
+	r, log := steppedHarness(t), &journal{}
+	var mu sync.Mutex
+	used := map[string]bool{}
+	r.partner(1, func(w http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		again := used[req.RemoteAddr]
+		used[req.RemoteAddr] = true
+		mu.Unlock()
+		if again {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	r.license(1, 1)
+	out := r.stepped(settings{log: log})
+	r.run(out)
+	for range 3 {
+		r.event(out, 1)
+		r.until("it is delivered", func() bool { return r.open() == 0 })
+	}
+	same(t, "failures", log.lines(`msg="webhook attempt"`, "outcome=failed"), nil)
+	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1", "3 delivered after 1"})
+	same(t, "connections", len(used), 3)
+}
+
+// The line tells the time that an attempt took in milliseconds.
+func TestTheTimeOfAnAttemptIsLogged(t *testing.T) {
+	r, log := steppedHarness(t), &journal{}
+	out := r.stepped(settings{log: log})
+	out.Dispatcher.LogAttempt(t.Context(), &webhook.Attempt{Item: &webhook.Item{}, Took: 1500 * time.Microsecond})
+	same(t, "lines", len(log.lines(" duration_ms=1.5 ")), 1)
 }

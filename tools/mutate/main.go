@@ -36,11 +36,15 @@ func main() {
 	)
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: mutate [flags] ./internal/package")
+		fmt.Fprintln(os.Stderr, "usage: mutate [flags] internal/package")
 		os.Exit(2)
 	}
-	survived, err := mutate(&runner{root: *root, run: *run, packages: append(strings.Fields(*also), flag.Arg(0))},
-		choice{flag.Arg(0), *file, *at, *sample, *seed}, *jobs, *list)
+	pkg := local(flag.Arg(0))
+	packages := []string{pkg}
+	for _, more := range strings.Fields(*also) {
+		packages = append(packages, local(more))
+	}
+	survived, err := mutate(&runner{root: *root, run: *run, packages: packages}, choice{pkg, *file, *at, *sample, *seed}, *jobs, *list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -49,6 +53,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// local is how go names a package by its folder in the module.
+func local(folder string) string { return "./" + filepath.ToSlash(filepath.Clean(folder)) }
 
 // choice is which changes are tried.
 type choice struct {
