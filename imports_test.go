@@ -27,6 +27,7 @@ words                             # small types that every package may use
     validate   : fault
     secret     :
     jsontext   :
+    docs       :
 tools                             # know nothing of licenses
     sqldb      :
     wire       : fault paging

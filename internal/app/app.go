@@ -70,6 +70,7 @@ type Services struct {
 	Mail     *mail.Outbox
 
 	Simulator *simulator.Simulator
+	Checks    *profile.Runs
 }
 
 // App is the service, built and listening.
@@ -218,6 +219,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
 	r.TestMail = &outage.TestMailer{DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links, Mail: r.Mail}
+	r.Checks = &profile.Runs{Book: r.Profiles, Log: a.log}
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}

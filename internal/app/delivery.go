@@ -84,6 +84,7 @@ func (a *App) work() []func(context.Context) {
 	return []func(context.Context){
 		a.send,
 		a.services.Simulator.Run, // on every node: a run goes on where it began
+		a.services.Checks.Run,
 		a.services.Partners.Uses.Run,
 		a.services.Requests.Run,
 		a.job("redeliveries", nil, (&replay.Replayer{Jobs: a.services.Replays, Log: a.log}).Run),

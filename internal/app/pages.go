@@ -73,7 +73,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		ShowAfter: 200 * time.Millisecond, WaitAtMost: time.Second, TestMoney: a.cfg.TestMoney,
 	}
 	members := &portal.Handler{
-		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
+		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Checks: r.Checks, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
 		History: r.History, Stats: r.Stats, Policy: a.policy(), Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now,

@@ -151,6 +151,7 @@ func (s *Server) consumeCode(ctx context.Context, g grant, tokens pair, now time
 		n, err := tx.Exec(ctx, `UPDATE oauth_grants SET used_at = $2 WHERE id = $1 AND used_at = 0`, g.id, now)
 		if won = n > 0; won {
 			s.queueTokens(tx, tokens, g.id, now)
+			profile.SignedIn(tx, g.partnerID, now)
 		}
 		return err
 	})

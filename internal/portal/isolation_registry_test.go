@@ -16,7 +16,13 @@ var nobody partner.Partner
 
 // forms fill the forms of acts, by path: with ids of the partner's own things, likewise.
 // Every act is listed, one without fields with none.
-var forms = map[string]func(h *harness, p partner.Partner) url.Values{}
+var forms = map[string]func(h *harness, p partner.Partner) url.Values{
+	"/setup/redirect-url": emptyForm,
+	"/setup/webhook-url":  emptyForm,
+}
+
+// emptyForm is a form that is sent empty.
+func emptyForm(*harness, partner.Partner) url.Values { return url.Values{} }
 
 // queries are what pages and streams are asked with, by path, besides their path: ids of
 // things that belong to a partner. Pages that take none are not listed.

@@ -38,6 +38,7 @@ type Handler struct {
 	Site     *visitor.Site // with pages made by NewPages
 	Partners *partner.Registry
 	Profiles *profile.Book
+	Checks   *profile.Runs
 	Licenses *license.Registry
 	Events   *event.Log
 	Webhooks *webhook.Outbox
@@ -60,7 +61,7 @@ var files embed.FS
 
 // NewPages reads the templates, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	p, err := ui.New(files, nil, "pages/*.html")
+	p, err := ui.New(files, setupFuncs, "pages/*.html")
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
+	"claviger/internal/profile"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
@@ -40,6 +41,8 @@ func (h *Handler) Table() []Route {
 	return []Route{
 		{Page, "", partner.Viewer, h.start},
 		{Page, setupPath, partner.Viewer, h.setup},
+		{Act, setupPath + "/redirect-url", partner.Developer, h.saveURL(profile.Redirect)},
+		{Act, setupPath + "/webhook-url", partner.Developer, h.saveURL(profile.Webhook)},
 
 		{Page, credentialsPath, partner.Viewer, h.credentials},
 		{Act, keysPath, partner.Developer, h.addKey},

@@ -1,27 +1,225 @@
 package portal
 
 import (
+	"context"
 	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
+	"claviger/internal/fault"
+	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
 )
 
 const setupPath = "/setup"
 
+// setupStep is one step of the checklist.
+type setupStep struct {
+	ID    string // of its section
+	Title string
+	Done  bool
+	At    time.Time // since when it is done; zero if nobody knows
+	Now   string    // what it waits for, in words
+}
+
 // setupView is the page that leads through the integration.
 type setupView struct {
-	ClientID string
-	Profile  profile.Profile
-	Curl     ui.Curl
+	Steps    []setupStep
+	Done     int
+	Form     ui.Form // the URLs
+	May      bool    // the person may save them
+	Base     string  // of the form's addresses
+	Poll     string  // where the state is read again
+	Redirect *checkView
+	Webhook  *checkView
+
+	ClientID  string
+	Try       string // the address that begins a sign-in; "" without a redirect URL
+	Keys      []partner.Credential
+	KeysURL   string // the page of credentials; "" if there is none for this person
+	Samples   setupSamples
+	Calls     setupCalls
+	Following string // what was shown last, so that nothing is sent again
+}
+
+// setupCalls are the calls of the API that do the same.
+type setupCalls struct{ Save, Read, Licenses ui.Curl }
+
+// Step returns a step of the checklist.
+func (v setupView) Step(id string) setupStep {
+	for _, s := range v.Steps {
+		if s.ID == id {
+			return s
+		}
+	}
+	return setupStep{}
+}
+
+// running reports whether a check goes on.
+func (v setupView) running() bool {
+	for _, c := range []*checkView{v.Redirect, v.Webhook} {
+		if c != nil && c.Running {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *Handler) setup(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	p, err := h.Profiles.Read(r.Context(), h.Profiles.DB, v.Partner.ID)
+	view, err := h.setupView(r.Context(), v)
 	if err != nil {
 		return err
 	}
-	return h.render(w, r, v, "setup", ui.View{Title: "Set-up", Data: setupView{
-		ClientID: v.Partner.ClientID, Profile: p, Curl: h.call("Read these URLs by API", http.MethodGet, "/v2/profile"),
-	}})
+	seen := r.URL.Query().Get("seen")
+	if ui.IsFragment(r) && seen == view.Following {
+		w.WriteHeader(http.StatusNoContent) // nothing is new: what somebody reads stays as it is
+		return nil
+	}
+	page := ui.View{Title: "Set-up", Fragment: "setup-state", Data: view}
+	switch {
+	case view.running():
+		page.Refresh = 2
+	case ui.IsFragment(r) && strings.HasPrefix(seen, followRunning):
+		page.Notice = "The check has ended. See the result below its URL."
+	}
+	return h.render(w, r, v, "setup", page)
+}
+
+// saveURL begins the check of a URL. The page shows how it goes.
+func (h *Handler) saveURL(field profile.Field) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		if err := ui.ReadForm(r); err != nil {
+			return err
+		}
+		typed := ui.FormText(r, string(field))
+		err := h.Checks.Start(r.Context(), v.Actor(), v.Partner.ID, field, typed, func(ctx context.Context) error {
+			_, err := h.visit(ctx, r, v.Visitor, v.least)
+			return err
+		})
+		if f := fault.Of(err); f != nil {
+			view, viewErr := h.setupView(r.Context(), v)
+			if viewErr != nil {
+				return viewErr
+			}
+			for i := range view.Form.Fields {
+				if view.Form.Fields[i].Name == string(field) {
+					view.Form.Fields[i].Value = typed
+				}
+			}
+			if f.Field == "" {
+				view.Form = view.Form.WithError(string(field), f.Text)
+			} else {
+				view.Form.Refuse(err)
+			}
+			return h.render(w, r, v, "setup", ui.View{Title: "Set-up", Status: http.StatusUnprocessableEntity, Data: view})
+		}
+		if err != nil {
+			return err
+		}
+		if typed == "" {
+			h.Site.Sessions.Flash(r.Context(), "The URL was removed.")
+		}
+		ui.SeeOther(w, r, v.Path("%s#%s", setupPath, sectionOf(field)))
+		return nil
+	}
+}
+
+// sectionOf is the step of the checklist that a URL belongs to.
+func sectionOf(field profile.Field) string { return strings.ReplaceAll(string(field), "_", "-") }
+
+// setupView reads how far the integration is.
+func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
+	p, err := h.Profiles.Read(ctx, h.Profiles.DB, v.Partner.ID)
+	if err != nil {
+		return setupView{}, err
+	}
+	runs, err := h.Checks.Last(ctx, v.Partner.ID)
+	if err != nil {
+		return setupView{}, err
+	}
+	keys, err := h.Partners.ListCredentials(ctx, v.Partner.ID)
+	if err != nil {
+		return setupView{}, err
+	}
+	signedIn, err := h.Profiles.FirstSignIn(ctx, v.Partner.ID)
+	if err != nil {
+		return setupView{}, err
+	}
+	endpoint, err := h.Webhooks.EndpointHealth(ctx, v.Partner.ID)
+	if err != nil {
+		return setupView{}, err
+	}
+	view := setupView{
+		Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt), May: v.May(partner.Developer), Keys: keys,
+		Base: v.Path(setupPath), ClientID: v.Partner.ClientID, Redirect: newCheckView(runs, profile.Redirect), Webhook: newCheckView(runs, profile.Webhook),
+		Samples: h.setupSamples(v.Partner, p), Try: h.authorizeURL(v.Partner, p),
+		Calls: h.setupCalls(p),
+	}
+	view.Form = ui.Form{Fields: []ui.Field{
+		urlField(profile.Redirect, "Redirect URL", p.RedirectURL, view.Redirect),
+		urlField(profile.Webhook, "Webhook URL", p.WebhookURL, view.Webhook),
+	}}
+	for _, s := range view.Steps {
+		if s.Done {
+			view.Done++
+		}
+	}
+	if h.has("/credentials", v) {
+		view.KeysURL = v.Path("/credentials")
+	}
+	view.follow(runs)
+	view.Poll = view.Base + "?seen=" + url.QueryEscape(view.Following)
+	return view, nil
+}
+
+// setupCalls are the calls that save and read URLs, and the first call of a new key.
+func (h *Handler) setupCalls(p profile.Profile) setupCalls {
+	save := h.call("Save the URLs by API", http.MethodPut, "/v2/profile")
+	save.Form = []ui.Param{
+		{Name: "redirect_url", Value: orDefault(p.RedirectURL, "https://app.example.com/callback")},
+		{Name: "webhook_url", Value: orDefault(p.WebhookURL, "https://app.example.com/webhook")},
+	}
+	return setupCalls{
+		Save: save, Read: h.call("Read the URLs by API", http.MethodGet, "/v2/profile"),
+		Licenses: h.call("List your licenses", http.MethodGet, "/v2/licenses"),
+	}
+}
+
+// urlField is the field of a URL. While a URL is checked it shows that one, and one
+// that failed stays to be corrected.
+func urlField(field profile.Field, label, saved string, check *checkView) ui.Field {
+	f := ui.Field{Name: string(field), Label: label, Type: "url", Value: saved, Autocomplete: "off", Required: true}
+	if check != nil && check.State != string(profile.Passed) {
+		f.Value = check.URL
+	}
+	return f
+}
+
+// setupSteps is the checklist.
+func setupSteps(p profile.Profile, keys []partner.Credential, signedIn, delivered time.Time) []setupStep {
+	var used time.Time
+	for _, k := range keys {
+		if k.What == partner.APIKey && k.LastUsedAt.After(used) {
+			used = k.LastUsedAt
+		}
+	}
+	return []setupStep{
+		{ID: "redirect-url", Title: "Redirect URL", Done: !p.RedirectValidAt.IsZero(), At: p.RedirectValidAt, Now: "Not saved yet."},
+		{ID: "webhook-url", Title: "Webhook URL", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(), At: p.WebhookValidAt, Now: "Not saved yet."},
+		{ID: "credentials", Title: "Credentials", Done: !used.IsZero(), At: used, Now: "No call with your API key has come yet."},
+		{ID: "test-event", Title: "First test event taken", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(), At: p.WebhookValidAt, Now: "Saving the webhook URL sends test events."},
+		{ID: "sign-in", Title: "First sign-in exchanged", Done: !signedIn.IsZero(), At: signedIn, Now: "No code was exchanged yet."},
+		{ID: "delivery", Title: "First real delivery", Done: !delivered.IsZero(), At: delivered, Now: "No real event was delivered yet."},
+	}
+}
+
+// authorizeURL is the address that begins a sign-in from the partner's side.
+func (h *Handler) authorizeURL(p partner.Partner, f profile.Profile) string {
+	if f.RedirectURL == "" {
+		return ""
+	}
+	q := url.Values{"response_type": {"code"}, "client_id": {p.ClientID}, "scope": {"openid read_license"}, "redirect_uri": {f.RedirectURL}}
+	return h.Site.Pages.PublicURL + "/openid/authorize?" + q.Encode()
 }

@@ -67,6 +67,16 @@ func (h *Handler) navigation(r *http.Request, v *Visit) []ui.Item {
 	return items
 }
 
+// has reports whether the portal has a page that the person may see.
+func (h *Handler) has(path string, v *Visit) bool {
+	for _, rt := range h.Table() {
+		if rt.Kind == Page && rt.Path == path && v.May(rt.Role) {
+			return true
+		}
+	}
+	return false
+}
+
 // start leads to the first page of the navigation.
 func (h *Handler) start(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	ui.SeeOther(w, r, h.navigation(r, v)[0].URL)

@@ -54,6 +54,21 @@ type checkedPartner struct {
 	partner.Partner
 	secrets    []string
 	newSecrets bool // the secrets are so new that the partner cannot have them
+
+	// progress is told of each step when it begins, and again when it was answered; nil:
+	// nobody looks. The transcript may judge the steps otherwise when it is whole.
+	progress func(step Check, answered bool)
+}
+
+// tell reports a step.
+func (p checkedPartner) tell(step Check, answered bool) {
+	if p.progress == nil {
+		return
+	}
+	if !answered {
+		step.Warning, step.Text = true, "it was sent, and its answer is awaited"
+	}
+	p.progress(step, answered)
 }
 
 // checkedPartner reads what the check of a partner's URLs needs. No server is called
@@ -163,7 +178,7 @@ func (b *Book) transcript(ctx context.Context, n urlUpdate, p checkedPartner) []
 			redirect <- nil
 			return
 		}
-		redirect <- []Check{b.Check.redirect(ctx, *n.redirect)}
+		redirect <- []Check{b.Check.redirect(ctx, *n.redirect, p)}
 	}()
 	var webhook []Check
 	if n.webhook != nil && *n.webhook != "" {
@@ -197,9 +212,11 @@ func refusal(c Check, transcript []Check, saved bool) *fault.Error {
 const redirectStep = "GET " + redirectField
 
 // redirect calls the redirect URL as it is saved: it must answer 200.
-func (c Checker) redirect(ctx context.Context, url string) Check {
+func (c Checker) redirect(ctx context.Context, url string, p checkedPartner) (check Check) {
 	r := courier.Request{Method: "GET", URL: url}
-	check := Check{URL: url, Step: redirectStep, Sent: c.Client.Text(r)}
+	check = Check{URL: url, Step: redirectStep, Sent: c.Client.Text(r)}
+	p.tell(check, false)
+	defer func() { p.tell(check, true) }()
 	a, err := c.Client.Send(ctx, r)
 	if err != nil {
 		check.Text, check.Likely = noAnswer(ctx, err)

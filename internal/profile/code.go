@@ -5,6 +5,7 @@ const (
 	codeCheckRunning    = "check_running"
 	codeContactExists   = "contact_exists"
 	CodeSettingsChanged = "settings_changed"
+	codeStopping        = "stopping"
 	codeTooManyChecks   = "too_many_checks"
 	codeTooManyContacts = "too_many_contacts"
 	codeUnknownContact  = "unknown_contact"

@@ -276,6 +276,21 @@ func Worked(tx *sqldb.Tx, partnerID int64, webhookURL string, at time.Time) {
 		partnerID, webhookURL, at)
 }
 
+// SignedIn queues that a buyer's sign-in was exchanged for tokens. Only the first one is
+// stored.
+func SignedIn(tx *sqldb.Tx, partnerID int64, at time.Time) {
+	tx.Queue(`UPDATE profiles SET first_sign_in_at = $2 WHERE partner_id = $1 AND first_sign_in_at = 0`, partnerID, at)
+}
+
+// FirstSignIn returns when a buyer's first sign-in was exchanged; zero: not yet.
+func (b *Book) FirstSignIn(ctx context.Context, partnerID int64) (time.Time, error) {
+	at, err := sqldb.One(ctx, b.DB, sqldb.Value[time.Time], `SELECT first_sign_in_at FROM profiles WHERE partner_id = $1`, partnerID)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read a partner's first sign-in: %w", err)
+	}
+	return at, nil
+}
+
 func subject(partnerID int64) string { return "partner:" + strconv.FormatInt(partnerID, 10) }
 
 func (p Profile) urls() audit.Facts {

@@ -21,6 +21,7 @@ func (b *Book) Remove(ctx context.Context, by audit.Actor, partnerID int64) erro
 		if b.Removed != nil {
 			b.Removed(tx, partnerID)
 		}
+		tx.Queue(`DELETE FROM url_checks WHERE partner_id = $1`, partnerID)
 		tx.Queue(`DELETE FROM profiles WHERE partner_id = $1`, partnerID)
 		tx.Queue(`DELETE FROM contacts WHERE partner_id = $1`, partnerID)
 		removed, err := b.Partners.Remove(ctx, tx, by, partnerID)

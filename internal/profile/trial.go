@@ -35,6 +35,7 @@ type trial struct {
 	start       time.Time
 	posts       int   // that were made
 	owner       int64 // 0: a partner that is not created yet
+	tell        func(step Check, answered bool)
 }
 
 func (b *Book) newTrial(url string, p checkedPartner) *trial {
@@ -45,7 +46,7 @@ func (b *Book) newTrial(url string, p checkedPartner) *trial {
 	return &trial{
 		marketBrand: marketBrand, client: b.Check.Client, url: url, strict: p.Strict, newSecrets: p.newSecrets, owner: p.ID, now: b.Now, start: b.Now(),
 		signer:  courier.Signer{Brand: p.Brand, UserAgent: b.Check.Client.UserAgent()},
-		secrets: courier.NewSecrets(p.secrets...),
+		secrets: courier.NewSecrets(p.secrets...), tell: p.tell,
 	}
 }
 
@@ -107,6 +108,8 @@ func (t *trial) post(ctx context.Context, step string, e courier.Event, sign fun
 			{Header: courier.HeaderSignature, Text: texts.Standard},
 		},
 	}}
+	t.tell(r.Check, false)
+	defer func() { t.tell(r.Check, true) }()
 	var err error
 	if r.answer, err = t.client.Send(ctx, request); err != nil {
 		r.Text, r.Likely = noAnswer(ctx, err)

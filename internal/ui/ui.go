@@ -62,6 +62,7 @@ type View struct {
 	NoIndex         bool             // search engines should leave the page alone
 	Wide            bool             // for lists and tables: the page is wider than a column of text
 	DelayedRedirect *DelayedRedirect // where the browser goes on to by itself; nil: nowhere
+	Refresh         int              // seconds after which a browser without scripts loads the page again; 0: never
 	Fragment        string           // the template of this page that answers fragment requests; "": they get the whole page
 	Data            any              // the page's own
 }

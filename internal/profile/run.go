@@ -1,0 +1,282 @@
+package profile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// Field names one of a partner's URLs.
+type Field string
+
+// The URLs that are checked.
+const (
+	Redirect Field = redirectField
+	Webhook  Field = webhookField
+)
+
+// RunState is how far the check of a URL is.
+type RunState string
+
+// The states of a check.
+const (
+	Running     RunState = "running"
+	Passed      RunState = "passed"      // the URL is saved
+	Failed      RunState = "failed"      // the URL that was saved before stays in use
+	Interrupted RunState = "interrupted" // the node that made it stopped
+)
+
+// Run is the last check of a URL that was begun by Runs.Start.
+type Run struct {
+	Field     Field
+	URL       string
+	State     RunState
+	Problem   string  // why it failed
+	Steps     []Check // so far; the last one of a running check may have no answer yet
+	StartedAt time.Time
+	UpdatedAt time.Time
+}
+
+// storedCheck is a step as the database has it. The names of its members never change.
+type storedCheck struct {
+	URL     string            `json:"url"`
+	Step    string            `json:"step"`
+	OK      bool              `json:"ok"`
+	Warning bool              `json:"warning"`
+	Text    string            `json:"text"`
+	Likely  []string          `json:"likely"`
+	Sent    string            `json:"sent"`
+	Signed  []fault.Signature `json:"signed"`
+	Answer  string            `json:"answer"`
+}
+
+func scanRun(r *sqldb.Row, v *Run) error {
+	var transcript string
+	if err := r.Scan(&v.Field, &v.URL, &v.State, &v.Problem, &transcript, &v.StartedAt, &v.UpdatedAt); err != nil {
+		return err
+	}
+	var steps []storedCheck
+	if err := json.Unmarshal([]byte(transcript), &steps); err != nil {
+		return fmt.Errorf("read a transcript: %w", err)
+	}
+	for _, s := range steps {
+		v.Steps = append(v.Steps, Check(s))
+	}
+	return nil
+}
+
+// Runs checks URLs in the background of the node where a check was begun, so that a page
+// can show each step as it ends, whichever node shows it.
+type Runs struct {
+	Book *Book
+	Log  *slog.Logger // nil: slog.Default
+
+	mu      sync.Mutex
+	base    context.Context // of the checks; nil until the first one
+	cancel  context.CancelFunc
+	stopped bool
+	running sync.WaitGroup
+}
+
+// Run lasts until ctx ends. It then interrupts the checks of this node, waits for their
+// end, and lets no other begin.
+func (r *Runs) Run(ctx context.Context) {
+	<-ctx.Done()
+	r.mu.Lock()
+	r.stopped = true
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.mu.Unlock()
+	r.running.Wait()
+}
+
+// begin runs fn in the background, unless the node stops.
+func (r *Runs) begin(fn func(ctx context.Context)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return false
+	}
+	if r.base == nil {
+		r.base, r.cancel = context.WithCancel(context.Background())
+	}
+	base := r.base
+	r.running.Go(func() { fn(base) })
+	return true
+}
+
+// Last returns the last check of each URL of a partner that was begun by Start.
+func (r *Runs) Last(ctx context.Context, partnerID int64) (map[Field]Run, error) {
+	list, err := sqldb.All(ctx, r.Book.DB, scanRun, `SELECT field, url, state, problem, transcript, started_at, updated_at
+		FROM url_checks WHERE partner_id = $1`, partnerID)
+	if err != nil {
+		return nil, fmt.Errorf("read the checks of URLs: %w", err)
+	}
+	now, found := r.Book.Now(), make(map[Field]Run, len(list))
+	for _, run := range list {
+		if run.State == Running && now.Sub(run.StartedAt).Abs() > checkLease {
+			run.State = Interrupted
+		}
+		found[run.Field] = run
+	}
+	return found, nil
+}
+
+// Start begins the check of a URL and returns at once; the URL is saved if it passes.
+// may is asked before that: the person may have lost the right meanwhile. An empty URL
+// needs no check and is unset at once.
+func (r *Runs) Start(ctx context.Context, by audit.Actor, partnerID int64, field Field, url string, may func(context.Context) error) error {
+	b := r.Book
+	change := URLChange{Webhook: &url}
+	if field == Redirect {
+		change = URLChange{Redirect: &url}
+	}
+	if url == "" {
+		_, _, _, err := b.SetURLs(ctx, by, partnerID, change)
+		if err == nil {
+			err = r.drop(ctx, partnerID, field)
+		}
+		return err
+	}
+	n, err := b.read(change)
+	if err != nil {
+		return err
+	}
+	who, err := b.checkedPartner(ctx, partnerID)
+	if err != nil {
+		return err
+	}
+	claim, err := b.BeginTest(ctx, partnerID)
+	if err != nil {
+		return err
+	}
+	p := &play{runs: r, run: Run{Field: field, URL: url, State: Running, StartedAt: b.Now()}, who: who, update: n, by: by, may: may, claim: claim}
+	if err := p.store(ctx); err != nil {
+		claim.End(ctx)
+		return err
+	}
+	if !r.begin(p.play) {
+		claim.End(ctx)
+		f := fault.New(fault.Busy, codeStopping, "This node of the service stops. Send it again.")
+		f.After = time.Second
+		return f
+	}
+	return nil
+}
+
+// drop removes the record of a check whose URL was unset.
+func (r *Runs) drop(ctx context.Context, partnerID int64, field Field) error {
+	return r.Book.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`DELETE FROM url_checks WHERE partner_id = $1 AND field = $2`, partnerID, string(field))
+		return nil
+	})
+}
+
+// play is one check under way. It belongs to its goroutine.
+type play struct {
+	runs   *Runs
+	run    Run
+	who    checkedPartner
+	update urlUpdate
+	by     audit.Actor
+	may    func(context.Context) error
+	claim  *Claim
+}
+
+// play makes the check, stores each step, and saves the URL if it passes.
+func (p *play) play(ctx context.Context) {
+	defer p.claim.End(ctx)
+	p.who.progress = func(c Check, answered bool) {
+		if n := len(p.run.Steps); answered && n > 0 {
+			p.run.Steps[n-1] = c
+		} else {
+			p.run.Steps = append(p.run.Steps, c)
+		}
+		p.log(p.store(ctx))
+	}
+	steps, err := p.runs.Book.try(ctx, &p.update, p.who)
+	if err == nil {
+		err = p.save(ctx)
+	}
+	if ctx.Err() != nil {
+		p.run.State = Interrupted
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		p.log(p.store(stopping))
+		return
+	}
+	if steps != nil {
+		p.run.Steps = steps
+	}
+	p.run.State = Passed
+	if err != nil {
+		p.run.State, p.run.Problem = Failed, "The check could not be finished. Save the URL again."
+		if f := fault.Of(err); f != nil {
+			p.run.Problem = f.Text
+		} else {
+			p.log(err)
+		}
+	}
+	p.log(p.store(ctx))
+}
+
+// save stores the URL that passed.
+func (p *play) save(ctx context.Context) error {
+	if err := p.may(ctx); err != nil {
+		return err
+	}
+	b := p.runs.Book
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := b.setURLs(ctx, tx, p.by, p.who.ID, p.update)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("save a URL that passed its check: %w", err)
+	}
+	return nil
+}
+
+// store writes how far the check is.
+func (p *play) store(ctx context.Context) error {
+	steps := make([]storedCheck, len(p.run.Steps))
+	for i, s := range p.run.Steps {
+		steps[i] = storedCheck(s)
+	}
+	transcript, err := json.Marshal(steps)
+	if err != nil {
+		return fmt.Errorf("write a transcript: %w", err)
+	}
+	b := p.runs.Book
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`INSERT INTO url_checks (partner_id, field, url, state, problem, transcript, started_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (partner_id, field) DO UPDATE SET url = excluded.url, state = excluded.state, problem = excluded.problem,
+				transcript = excluded.transcript, started_at = excluded.started_at, updated_at = excluded.updated_at`,
+			p.who.ID, string(p.run.Field), p.run.URL, string(p.run.State), p.run.Problem, string(transcript), p.run.StartedAt, b.Now())
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store the check of a URL: %w", err)
+	}
+	return nil
+}
+
+// log logs what went wrong in the background, where nobody waits for it.
+func (p *play) log(err error) {
+	if err == nil {
+		return
+	}
+	l := p.runs.Log
+	if l == nil {
+		l = slog.Default()
+	}
+	l.Error("the check of a URL met an error", "partner_id", p.who.ID, "err", err)
+}
