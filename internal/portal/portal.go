@@ -20,9 +20,11 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
+	"claviger/internal/live"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/replay"
 	"claviger/internal/requestlog"
 	"claviger/internal/simulator"
 	"claviger/internal/stats"
@@ -43,6 +45,8 @@ type Handler struct {
 	Events   *event.Log
 	Webhooks *webhook.Outbox
 	History  history.Reader
+	Replays  *replay.Jobs
+	Live     *live.Feed[history.Delivery] // made by Attempts
 	Audit    *audit.Log
 	Inviter  *partner.Inviter
 	TestMail *outage.TestMailer

@@ -134,6 +134,7 @@ var tones = map[string]string{
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
 	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
 	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
+	"failing": "bad", "exhausted": "bad", "superseded": "neutral", "done": "good", "stopped": "warn",
 	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
 }
 

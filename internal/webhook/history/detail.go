@@ -241,3 +241,16 @@ func (r Reader) Exchange(ctx context.Context, partnerID, eventID, id int64) (Det
 	})
 	return d, e, err
 }
+
+// Tries returns the newest attempts of each of the events, the first first. The caller
+// knows whose events they are.
+func (r Reader) Tries(ctx context.Context, eventIDs []int64) (found map[int64][]Try, err error) {
+	if len(eventIDs) == 0 {
+		return nil, nil
+	}
+	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		found, err = TriesOf(ctx, tx, eventIDs)
+		return err
+	})
+	return found, err
+}

@@ -1,0 +1,98 @@
+package portal_test
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"claviger/internal/apptest"
+	"claviger/internal/event"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
+	"claviger/internal/replay"
+	"claviger/internal/sqldb"
+)
+
+// What the isolation test needs of licenses, deliveries and recoveries.
+func init() {
+	placeholders["license"] = licenseOf
+	placeholders["event"] = eventOf
+	placeholders["attempt"] = attemptOf
+	placeholders["job"] = jobOf
+
+	for _, path := range []string{"/deliveries/{event}/send", "/recover", "/recover/{job}/pause", "/recover/{job}/resume", "/recover/{job}/cancel"} {
+		forms[path] = func(*harness, partner.Partner) url.Values { return url.Values{"rate": {"0"}} } // begins none
+	}
+	for _, path := range []string{"/deliveries", "/deliveries/live"} {
+		queries[path] = func(h *harness, p partner.Partner) url.Values {
+			return url.Values{"license": {licenseOf(h, p)}, "id": {"evt_" + eventOf(h, p)}, "range": {"all"}}
+		}
+	}
+	queries["/recover"] = func(h *harness, p partner.Partner) url.Values {
+		return url.Values{"license": {licenseOf(h, p)}, "range": {"all"}}
+	}
+	queries["/licenses"] = func(h *harness, p partner.Partner) url.Values { return url.Values{"key": {licenseOf(h, p)}} }
+}
+
+func licenseOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return "00000000-0000-4000-8000-000000000000"
+	}
+	list, err := h.Events.List(h.Context(), p.ID, event.Filter{}, paging.First())
+	h.Must(err)
+	if len(list.Events) == 0 {
+		return h.sell(p).Key
+	}
+	return list.Events[0].LicenseKey
+}
+
+func eventOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	licenseOf(h, p)
+	list, err := h.Events.List(h.Context(), p.ID, event.Filter{}, paging.First())
+	h.Must(err)
+	return strconv.FormatInt(list.Events[0].ID, 10)
+}
+
+// attemptOf makes an attempt of the event.
+func attemptOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	id, err := strconv.ParseInt(eventOf(h, p), 10, 64)
+	h.Must(err)
+	var attempt int64
+	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
+		attempt, err = sqldb.One(h.Context(), tx, sqldb.Value[int64], `INSERT INTO webhook_responses
+			(event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
+			VALUES ($1, 'webhook-id: evt_1', 500, 'no', 3, 'https://tide.example/hook', $2, 1, 1) RETURNING id`, id, false)
+		return err
+	}))
+	return strconv.FormatInt(attempt, 10)
+}
+
+// jobOf begins a recovery, if none is open.
+func jobOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	j, err := h.Replays.Last(h.Context(), p.ID)
+	if err != nil && !strings.Contains(err.Error(), "redelivered yet") {
+		h.Must(err)
+	}
+	if err != nil || !j.Open() {
+		h.sell(p)
+		h.sell(p)
+		j, err = h.Replays.Begin(h.Context(), apptest.Tester, replay.Request{PartnerID: p.ID, Rate: 1})
+		h.Must(err)
+		_, err = h.Replays.Pause(h.Context(), apptest.Tester, p.ID, j.ID)
+		h.Must(err)
+	}
+	return strconv.FormatInt(j.ID, 10)
+}

@@ -1,0 +1,265 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+	"claviger/internal/webhook/history"
+)
+
+const (
+	licensesPath = "/licenses"
+	licensePath  = licensesPath + "/{license}"
+)
+
+const licensesPerPage = 50
+
+// licensesView is the list of licenses.
+type licensesView struct {
+	Form    ui.Form
+	Filters ui.Filters
+	Table   ui.Table
+	Pager   ui.Pager
+	Search  searchEnd
+	Setup   string
+	Curl    ui.Curl
+}
+
+// Empty reports whether there is nothing to list.
+func (v licensesView) Empty() bool { return len(v.Table.Rows) == 0 }
+
+// licenseFind reads what is searched for, and the form that shows it.
+func licenseFind(r *http.Request, tiers int) (license.Find, ui.Form) {
+	q := r.URL.Query()
+	text := func(name string) string { return cleanQuery(q.Get(name)) }
+	f := license.Find{Key: text("key")}
+	statuses, levels := []ui.Option{{Value: "", Label: "All"}}, []ui.Option{{Value: "", Label: "All"}}
+	for _, s := range []event.Status{event.Inactive, event.Active, event.Deactivated} {
+		statuses = append(statuses, ui.Option{Value: s.String(), Label: s.String()})
+	}
+	for n := 1; n <= tiers; n++ {
+		levels = append(levels, ui.Option{Value: strconv.Itoa(n), Label: strconv.Itoa(n)})
+	}
+	form := ui.Form{Fields: []ui.Field{
+		{Name: "key", Label: "License key or its end", Value: f.Key},
+		{Name: "license_status", Label: "Status", Type: "select", Value: text("license_status"), Options: statuses},
+		{Name: "tier", Label: "Tier", Type: "select", Value: text("tier"), Options: levels},
+		{Name: "from", Label: "Purchased from", Type: "datetime-local"},
+		{Name: "to", Label: "Purchased to", Type: "datetime-local"},
+	}}
+	var err error
+	if f.Status, err = event.ParseStatus(text("license_status")); err != nil {
+		form.Refuse(fault.Field("license_status", "is not one of the list."))
+	}
+	if s := text("tier"); s != "" {
+		if f.Tier, err = strconv.Atoi(s); err != nil || f.Tier < 1 {
+			form.Refuse(fault.Field("tier", "must be a whole number from 1."))
+		}
+	}
+	for i, to := range map[int]*time.Time{3: &f.From, 4: &f.To} {
+		if *to, err = ui.QueryTime(r, form.Fields[i].Name); err != nil {
+			form.Refuse(err)
+		}
+		form.Fields[i].Value = ui.InputTime(r, *to)
+	}
+	return f, form
+}
+
+// licenses lists the licenses of a partner.
+func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	plans, err := h.Partners.Plans(r.Context(), v.Partner.ID)
+	if err != nil {
+		return err
+	}
+	tiers := 0
+	for _, p := range plans {
+		tiers = max(tiers, p.Tier)
+	}
+	find, form := licenseFind(r, tiers)
+	view := licensesView{Setup: v.Path(setupPath), Curl: h.call("Search these licenses by API", http.MethodGet, "/v2/licenses/search",
+		ui.Param{Name: "key", Value: find.Key}, ui.Param{Name: "status", Value: find.Status.String()}, ui.Param{Name: "tier", Value: formTier(find.Tier)},
+		ui.Param{Name: "from", Value: find.From}, ui.Param{Name: "to", Value: find.To})}
+	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
+	var found license.Found
+	if !form.Failed() {
+		if found, err = h.Licenses.Find(r.Context(), v.Partner.ID, find, before, licensesPerPage); err != nil && !form.Refuse(err) {
+			return err
+		}
+	}
+	status := http.StatusOK
+	if form.Failed() {
+		status = http.StatusBadRequest
+	}
+	view.Form = form
+	view.Filters = ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath), Fields: form.Fields, Active: query(r.URL.Query(), "before") != ""}
+	view.Table = licensesTable(v, found.Licenses)
+	next := ""
+	if found.Next > 0 {
+		next = withQuery(r, "before", strconv.FormatInt(found.Next, 10))
+	}
+	if found.SearchedTo.IsZero() {
+		view.Pager = ui.Pager{Label: "Pages of licenses", Next: next}
+	} else {
+		view.Search = searchEnd{found.SearchedTo, next}
+	}
+	if before > 0 {
+		view.Pager.Label, view.Pager.Prev, view.Pager.Showing = "Pages of licenses", withQuery(r, "before", ""), "Older licenses"
+	}
+	return h.render(w, r, v, "licenses", ui.View{Title: "Licenses", Status: status, Data: view})
+}
+
+func formTier(tier int) any {
+	if tier == 0 {
+		return nil
+	}
+	return tier
+}
+
+// licensesTable lists licenses, one line each.
+func licensesTable(v *Visit, list []license.License) ui.Table {
+	t := ui.Table{
+		ID: "licenses", Caption: "Licenses, newest first",
+		Columns: []ui.Column{{Label: "License key"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased"}, {Label: "Last change"}},
+	}
+	for _, l := range list {
+		t.Rows = append(t.Rows, ui.Row{ID: "license-" + l.Key, Cells: []ui.Cell{
+			{Text: l.Key, Code: true, URL: v.Path(licensesPath+"/%s", l.Key)}, {Status: l.Status.String()}, {Text: strconv.Itoa(l.Tier)}, {At: l.CreatedAt}, {At: l.UpdatedAt},
+		}})
+	}
+	return t
+}
+
+// licenseView is a license with what happened to it.
+type licenseView struct {
+	Key        string
+	Status     string
+	Tier       int
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	Explain    []string
+	Entries    []licenseEntry
+	More       bool // there are older events
+	Deliveries string
+	Curl       ui.Curl
+}
+
+// licenseEntry is an event beside the attempts to tell of it.
+type licenseEntry struct {
+	EventID  int64
+	At       time.Time
+	Title    string
+	Text     string
+	State    string
+	URL      string
+	Send     string // "" if the person may not
+	NextAt   time.Time
+	Attempts []licenseAttempt
+	Earlier  int // attempts that are not listed
+}
+
+// licenseAttempt is an attempt in one line.
+type licenseAttempt struct {
+	URL, Answer, Took, By string
+	At                    time.Time
+	Success               bool
+}
+
+// The bounds of a license's page.
+const (
+	maxLicenseEvents   = 50
+	maxLicenseAttempts = 5 // of each event
+)
+
+// license shows a license, why it is in its state, and its events and attempts side by
+// side.
+func (h *Handler) license(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	l, err := h.Licenses.OfPartner(r.Context(), v.Partner.ID, r.PathValue("license"))
+	if err != nil {
+		return missing(err)
+	}
+	view := licenseView{
+		Key: l.Key, Status: l.Status.String(), Tier: l.Tier, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
+		Deliveries: v.Path(deliveriesPath) + "?license=" + l.Key,
+		Curl:       h.call("Read this license by API", http.MethodGet, "/v2/licenses/"+l.Key+"/events"),
+	}
+	if view.Explain, err = h.Licenses.Explain(r.Context(), l); err != nil {
+		return err
+	}
+	events, err := h.Events.OfLicense(r.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: maxLicenseEvents})
+	if err != nil {
+		return err
+	}
+	deliveries, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{LicenseID: l.ID}, history.Key{}, maxLicenseEvents)
+	if err != nil {
+		return err
+	}
+	view.More = events.More
+	tries, names, err := h.licenseTries(r, deliveries.Deliveries)
+	if err != nil {
+		return err
+	}
+	of := map[int64]history.Delivery{}
+	for _, d := range deliveries.Deliveries {
+		of[d.EventID] = d
+	}
+	for _, e := range events.Events {
+		view.Entries = append(view.Entries, licenseEntryOf(v, e, of[e.ID], tries[e.ID], names))
+	}
+	return h.render(w, r, v, "license", ui.View{Title: "License " + tail(l.Key), Data: view})
+}
+
+// licenseTries reads the attempts of deliveries, and who had them sent.
+func (h *Handler) licenseTries(r *http.Request, list []history.Delivery) (map[int64][]history.Try, map[int64]string, error) {
+	ids := make([]int64, len(list))
+	for i, d := range list {
+		ids[i] = d.EventID
+	}
+	tries, err := h.History.Tries(r.Context(), ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	var people []int64
+	for _, of := range tries {
+		for _, m := range manuals(of) {
+			if m.By.Kind == "user" {
+				people = append(people, m.By.ID)
+			}
+		}
+	}
+	names, err := peopleNames(r, h.Site.Accounts, people)
+	return tries, names, err
+}
+
+func licenseEntryOf(v *Visit, e event.Event, d history.Delivery, tries []history.Try, names map[int64]string) licenseEntry {
+	out := licenseEntry{
+		EventID: e.ID, At: e.At, Title: fmt.Sprintf("%s, tier %d", e.Kind, e.Tier), Text: e.Reason.Sentence(), State: string(d.State),
+		URL: v.Path(deliveriesPath+"/%d", e.ID), NextAt: d.NextAt,
+	}
+	if v.May(partner.Developer) {
+		out.Send = v.Path(deliveriesPath+"/%d/send", e.ID)
+	}
+	for i := len(tries) - 1; i >= 0; i-- {
+		if len(out.Attempts) == maxLicenseAttempts {
+			out.Earlier = i + 1
+			break
+		}
+		t := tries[i]
+		a := licenseAttempt{
+			URL: v.Path(deliveriesPath+"/%d/attempts/%d", e.ID, t.ID), Answer: answerWords(t.ID, t.Status, t.Success, t.Words()),
+			Took: duration(true, t.Took), At: t.At, Success: t.Success,
+		}
+		if !t.Manual.IsZero() {
+			a.By = who(t.Manual.By, names)
+		}
+		out.Attempts = append(out.Attempts, a)
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/replay"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+const (
+	recoverPath = "/recover"
+	jobPath     = recoverPath + "/{job}"
+)
+
+// recoverView is the page that sends many events again.
+type recoverView struct {
+	Form    ui.Form
+	Filters ui.Filters
+	Plan    replay.Plan
+	Which   string // in words
+	Takes   string // how long, "" if nothing is to be done
+	Action  string // where the form that begins is sent, "" if the person may not
+	Rate    int
+	Running *jobView // there is one already
+	Jobs    ui.Table
+	Back    string
+	Curl    ui.Curl
+}
+
+// rateOf reads the rate.
+func rateOf(text string) (int, bool) {
+	if text == "" {
+		return replay.DefaultRate, true
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 1 && n <= replay.MaxRate
+}
+
+// filterNames are the parameters that say which deliveries are meant.
+var filterNames = []string{"state", "event", "code", "range", "from", "to", "license"}
+
+// recovery shows what would be sent again, and how long it takes.
+func (h *Handler) recovery(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	return h.showRecovery(w, r, v, nil)
+}
+
+func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit, refused error) error {
+	a, err := h.askedFor(r, v)
+	if err != nil {
+		return err
+	}
+	rate, ok := rateOf(cleanQuery(r.URL.Query().Get("rate")))
+	view := recoverView{
+		Form: a.form, Which: which(a), Back: v.Path(deliveriesPath) + query(r.URL.Query(), "rate"),
+		Filters: ui.Filters{Label: "Choose what is sent again", URL: v.Path(recoverPath), Active: r.URL.RawQuery != ""},
+		Rate:    rate,
+		Curl:    h.call("Begin this by API", http.MethodPost, "/v2/redeliveries"),
+	}
+	for _, f := range a.form.Fields {
+		if f.Name != "id" { // one event is sent by itself
+			view.Filters.Fields = append(view.Filters.Fields, f)
+		}
+	}
+	view.Filters.Fields = append(view.Filters.Fields, ui.Field{
+		Name: "rate", Label: "Events a second", Value: strconv.Itoa(rate), Hint: fmt.Sprintf("1 to %d", replay.MaxRate),
+	})
+	status := http.StatusOK
+	if !ok {
+		view.Form.Refuse(fault.Field("rate", "must be a whole number from 1 to %d.", replay.MaxRate))
+	}
+	if refused != nil {
+		view.Form.Refuse(refused)
+		status = wire.Status(fault.Of(refused).Kind)
+	}
+	if a.filter.EventID != 0 {
+		a.filter.EventID = 0
+	}
+	if view.Form.Failed() && refused == nil {
+		status = http.StatusBadRequest
+	} else if err := h.plan(r, v, a, rate, &view); err != nil {
+		return err
+	}
+	if err := h.addJobs(r, v, &view); err != nil {
+		return err
+	}
+	return h.render(w, r, v, "recover", ui.View{Title: "Recover", Status: status, Data: view})
+}
+
+// plan counts what would be sent.
+func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recoverView) error {
+	plan, err := h.Replays.Plan(r.Context(), replay.Request{PartnerID: v.Partner.ID, Filter: a.filter, Rate: rate})
+	if err != nil {
+		return err
+	}
+	view.Plan = plan
+	if plan.Count > 0 {
+		view.Takes = spanOf(plan.Estimate)
+	}
+	for _, p := range append(a.params(), ui.Param{Name: "rate", Value: rate}) {
+		if p.Name != "event_id" {
+			view.Curl.Form = append(view.Curl.Form, p)
+		}
+	}
+	if !v.May(partner.Developer) {
+		return nil
+	}
+	view.Action = v.Path(recoverPath) + query(r.URL.Query(), "rate")
+	return nil
+}
+
+// spanOf is how long something takes, to the second while it is short.
+func spanOf(d time.Duration) string {
+	switch {
+	case d < 2*time.Second:
+		return "a second or two"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("about %d seconds", int(d.Seconds()))
+	}
+	return "about " + span(d)
+}
+
+// which says in words what a filter means.
+func which(a asked) string {
+	f := a.filter
+	words := []string{"events"}
+	if f.Kind != 0 {
+		words = []string{event.Kind(f.Kind).String() + " events"}
+	}
+	if f.State != "" {
+		words = append([]string{string(f.State)}, words...)
+	}
+	if f.Codes.Set {
+		code := f.Codes.String()
+		if code == "none" {
+			code = "no answer"
+		}
+		words = append(words, "whose last attempt met "+code)
+	}
+	if a.licenseKey != "" {
+		words = append(words, "of the license "+a.licenseKey)
+	}
+	return strings.Join(words, " ")
+}
+
+// addJobs adds the jobs of before, and the one that runs.
+func (h *Handler) addJobs(r *http.Request, v *Visit, view *recoverView) error {
+	jobs, err := h.Replays.List(r.Context(), v.Partner.ID, 0, 20)
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	names, err := h.jobNames(r, jobs)
+	if err != nil {
+		return err
+	}
+	if jobs[0].Open() {
+		running := viewOf(v, jobs[0], names)
+		view.Running = &running
+	}
+	view.Jobs = ui.Table{
+		ID: "jobs", Caption: "Recoveries, newest first",
+		Columns: []ui.Column{{Label: "Recovery"}, {Label: "State"}, {Label: "Sent", Number: true}, {Label: "Skipped", Number: true}, {Label: "Begun by"}, {Label: "Begun"}},
+	}
+	for _, j := range jobs {
+		view.Jobs.Rows = append(view.Jobs.Rows, ui.Row{ID: fmt.Sprintf("job-%d", j.ID), Cells: []ui.Cell{
+			{Text: fmt.Sprintf("Recovery %d", j.ID), URL: v.Path(recoverPath+"/%d", j.ID)}, {Status: string(j.Status())},
+			{Text: strconv.FormatInt(j.Count, 10)}, {Text: strconv.FormatInt(j.Skipped, 10)}, {Text: who(j.By, names)}, {At: j.CreatedAt},
+		}})
+	}
+	return nil
+}
+
+func (h *Handler) jobNames(r *http.Request, jobs []replay.Job) (map[int64]string, error) {
+	var ids []int64
+	for _, j := range jobs {
+		if j.By.Kind == audit.ByUser {
+			ids = append(ids, j.By.ID)
+		}
+	}
+	return peopleNames(r, h.Site.Accounts, ids)
+}
+
+// begin begins a recovery of what the address means.
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	a, err := h.askedFor(r, v)
+	if err != nil {
+		return err
+	}
+	rate, ok := rateOf(ui.FormText(r, "rate"))
+	if !ok || a.form.Failed() {
+		return h.showRecovery(w, r, v, fault.Field("rate", "must be a whole number from 1 to %d.", replay.MaxRate))
+	}
+	a.filter.EventID = 0
+	j, err := h.Replays.Begin(r.Context(), v.Actor(), replay.Request{PartnerID: v.Partner.ID, Filter: a.filter, LicenseKey: a.licenseKey, Rate: rate})
+	switch {
+	case fault.Of(err) != nil:
+		return h.showRecovery(w, r, v, err)
+	case err != nil:
+		return err
+	}
+	return h.done(w, r, v, fmt.Sprintf("%s/%d", recoverPath, j.ID), "The recovery has begun. You can leave this page and come back to it.")
+}
