@@ -17,3 +17,35 @@ func (s Supersede) Applies(r Refused, now time.Time) bool {
 		Item: Item{EventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
 	}, now)
 }
+
+// Row is how an endpoint does, as its row tells.
+type Row struct {
+	FailingSince, ParkedAt, ProbeAt, TakenAt, ErrorAt time.Time
+	Failures                                          int
+	Probed                                            int64
+	Error                                             string
+	Draining                                          int
+}
+
+// What an endpoint sends before its time.
+const (
+	DrainNothing = int(drainNothing)
+	DrainWaiting = int(drainWaiting)
+	DrainAll     = int(drainAll)
+)
+
+// After is how the endpoint does after a batch of answers.
+func (r Row) After(now time.Time, p Policy, attempts ...*Attempt) Row {
+	t := &tally{}
+	for _, a := range attempts {
+		t.add(a)
+	}
+	h := Health{
+		failingSince: r.FailingSince, parkedAt: r.ParkedAt, probeAt: r.ProbeAt, takenAt: r.TakenAt, errorAt: r.ErrorAt,
+		failures: r.Failures, probed: r.Probed, error: r.Error, draining: drain(r.Draining),
+	}.after(t, now, p)
+	return Row{
+		FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, TakenAt: h.takenAt, ErrorAt: h.errorAt,
+		Failures: h.failures, Probed: h.probed, Error: h.error, Draining: int(h.draining),
+	}
+}
