@@ -234,7 +234,7 @@ func TestVerifyPage(t *testing.T) {
 		want []string
 	}{
 		"genuine":      {[]string{"body", body}, []string{"The signature is ours", ">Right<"}},
-		"a line break": {[]string{"body", body + "\r\n"}, []string{"It does not verify", "a line break was added", ">Wrong<"}},
+		"a line break": {[]string{"body", body + "\r\n"}, []string{"It does not verify", "line break was added", ">Wrong<"}},
 		"too late":     {[]string{"body", body, "received_at", at.Add(time.Hour).UTC().Format(time.RFC3339)}, []string{"The signature is ours", "and at most 5m0s is accepted"}},
 		"a secret":     {[]string{"body", body, "secret", "lk_pasted_by_mistake"}, []string{"This is an API key"}},
 	} {

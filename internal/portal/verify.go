@@ -81,7 +81,8 @@ func (h *Handler) showVerify(w http.ResponseWriter, r *http.Request, v *Visit, s
 	view.Curl.JSON = `{"headers": "X-…", "body": "{…}", "received_at": "2026-11-15T09:30:00Z"}`
 	if found != nil {
 		view.Result = &verification{Verification: *found}
-		for _, f := range found.Findings {
+		for i, f := range found.Findings {
+			view.Result.Findings[i].Text = strings.ToUpper(f.Text[:1]) + f.Text[1:]
 			if f.State == courier.Wrong {
 				view.Result.Wrong++
 			}
