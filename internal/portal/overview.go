@@ -67,7 +67,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request, v *Visit) err
 	}
 	zone := ui.Zone(r)
 	view := overviewView{
-		State: h.endpointState(v, f, zone), Stats: overviewStats(v, f), Causes: h.causesView(v, f, zone), Timeline: timeline(v, f, zone),
+		State: h.endpointState(v, f, zone), Stats: overviewStats(v, f), Causes: h.causesView(v, f, zone), Timeline: timeline(f, zone),
 		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone), Latency: latencyChart(f.numbers.Hours, zone),
 		Behind: f.numbers.CountedTo, Self: v.Path(overviewPath+"?hours=%d", hours),
 		Call: h.call("These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays}, ui.Param{Name: "hours", Value: hours}),

@@ -153,7 +153,7 @@ func runs(failures []stats.Failures) []run {
 }
 
 // timeline shows failures and what was done, in one order, the newest first.
-func timeline(v *Visit, f overviewFacts, zone *time.Location) ui.Timeline {
+func timeline(f overviewFacts, zone *time.Location) ui.Timeline {
 	t := ui.Timeline{Label: "Failures and what was done"}
 	for _, r := range runs(f.numbers.Failures) {
 		until := ui.FormatTime(r.LastAt.In(zone), "15:04 UTC")
@@ -163,7 +163,7 @@ func timeline(v *Visit, f overviewFacts, zone *time.Location) ui.Timeline {
 		})
 	}
 	for _, e := range f.acts {
-		t.Entries = append(t.Entries, ui.TimelineEntry{At: e.At, Title: e.Sentence(f.names), Text: "By " + lowerThe(origin(e, f.names)) + ".", URL: v.Path(auditPath)})
+		t.Entries = append(t.Entries, ui.TimelineEntry{At: e.At, Title: e.Sentence(f.names), Text: "By " + lowerThe(origin(e, f.names)) + "."})
 	}
 	slices.SortStableFunc(t.Entries, func(a, b ui.TimelineEntry) int { return b.At.Compare(a.At) })
 	if len(t.Entries) > shownEvents {

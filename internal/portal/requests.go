@@ -117,22 +117,21 @@ func withQuery(r *http.Request, name, value string) string {
 // requestsTable lists calls, one line each.
 func requestsTable(r *http.Request, v *Visit, entries []requestlog.Entry) ui.Table {
 	t := ui.Table{
-		ID: "calls", Caption: "Refused calls, newest first",
-		Columns: []ui.Column{{Label: "Time"}, {Label: "Call"}, {Label: "Status"}, {Label: "Code"}, {Label: "What was wrong, and what to do"}, {Label: "License"}, {Label: "Request id"}},
+		ID: "calls", Caption: "Refused calls, newest first", Cards: true,
+		Columns: []ui.Column{{Label: "Time"}, {Label: "Answer"}, {Label: "What was wrong, and what to do", Wrap: true}, {Label: "Call", Wrap: true}, {Label: "License"}},
 	}
 	for _, e := range entries {
 		at := ui.Cell{At: e.At, Exact: true}
 		if e.Grouped {
 			at.Note = timesSince(r, e)
 		}
-		code := ui.Cell{Text: e.Code, Code: true, Note: e.Cause}
+		answer := ui.Cell{Text: strconv.Itoa(e.Status) + " " + e.Code, Code: true, Note: e.Cause}
 		license := ui.Cell{}
 		if e.License != "" {
 			license = ui.Cell{Text: "…" + e.License[len(e.License)-4:], Code: true, URL: v.Path("/licenses/%s", e.License)}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("call-%d", e.Seq), Cells: []ui.Cell{
-			at, {Text: e.Method + " " + e.Path, Code: true, Note: sender(e)}, {Text: strconv.Itoa(e.Status)}, code, {Text: e.Message}, license,
-			{Text: e.RequestID, Code: true},
+			at, answer, {Text: e.Message, Note: e.RequestID}, {Text: e.Method + " " + e.Path, Code: true, Note: sender(e)}, license,
 		}})
 	}
 	return t

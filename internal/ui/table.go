@@ -3,18 +3,20 @@ package ui
 import "time"
 
 // Table is a list of records, for the part "table". On a narrow screen it scrolls
-// inside its own box.
+// inside its own box, or is shown as cards.
 type Table struct {
 	ID      string // of its box, unique on the page: a fragment may replace it
 	Caption string
 	Columns []Column
 	Rows    []Row
+	Cards   bool // on a narrow screen each record is a card with its cells below one another
 }
 
 // Column is the head of a column.
 type Column struct {
 	Label  string
 	Number bool // its cells are numbers, aligned at their end
+	Wrap   bool // its cells are sentences or long: they take several lines
 }
 
 // Row is one record. Its first cell names it.
