@@ -1,7 +1,7 @@
 # Everything here needs Go, and the tests of connections Node with npm; script/with-postgres,
 # script/chromium and script/php bring the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e fuzz mutate check lint vuln fmt bench bench-compare bench-record
+.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e screenshots pictures fuzz mutate check lint vuln fmt bench bench-compare bench-record
 
 GO   := go
 TOOL := $(GO) tool -modfile=tools/go.mod
@@ -46,6 +46,9 @@ test-race: ## All tests under the race detector, on both databases (needs a C co
 
 e2e: chromium ## The end-to-end tests alone, on SQLite; pictures of the pages go to bin/screenshots
 	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e/...
+
+screenshots: chromium ## Pictures of every page of the portal, in light and dark at 1280 and 390 px, into bin/screenshots
+	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e -run '^(TestPortalPages|TestSetUp)$$' -count=1
 
 pictures: chromium ## Take the pictures of README.md again, into docs/pictures
 	CLAVIGER_PICTURES=$(CURDIR)/docs/pictures $(GO) test ./internal/e2e -run '^TestPictures$$' -count=1

@@ -66,6 +66,8 @@ func (c Card) Print(w io.Writer) error {
 	line("webhook secret", c.Partner.WebhookSecret)
 	b.WriteString("\nPages\n")
 	line("shop", c.ShopURL)
+	line("portal", c.PortalURL+"  (sign in as the member)")
+	line("console", c.ConsoleURL+"  (sign in as the operator)")
 	line("mails", c.MailURL)
 	line("sample app", c.BaseURL+samplePath+"/")
 	b.WriteString("\nThe operator\n")

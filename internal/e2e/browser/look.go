@@ -41,6 +41,19 @@ func (tab *Tab) Look(name string) {
 	tab.Quiet()
 }
 
+// Shots takes pictures of the whole page in light and dark at these widths, where the
+// environment asks for them.
+func (tab *Tab) Shots(name string, widths ...int64) {
+	tab.t.Helper()
+	for _, width := range widths {
+		for _, scheme := range []string{"light", "dark"} {
+			tab.paint(scheme, width)
+			tab.keep(fmt.Sprintf("%s-%d-%s", name, width, scheme))
+		}
+	}
+	tab.paint("light", Desk)
+}
+
 // breaches lists what axe finds, a line for each element.
 const breaches = `axe.run(document, {
   runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],

@@ -1,0 +1,80 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"claviger/internal/e2e/browser"
+	"claviger/internal/portal"
+)
+
+// portalDetails are pages of the portal that are about one thing: they are looked at by
+// following the first link of a list. Every page of the route table without a
+// placeholder is looked at by itself; who adds one with a placeholder adds it here.
+// `make screenshots` takes pictures of all of them, in light and dark, at 1280 and 390
+// pixels.
+var portalDetails = []struct{ name, list, css string }{
+	{"license", "/licenses", "main tbody a[href*='/licenses/']"},
+	{"delivery", "/deliveries", "main tbody a[href*='/deliveries/']"},
+	{"rotate", "/credentials", "main a[href$='/rotate']"},
+	{"revoke", "/credentials", "main a[href$='/revoke']"},
+	{"contact-test", "/contacts", "main a[href$='/test']"},
+	{"contact-remove", "/contacts", "main a[href$='/remove']"},
+	{"member-role", "/team", "main a[href$='/role']"},
+	{"member-remove", "/team", "main a[href*='/members/'][href$='/remove']"},
+}
+
+// newMember starts the service with sold licenses and signs the partner's member in.
+func newMember(t *testing.T) *buyer {
+	t.Helper()
+	b := newBuyer(t, nil)
+	for i := range 3 {
+		b.sold(b.card.Buyer.Email, fmt.Sprint("order-", i))
+	}
+	b.signInAs(b.card.Member.Email, b.card.Member.Password)
+	return b
+}
+
+// signInAs signs in by the form, from wherever the browser is.
+func (b *buyer) signInAs(email, password string) {
+	b.t.Helper()
+	b.visit("/sign-in")
+	b.Type("#email", email)
+	b.Type("#password", password)
+	b.Press("main form button")
+}
+
+// path is the address of a page of the dev partner's portal.
+func (b *buyer) path(path string) string { return fmt.Sprintf("/portal/%d%s", b.card.Partner.ID, path) }
+
+// TestPortalPages looks at every page of the portal.
+func TestPortalPages(t *testing.T) {
+	t.Parallel()
+	b := newMember(t)
+	for _, rt := range (&portal.Handler{}).Table() {
+		if rt.Kind != portal.Page || rt.Path == "" || strings.Contains(rt.Path, "{") {
+			continue
+		}
+		b.visit(b.path(rt.Path))
+		b.Await("main h1")
+		b.look("portal" + strings.ReplaceAll(rt.Path, "/", "-"))
+	}
+	for _, d := range portalDetails {
+		b.visit(b.path(d.list))
+		if browser.Eval[bool](b.Tab, "document.querySelector(`"+d.css+"`) !== null") {
+			b.Press(d.css)
+			b.look("portal-" + d.name)
+		}
+	}
+}
+
+// look looks at a page, and takes pictures where the environment asks for them.
+func (b *buyer) look(name string) {
+	b.t.Helper()
+	b.Look(name)
+	if os.Getenv(browser.Screenshots) != "" {
+		b.Shots(name, 1280, 390)
+	}
+}
