@@ -3,6 +3,7 @@ package portal
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"claviger/internal/event"
@@ -37,7 +38,10 @@ type Route struct {
 type Serve func(w http.ResponseWriter, r *http.Request, visit *Visit) error
 
 // Table returns every route of a partner's portal.
-func (h *Handler) Table() []Route {
+func (h *Handler) Table() []Route { return slices.Concat(h.integrationTable(), h.partnerTable()) }
+
+// integrationTable has the pages about the integration and what it does.
+func (h *Handler) integrationTable() []Route {
 	return []Route{
 		{Page, "", partner.Viewer, h.start},
 		{Page, setupPath, partner.Viewer, h.setup},
@@ -60,6 +64,29 @@ func (h *Handler) Table() []Route {
 		{Page, jobPath + "/cancel", partner.Developer, h.askCancelJob},
 		{Act, jobPath + "/cancel", partner.Developer, h.cancelJob},
 
+		{Page, auditPath, partner.Viewer, h.history},
+		{Page, requestsPath, partner.Viewer, h.requests},
+		{Page, overviewPath, partner.Viewer, h.overview},
+		{Act, tryPath, partner.Developer, h.try},
+
+		{Page, simulatorPath, partner.Viewer, h.simulator},
+		{Act, runsPath, partner.Developer, h.startRun},
+		{Page, runsPath + "/{run}", partner.Viewer, h.run},
+		{Page, eventsPath, partner.Viewer, h.events},
+		{Page, eventsPath + "/purchase", partner.Viewer, h.eventKind(event.Purchase)},
+		{Act, eventsPath + "/purchase/test", partner.Developer, h.sendEvent(event.Purchase)},
+		{Page, eventsPath + "/activate", partner.Viewer, h.eventKind(event.Activate)},
+		{Act, eventsPath + "/activate/test", partner.Developer, h.sendEvent(event.Activate)},
+		{Page, eventsPath + "/deactivate", partner.Viewer, h.eventKind(event.Deactivate)},
+		{Act, eventsPath + "/deactivate/test", partner.Developer, h.sendEvent(event.Deactivate)},
+		{Page, verifyPath, partner.Viewer, h.verify},
+		{Act, verifyPath, partner.Viewer, h.findSignature},
+	}
+}
+
+// partnerTable has the pages about the partner itself: its secrets, people and settings.
+func (h *Handler) partnerTable() []Route {
+	return []Route{
 		{Page, credentialsPath, partner.Viewer, h.credentials},
 		{Act, keysPath, partner.Developer, h.addKey},
 		{Act, renewPath, partner.Developer, h.renew},
@@ -90,24 +117,6 @@ func (h *Handler) Table() []Route {
 		{Act, settingsPath, partner.Admin, h.changeSetting},
 		{Page, singleKeyPath, partner.Admin, h.askSingleKey},
 		{Act, singleKeyPath, partner.Admin, h.changeSingleKey},
-
-		{Page, auditPath, partner.Viewer, h.history},
-		{Page, requestsPath, partner.Viewer, h.requests},
-		{Page, overviewPath, partner.Viewer, h.overview},
-		{Act, tryPath, partner.Developer, h.try},
-
-		{Page, simulatorPath, partner.Viewer, h.simulator},
-		{Act, runsPath, partner.Developer, h.startRun},
-		{Page, runsPath + "/{run}", partner.Viewer, h.run},
-		{Page, eventsPath, partner.Viewer, h.events},
-		{Page, eventsPath + "/purchase", partner.Viewer, h.eventKind(event.Purchase)},
-		{Act, eventsPath + "/purchase/test", partner.Developer, h.sendEvent(event.Purchase)},
-		{Page, eventsPath + "/activate", partner.Viewer, h.eventKind(event.Activate)},
-		{Act, eventsPath + "/activate/test", partner.Developer, h.sendEvent(event.Activate)},
-		{Page, eventsPath + "/deactivate", partner.Viewer, h.eventKind(event.Deactivate)},
-		{Act, eventsPath + "/deactivate/test", partner.Developer, h.sendEvent(event.Deactivate)},
-		{Page, verifyPath, partner.Viewer, h.verify},
-		{Act, verifyPath, partner.Viewer, h.findSignature},
 	}
 }
 
