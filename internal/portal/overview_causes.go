@@ -159,7 +159,7 @@ func timeline(f overviewFacts, zone *time.Location) ui.Timeline {
 		until := ui.FormatTime(r.LastAt.In(zone), "15:04 UTC")
 		t.Entries = append(t.Entries, ui.TimelineEntry{
 			At: r.FirstAt, Title: upperFirst(statusWords(r.Status)), Status: "failed",
-			Text: strings.Replace(plural(r.Count, "failed attempt"), "1 failed attempt", "One failed attempt", 1) + ", the last at " + until + ".",
+			Text: plural(r.Count, "failed attempt") + ", the last at " + until + ".",
 		})
 	}
 	for _, e := range f.acts {

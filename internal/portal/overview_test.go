@@ -60,7 +60,7 @@ func TestOverview(t *testing.T) {
 	text := h.waitFor("Failing since")
 	for _, want := range []string{
 		"401", "1 event waits.", "Try now", "1 delivery, one cause", "401 Unauthorized from your server since",
-		"right after this at", "Rotated the webhook secret", "One failed attempt, the last at",
+		"right after this at", "Rotated the webhook secret", "Failed 1 failed attempt, the last at",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
