@@ -117,3 +117,31 @@ func TestNothingIsPutOffWithoutAClaim(t *testing.T) {
 		same(t, "waits", r.waits(), []string{c.want})
 	}
 }
+
+// An endpoint has a row from the first search on, unless it has neither a URL nor
+// deliveries: its partner may have been removed.
+func TestEndpointsHaveARow(t *testing.T) {
+	for name, c := range map[string]struct {
+		url, sold bool
+		want      int64
+	}{
+		"with a URL": {true, false, 1}, "with deliveries": {false, true, 1}, "with neither": {false, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := steppedHarness(t)
+			r.partner(1, nil)
+			if c.url {
+				r.point(1, newGate(t).ServeHTTP)
+			}
+			r.license(1, 1)
+			if c.sold {
+				r.event(r.out, 1)
+			}
+			out := r.stepped(settings{})
+			if _, err := out.Dispatcher.Store.Find(t.Context(), webhook.Search{PartnerID: 1, Reload: true}); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "rows", r.count(`SELECT count(*) FROM endpoints`), c.want)
+		})
+	}
+}

@@ -31,6 +31,17 @@ func TestSupersedeRule(t *testing.T) {
 	}
 }
 
+// TestSupersedeRuleIsOff: where no attempts are set nothing makes way, and one is enough
+// where one is set.
+func TestSupersedeRuleIsOff(t *testing.T) {
+	r := webhook.Refused{Times: 1, Since: start, Alone: true, EventID: 1, NewestEvent: 2}
+	for attempts, want := range map[int]bool{0: false, 1: true, 2: false} {
+		if got := (webhook.Supersede{Attempts: attempts}).Applies(r, start); got != want {
+			t.Errorf("after %d attempts: %v, want %v", attempts, got, want)
+		}
+	}
+}
+
 func TestWhatIsARefusal(t *testing.T) {
 	for status, want := range map[int]bool{
 		0: false, 200: false, 301: false, 400: true, 401: true, 403: true, 404: true, 408: false, 409: true, 410: false, 422: true,
@@ -45,7 +56,9 @@ func TestWhatIsARefusal(t *testing.T) {
 			t.Errorf("200 %s is a refusal: %v, want %v", body, got, want)
 		}
 	}
-	if webhook.Refuses(500, `{"success":false}`) {
-		t.Error("an error of the server is a refusal")
+	for _, status := range []int{199, 300, 500} {
+		if webhook.Refuses(status, `{"success":false}`) {
+			t.Errorf("%d is a refusal by its body", status)
+		}
 	}
 }
