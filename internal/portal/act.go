@@ -115,7 +115,7 @@ func (h *Handler) showSecret(w http.ResponseWriter, r *http.Request, v *Visit, v
 	return h.render(w, r, v, "secret", ui.View{Title: view.Heading, Status: status, Data: view})
 }
 
-// span is how long something lasts, in words.
+// span is about how long something lasts, in words.
 func span(d time.Duration) string {
 	count := func(n int64, unit string) string {
 		if n == 1 {
@@ -127,10 +127,10 @@ func span(d time.Duration) string {
 	case d < time.Minute:
 		return "less than a minute"
 	case d < time.Hour:
-		return count(int64(d/time.Minute), "minute")
+		return count(int64(d.Round(time.Minute)/time.Minute), "minute")
 	case d < 48*time.Hour:
-		return count(int64(d/time.Hour), "hour")
+		return count(int64(d.Round(time.Hour)/time.Hour), "hour")
 	default:
-		return count(int64(d/(24*time.Hour)), "day")
+		return count(int64(d.Round(24*time.Hour)/(24*time.Hour)), "day")
 	}
 }

@@ -42,7 +42,7 @@ func (h *Handler) showContacts(w http.ResponseWriter, r *http.Request, v *Visit,
 		return err
 	}
 	view := contactsView{
-		Table: ui.Table{ID: "contacts", Caption: "Contacts", Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Added"}, {Label: "Do"}}},
+		Table: ui.Table{ID: "contacts", Caption: "Contacts", Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Added"}, {Label: "Actions"}}},
 		Form:  f, May: v.May(partner.Admin), After: span(outage.After), Max: profile.MaxContacts, AddURL: v.Path(contactsPath),
 		Add: h.call("Add a contact by API", http.MethodPost, "/v2/profile/contact"),
 	}

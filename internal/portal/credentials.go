@@ -47,7 +47,7 @@ func (h *Handler) showCredentials(w http.ResponseWriter, r *http.Request, v *Vis
 		return err
 	}
 	view := credentialsView{
-		Keys: credentialTable("keys", "API keys"), Client: credentialTable("client", "Client secret"), Webhook: credentialTable("webhook", "Webhook secret"),
+		Keys: credentialTable("keys", "Your keys"), Client: credentialTable("client", "Your client secret"), Webhook: credentialTable("webhook", "Your webhook secret"),
 		ClientID: v.Partner.ClientID, SingleKey: v.Partner.SingleKey, NoClient: true,
 		May: v.May(partner.Developer), Form: f, Nonce: nonce(), NewURL: v.Path(keysPath), RenewURL: v.Path(renewPath),
 		List: h.call("List them by API", http.MethodGet, "/v2/credentials"),
@@ -69,7 +69,7 @@ func (h *Handler) showCredentials(w http.ResponseWriter, r *http.Request, v *Vis
 
 func credentialTable(id, caption string) ui.Table {
 	return ui.Table{ID: id, Caption: caption, Columns: []ui.Column{
-		{Label: "Name"}, {Label: "Ends in"}, {Label: "State"}, {Label: "Made"}, {Label: "Last used"}, {Label: "Do"},
+		{Label: "Name"}, {Label: "Ends in"}, {Label: "State"}, {Label: "Made"}, {Label: "Last used"}, {Label: "Actions"},
 	}}
 }
 

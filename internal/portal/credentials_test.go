@@ -110,7 +110,7 @@ func TestRotation(t *testing.T) {
 		t.Errorf("a colleague whose page is old: %d\n%s", late.Status, late.Text())
 	}
 	page := b.Get(h.path("/credentials"))
-	if !strings.Contains(page.Text(), "Works for another 23 hours.") {
+	if !strings.Contains(page.Text(), "Works for another 24 hours.") {
 		t.Errorf("no countdown:\n%s", page.Text())
 	}
 	now := b.Get(rowLink(t, page, "Switch now API key main")).Want(http.StatusOK, "Switch to the new API key now")

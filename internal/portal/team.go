@@ -81,7 +81,7 @@ func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, sta
 		return err
 	}
 	view := teamView{
-		Members: ui.Table{ID: "members", Caption: "Members", Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since"}, {Label: "Do"}}},
+		Members: ui.Table{ID: "members", Caption: "Members", Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since"}, {Label: "Actions"}}},
 		Form:    f, May: v.May(partner.Admin), InviteURL: v.Path(teamPath + "/invite"), LeaveURL: v.Path(teamPath + "/leave"),
 	}
 	for _, role := range allRoles {
@@ -123,7 +123,7 @@ func memberRow(v *Visit, m partner.Member, u account.User) ui.Row {
 
 func (h *Handler) invitationTable(v *Visit, list []partner.Invitation) ui.Table {
 	t := ui.Table{ID: "invitations", Caption: "Invitations", Columns: []ui.Column{
-		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent"}, {Label: "State"}, {Label: "Do"},
+		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent"}, {Label: "State"}, {Label: "Actions"},
 	}}
 	for _, n := range list {
 		state := ui.Cell{Status: "pending", Note: "Works for another " + span(n.ExpiresAt.Sub(h.Now())) + "."}

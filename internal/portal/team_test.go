@@ -70,7 +70,7 @@ func TestInvite(t *testing.T) {
 	boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "viewer")).Want(http.StatusOK, "Team")
 	old := mails.mailed(t, buyer, invitationLink)
 	page = boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "developer"))
-	if !strings.Contains(page.Text(), "Works for another 6 days.") {
+	if !strings.Contains(page.Text(), "Works for another 7 days.") {
 		t.Errorf("the list says:\n%s", page.Text())
 	}
 	link := mails.mailed(t, buyer, invitationLink)
