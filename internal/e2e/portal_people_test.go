@@ -87,7 +87,7 @@ func TestPortalRotation(t *testing.T) {
 	}
 	b.portal("/audit")
 	b.on("Audit")
-	if text := b.Text("#history"); !strings.Contains(text, "Rotated the API key ending in "+made[len(made)-4:]) {
+	if text := b.Text(".timeline"); !strings.Contains(text, "Rotated the API key ending in "+made[len(made)-4:]) {
 		t.Errorf("the audit says %s", text)
 	}
 	b.Look("portal-audit")

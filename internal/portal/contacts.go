@@ -42,21 +42,21 @@ func (h *Handler) showContacts(w http.ResponseWriter, r *http.Request, v *Visit,
 		return err
 	}
 	view := contactsView{
-		Table: ui.Table{ID: "contacts", Caption: "Contacts", Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Added"}, {Label: "Actions"}}},
+		Table: ui.Table{ID: "contacts", Caption: "Contacts", Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Added"}}},
 		Form:  f, May: v.May(partner.Admin), After: span(outage.After), Max: profile.MaxContacts, AddURL: v.Path(contactsPath),
 		Add: h.call("Add a contact by API", http.MethodPost, "/v2/profile/contact"),
 	}
 	view.Add.Form = []ui.Param{{Name: "name", Value: "Ada Lovelace"}, {Name: "email", Value: "ada@example.com"}}
 	for _, c := range list {
-		acts := ui.Cell{}
+		name := ui.Cell{Text: c.Name}
 		if view.May {
-			acts.Links = []ui.RowLink{
+			name.Links = []ui.RowLink{
 				{Label: "Send a test mail", Of: "to " + c.Name, URL: v.Path(contactsPath+"/%d/test", c.ID)},
 				{Label: "Remove", Of: c.Name, URL: v.Path(contactsPath+"/%d/remove", c.ID)},
 			}
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{
-			ID: fmt.Sprintf("contact-%d", c.ID), Cells: []ui.Cell{{Text: c.Name}, {Text: c.Email}, {At: c.CreatedAt}, acts},
+			ID: fmt.Sprintf("contact-%d", c.ID), Cells: []ui.Cell{name, {Text: c.Email}, {At: c.CreatedAt}},
 		})
 	}
 	return h.render(w, r, v, "contacts", ui.View{Title: "Contacts", Status: status, Data: view})

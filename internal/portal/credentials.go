@@ -69,7 +69,7 @@ func (h *Handler) showCredentials(w http.ResponseWriter, r *http.Request, v *Vis
 
 func credentialTable(id, caption string) ui.Table {
 	return ui.Table{ID: id, Caption: caption, Columns: []ui.Column{
-		{Label: "Name"}, {Label: "Ends in"}, {Label: "State"}, {Label: "Made"}, {Label: "Last used"}, {Label: "Actions"},
+		{Label: "Name"}, {Label: "Ends in"}, {Label: "State"}, {Label: "Last used"}, {Label: "Made"},
 	}}
 }
 
@@ -94,11 +94,11 @@ func credentialRow(v *Visit, c partner.Credential, now, lastWebhook time.Time) u
 	if c.Tail == "" {
 		ending = ui.Cell{Text: "Not known", Note: "It is older than this page."}
 	}
-	acts := ui.Cell{}
+	name := ui.Cell{Text: c.Name}
 	if v.May(partner.Developer) {
-		acts.Links = credentialLinks(v, c)
+		name.Links = credentialLinks(v, c)
 	}
-	return ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{{Text: c.Name}, ending, state, {At: c.CreatedAt}, used, acts}}
+	return ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{name, ending, state, used, {At: c.CreatedAt}}}
 }
 
 // credentialLinks are the acts on a secret.

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -16,7 +15,7 @@ const historyPage = 50
 
 // historyView lists what was done to the partner.
 type historyView struct {
-	Table  ui.Table
+	List   ui.Timeline
 	Newest string // the first page, "" on it
 	Next   string // older entries, "" for none
 	Call   ui.Curl
@@ -34,13 +33,11 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		return err
 	}
 	view := historyView{
-		Table: ui.Table{ID: "history", Caption: "What was done, newest first", Columns: []ui.Column{{Label: "Time"}, {Label: "Who"}, {Label: "What"}}},
-		Call:  h.call("The same by API", http.MethodGet, "/v2/audit", ui.Param{Name: "limit", Value: historyPage}),
+		List: ui.Timeline{Label: "What was done, newest first"},
+		Call: h.call("The same by API", http.MethodGet, "/v2/audit", ui.Param{Name: "limit", Value: historyPage}),
 	}
 	for _, e := range list {
-		view.Table.Rows = append(view.Table.Rows, ui.Row{
-			ID: fmt.Sprintf("entry-%d", e.ID), Cells: []ui.Cell{{At: e.At, Exact: true}, {Text: origin(e, names)}, {Text: e.Sentence(names)}},
-		})
+		view.List.Entries = append(view.List.Entries, ui.TimelineEntry{At: e.At, Title: e.Sentence(names), Text: origin(e, names)})
 	}
 	if span.Before > 0 {
 		view.Newest = v.Path(auditPath)

@@ -81,7 +81,7 @@ func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, sta
 		return err
 	}
 	view := teamView{
-		Members: ui.Table{ID: "members", Caption: "Members", Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since"}, {Label: "Actions"}}},
+		Members: ui.Table{ID: "members", Caption: "Members", Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since"}}},
 		Form:    f, May: v.May(partner.Admin), InviteURL: v.Path(teamPath + "/invite"), LeaveURL: v.Path(teamPath + "/leave"),
 	}
 	for _, role := range allRoles {
@@ -111,31 +111,30 @@ func memberRow(v *Visit, m partner.Member, u account.User) ui.Row {
 	if m.UserID == v.User.ID {
 		name.Text += " (you)"
 	}
-	acts := ui.Cell{}
 	if v.May(partner.Admin) {
-		acts.Links = []ui.RowLink{{Label: "Change role", Of: "of " + name.Text, URL: v.Path(teamPath+"/members/%d/role", m.UserID)}}
+		name.Links = []ui.RowLink{{Label: "Change role", Of: "of " + name.Text, URL: v.Path(teamPath+"/members/%d/role", m.UserID)}}
 		if m.UserID != v.User.ID {
-			acts.Links = append(acts.Links, ui.RowLink{Label: "Remove", Of: name.Text, URL: v.Path(teamPath+"/members/%d/remove", m.UserID)})
+			name.Links = append(name.Links, ui.RowLink{Label: "Remove", Of: name.Text, URL: v.Path(teamPath+"/members/%d/remove", m.UserID)})
 		}
 	}
-	return ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: roleName(m.Role)}, {At: m.CreatedAt}, acts}}
+	return ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: roleName(m.Role)}, {At: m.CreatedAt}}}
 }
 
 func (h *Handler) invitationTable(v *Visit, list []partner.Invitation) ui.Table {
 	t := ui.Table{ID: "invitations", Caption: "Invitations", Columns: []ui.Column{
-		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent"}, {Label: "State"}, {Label: "Actions"},
+		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent"}, {Label: "State"},
 	}}
 	for _, n := range list {
 		state := ui.Cell{Status: "pending", Note: "Works for another " + span(n.ExpiresAt.Sub(h.Now())) + "."}
 		if !n.ExpiresAt.After(h.Now()) {
 			state = ui.Cell{Status: "expired"}
 		}
-		acts := ui.Cell{}
+		address := ui.Cell{Text: n.Email}
 		if v.May(partner.Admin) {
-			acts.Links = []ui.RowLink{{Label: "Withdraw", Of: "the invitation of " + n.Email, URL: v.Path(teamPath+"/invitations/%d/withdraw", n.ID)}}
+			address.Links = []ui.RowLink{{Label: "Withdraw", Of: "the invitation of " + n.Email, URL: v.Path(teamPath+"/invitations/%d/withdraw", n.ID)}}
 		}
 		t.Rows = append(t.Rows, ui.Row{
-			ID: fmt.Sprintf("invitation-%d", n.ID), Cells: []ui.Cell{{Text: n.Email}, {Text: roleName(n.Role)}, {At: n.CreatedAt}, state, acts},
+			ID: fmt.Sprintf("invitation-%d", n.ID), Cells: []ui.Cell{address, {Text: roleName(n.Role)}, {At: n.CreatedAt}, state},
 		})
 	}
 	return t

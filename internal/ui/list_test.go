@@ -23,7 +23,7 @@ func TestTable(t *testing.T) {
 		ID: "deliveries", Caption: "Deliveries <now>", Columns: []ui.Column{{Label: "Event"}, {Label: "State"}, {Label: "License"}, {Label: "Attempts", Number: true}, {Label: "Time"}},
 		Rows: []ui.Row{
 			{ID: "d1", Cells: []ui.Cell{{Text: "purchase", URL: "/deliveries/1"}, {Status: "failed", Note: "timed <out>"}, {Text: "…ab", Code: true, URL: "/l/1"}, {Text: "3"}, {At: sold}}},
-			{Cells: []ui.Cell{{Text: "refund"}, {Text: "", Note: "by hand"}, {}, {}, {}}},
+			{Cells: []ui.Cell{{Text: "refund", Links: []ui.RowLink{{Label: "Send", Of: "<refund>", URL: "/s"}}}, {Text: "", Note: "by hand"}, {}, {}, {}}},
 		},
 	})
 	wants(t, got,
@@ -31,7 +31,7 @@ func TestTable(t *testing.T) {
 		`<caption id="deliveries-caption">Deliveries &lt;now&gt;</caption>`, `<th scope="col" class="number">Attempts</th>`,
 		`<tr id="d1"> <th scope="row"><a href="/deliveries/1" id="d1-link">purchase</a></th>`,
 		`<td><span class="badge bad">Failed</span><span class="note">timed &lt;out&gt;</span></td>`, `<a href="/l/1"><code>…ab</code></a>`,
-		`<td class="number">3</td>`, `15 Nov 2026, 06:05 UTC`, `<tr> <th scope="row">refund</th>`,
+		`<td class="number">3</td>`, `15 Nov 2026, 06:05 UTC`, `<tr> <th scope="row">refund<span class="acts"><a href="/s">Send<span class="sr"> &lt;refund&gt;</span></a></span></th>`,
 	)
 }
 
