@@ -18,6 +18,7 @@ import (
 var portalDetails = []struct{ name, list, css string }{
 	{"license", "/licenses", "main tbody a[href*='/licenses/']"},
 	{"delivery", "/deliveries", "main tbody a[href*='/deliveries/']"},
+	{"run", "/simulator", "main tbody a[href*='/simulator/runs/']"},
 	{"rotate", "/credentials", "main a[href$='/rotate']"},
 	{"revoke", "/credentials", "main a[href$='/revoke']"},
 	{"contact-test", "/contacts", "main a[href$='/test']"},
