@@ -69,6 +69,7 @@ type Portal struct {
 	Replays  *replay.Jobs
 	Requests *requestlog.Log
 	Stats    *stats.Book
+	Policy   webhook.Policy // what becomes of a webhook URL that fails
 	Audit    *audit.Log
 	Accounts *account.Book // knows the names of people
 	TestMail *outage.TestMailer

@@ -17,6 +17,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
 	"claviger/internal/wire/wiretest"
 )
 
@@ -48,7 +49,7 @@ func newHarness(t testing.TB) *harness {
 		Harness: a, clock: clock,
 		API: api.API{
 			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Profiles: a.Profiles,
-			Portal:    api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator},
+			Portal:    api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats, Policy: webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute}, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator},
 			PublicURL: publicURL, Brand: "Acme",
 		},
 	}

@@ -41,6 +41,8 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("POST", "/v2/redeliveries/{redelivery_id}/cancel", a.onRedelivery("cancel")),
 		auth.RouteWithQuery("GET", "/v2/requests", a.listRequests),
 		auth.RouteWithQuery("GET", "/v2/stats", a.readStats),
+		auth.Route("GET", "/v2/endpoint", a.readEndpoint),
+		auth.Route("POST", "/v2/endpoint/try", a.tryEndpoint),
 		auth.Route("GET", "/v2/profile", a.readProfile),
 		auth.Route("PUT", "/v2/profile", a.updateProfile),
 		auth.Route("PATCH", "/v2/profile", a.updateProfile),

@@ -266,7 +266,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles,
-		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator},
+		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Policy: a.policy(), Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator},
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}

@@ -42,7 +42,7 @@ type overviewView struct {
 	Timeline ui.Timeline
 	Behind   time.Time // up to when the numbers are counted, while that lags behind
 	Self     string    // the address of the page, for the part that is loaded again
-	Call     ui.Curl
+	Calls    []ui.Curl
 }
 
 // overviewFacts is what the page is made of.
@@ -70,7 +70,11 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request, v *Visit) err
 		State: h.endpointState(v, f, zone), Stats: overviewStats(v, f), Causes: h.causesView(v, f, zone), Timeline: timeline(f, zone),
 		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone), Latency: latencyChart(f.numbers.Hours, zone),
 		Behind: f.numbers.CountedTo, Self: v.Path(overviewPath+"?hours=%d", hours),
-		Call: h.call("These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays}, ui.Param{Name: "hours", Value: hours}),
+		Calls: []ui.Curl{
+			h.call("These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays}, ui.Param{Name: "hours", Value: hours}),
+			h.call("The state by API", http.MethodGet, "/v2/endpoint"),
+			h.call("Have it tried by API", http.MethodPost, "/v2/endpoint/try"),
+		},
 	}
 	return h.render(w, r, v, "overview", ui.View{Title: "Overview", Fragment: "overview-now", Data: view})
 }

@@ -167,6 +167,10 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application, no
 	}
 	_ = all(t, c.WebhookResponses(ctx, key, claviger.ResponseFilter{Success: new(true)}))
 	_ = all(t, c.Requests(ctx, claviger.RequestFilter{Path: "/v2", Limit: 10}))
+	must(c.Endpoint(ctx))(t)
+	if err := c.TryEndpoint(ctx); err != nil {
+		t.Error(err)
+	}
 	if n := must(c.Stats(ctx, 2, 3))(t); len(n.Days) != 2 || len(n.Hours) != 3 {
 		t.Errorf("the numbers are %+v", n)
 	}

@@ -387,6 +387,28 @@ type StatsRequests struct {
 	Refused  int64 `json:"refused"`
 }
 
+// Endpoint is an object of the API.
+type Endpoint struct {
+	State string `json:"state"`
+	// Since when nothing but failures came back; absent while it is well.
+	FailingSince time.Time `json:"failing_since,omitzero"`
+	ParkedAt     time.Time `json:"parked_at,omitzero"`
+	// When a parked URL gets the next event.
+	NextProbeAt time.Time `json:"next_probe_at,omitzero"`
+	// To within seconds.
+	LastSuccessAt time.Time `json:"last_success_at,omitzero"`
+	LastErrorAt   time.Time `json:"last_error_at,omitzero"`
+	// What the last failed attempt met, in words.
+	LastError string `json:"last_error,omitzero"`
+	// Events that wait, up to 10,000.
+	Waiting int64 `json:"waiting"`
+	// There are more.
+	WaitingMore  bool  `json:"waiting_more"`
+	ParkAfterS   int64 `json:"park_after_s"`
+	ParkAttempts int   `json:"park_attempts"`
+	ProbeEveryS  int64 `json:"probe_every_s"`
+}
+
 // RefusedRequest is an object of the API.
 type RefusedRequest struct {
 	// When the call came; of a group, the last one.

@@ -1,0 +1,17 @@
+package claviger
+
+import (
+	"context"
+	"net/http"
+)
+
+// Endpoint says how your webhook URL does.
+func (c *Client) Endpoint(ctx context.Context) (Endpoint, error) {
+	return get[Endpoint](ctx, c, "/v2/endpoint")
+}
+
+// TryEndpoint has your webhook URL tried at once, if it fails.
+func (c *Client) TryEndpoint(ctx context.Context) error {
+	_, err := c.rest.Do(ctx, Request{Method: http.MethodPost, Path: "/v2/endpoint/try"}, nil)
+	return err
+}
