@@ -10,8 +10,8 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// newMember is a browser that the partner's member has signed in with.
-func newMember(t *testing.T) *buyer {
+// newTeamMember is a browser that the partner's member has signed in with.
+func newTeamMember(t *testing.T) *buyer {
 	t.Helper()
 	b := newBuyer(t, nil)
 	b.signIn(b.card.Member.Email, b.card.Member.Password)
@@ -53,7 +53,7 @@ func (b *buyer) answers(key string) int {
 // switches.
 func TestPortalRotation(t *testing.T) {
 	t.Parallel()
-	b := newMember(t)
+	b := newTeamMember(t)
 	old := b.card.Partner.APIKey
 	b.portal("/credentials")
 	b.on("Credentials")
@@ -102,7 +102,7 @@ func TestPortalRotation(t *testing.T) {
 // TestPortalInvite invites somebody who makes an account on the way and accepts.
 func TestPortalInvite(t *testing.T) {
 	t.Parallel()
-	b := newMember(t)
+	b := newTeamMember(t)
 	b.portal("/contacts")
 	b.on("Contacts")
 	b.Type("#name", "Ops")
