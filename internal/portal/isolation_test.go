@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -197,15 +198,28 @@ func without(body string, to target) string {
 	return body
 }
 
-// TestIsolationTable prints the table of docs/portal.md, if CLAVIGER_TABLE names a file
-// for it.
+// update has TestIsolationTable write the table.
+var update = flag.Bool("update", false, "write the table of routes into docs/portal.md")
+
+// TestIsolationTable holds the table of docs/portal.md to the routes; -update writes it.
 func TestIsolationTable(t *testing.T) {
-	file := os.Getenv("CLAVIGER_TABLE")
-	if file == "" {
-		t.Skip("CLAVIGER_TABLE names no file")
-	}
-	if err := os.WriteFile(file, []byte(markdown()), 0o644); err != nil {
+	const file, begin, end = "../../docs/portal.md", "<!-- routes -->\n", "<!-- end of routes -->"
+	text, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(text), begin)
+	now, after, ok := strings.Cut(rest, end)
+	want := "\n" + markdown() + "\n"
+	switch {
+	case !ok:
+		t.Fatalf("%s has no place for the table", file)
+	case *update:
+		if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case now != want:
+		t.Errorf("%s has another table than the routes: run go test ./internal/portal -run IsolationTable -update", file)
 	}
 }
 
