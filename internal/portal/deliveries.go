@@ -313,7 +313,7 @@ func deliveriesTable(v *Visit, list []history.Delivery) ui.Table {
 }
 
 func deliveryRow(v *Visit, d history.Delivery) ui.Row {
-	next := ui.Cell{At: d.NextAt, Exact: true}
+	next := ui.Cell{At: d.NextAt}
 	if d.NextAt.IsZero() {
 		next = ui.Cell{Text: "–"}
 	}
@@ -358,6 +358,8 @@ func duration(known bool, d time.Duration) string {
 	switch {
 	case !known:
 		return "–"
+	case d == 0:
+		return "< 1 ms"
 	case d >= time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d >= 10*time.Millisecond || d%time.Millisecond == 0:

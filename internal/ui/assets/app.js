@@ -127,3 +127,16 @@ document.addEventListener('htmx:after:swap', ({ detail: { ctx } }) => {
   const target = ctx.target?.isConnected ? ctx.target : document.getElementById(ctx.target?.id);
   (target?.querySelector('[tabindex="-1"]') ?? document.getElementById('main')).focus();
 });
+
+// Going back to a list focuses the row that was opened last. The list is loaded anew, so
+// the tab remembers which one it was.
+const rows = `rows:${location.pathname}${location.search}`;
+document.addEventListener('click', (event) => {
+  const link = event.target.closest?.('table.data tbody a[id]');
+  if (link) sessionStorage.setItem(rows, link.id);
+});
+addEventListener('pageshow', () => {
+  const back = performance.getEntriesByType('navigation')[0]?.type === 'back_forward';
+  const link = back && document.getElementById(sessionStorage.getItem(rows) ?? '');
+  if (link) link.focus();
+});
