@@ -22,6 +22,8 @@ var portalDetails = []struct{ name, list, css string }{
 	{"rotate", "/credentials", "main a[href$='/rotate']"},
 	{"revoke", "/credentials", "main a[href$='/revoke']"},
 	{"contact-test", "/contacts", "main a[href$='/test']"},
+	{"delivery", "/deliveries?range=all", "#deliveries tbody a"},
+	{"license", "/licenses", "#licenses tbody a"},
 	{"contact-remove", "/contacts", "main a[href$='/remove']"},
 	{"member-role", "/team", "main a[href$='/role']"},
 	{"member-remove", "/team", "main a[href*='/members/'][href$='/remove']"},
