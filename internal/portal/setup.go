@@ -206,13 +206,21 @@ func setupSteps(p profile.Profile, keys []partner.Credential, signedIn, delivere
 		}
 	}
 	return []setupStep{
-		{ID: "redirect-url", Title: "Redirect URL", Done: !p.RedirectValidAt.IsZero(), At: p.RedirectValidAt, Now: "Not saved yet."},
-		{ID: "webhook-url", Title: "Webhook URL", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(), At: p.WebhookValidAt, Now: "Not saved yet."},
+		{ID: "redirect-url", Title: "Redirect URL", Done: !p.RedirectValidAt.IsZero(), At: p.RedirectValidAt, Now: unchecked(p.RedirectURL)},
+		{ID: "webhook-url", Title: "Webhook URL", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(), At: p.WebhookValidAt, Now: unchecked(p.WebhookURL)},
 		{ID: "credentials", Title: "Credentials", Done: !used.IsZero(), At: used, Now: "No call with your API key has come yet."},
 		{ID: "test-event", Title: "First test event taken", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(), At: p.WebhookValidAt, Now: "Saving the webhook URL sends test events."},
 		{ID: "sign-in", Title: "First sign-in exchanged", Done: !signedIn.IsZero(), At: signedIn, Now: "No code was exchanged yet."},
 		{ID: "delivery", Title: "First real delivery", Done: !delivered.IsZero(), At: delivered, Now: "No real event was delivered yet."},
 	}
+}
+
+// unchecked says what a URL that is not validated waits for.
+func unchecked(url string) string {
+	if url == "" {
+		return "Not saved yet."
+	}
+	return "Saved, but not checked yet: save it again to check it."
 }
 
 // authorizeURL is the address that begins a sign-in from the partner's side.

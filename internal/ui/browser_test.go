@@ -19,6 +19,7 @@ func TestInABrowser(t *testing.T) {
 	t.Run("summary", func(t *testing.T) { summaryHasTheFocus(t, b.Tab(t), server.URL) })
 	t.Run("busy", func(t *testing.T) { busyFormIsSentOnce(t, b.Tab(t), server.URL) })
 	t.Run("back", func(t *testing.T) { backShowsThePage(t, b.Tab(t), server.URL) })
+	t.Run("memory", func(t *testing.T) { pageFromMemoryReloads(t, b.Tab(t), server.URL) })
 	t.Run("copy", func(t *testing.T) { keyIsCopied(t, b.Tab(t), server.URL) })
 }
 
@@ -89,6 +90,22 @@ func backShowsThePage(t *testing.T, tab *browser.Tab, url string) {
 	tab.Back()
 	if got := tab.Text("h1"); got != "Deliveries" {
 		t.Errorf("going back shows %q", got)
+	}
+}
+
+// pageFromMemoryReloads tells a page of somebody who is signed in that the browser took
+// it from its memory: it is asked for again.
+func pageFromMemoryReloads(t *testing.T, tab *browser.Tab, url string) {
+	tab.Open(url + "/all")
+	browser.Eval[bool](tab, `(() => {
+		const title = document.querySelector('h1');
+		title.textContent = 'Old';
+		title.addEventListener('click', () => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })));
+		return true;
+	})()`)
+	tab.Press("h1")
+	if got := tab.Text("h1"); got == "Old" {
+		t.Error("the page was not asked for again")
 	}
 }
 

@@ -1,0 +1,57 @@
+package portal_test
+
+import (
+	"bufio"
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/apptest"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+)
+
+// TestStreamEnds: who signs out or loses the role while a page is open is told nothing
+// but that it is over, and the page that comes back is refused.
+func TestStreamEnds(t *testing.T) {
+	for name, end := range map[string]func(h *harness){
+		"signed out": func(h *harness) { h.as(viewer).Post("/sign-out") },
+		"removed":    func(h *harness) { h.Exec(`DELETE FROM members WHERE user_id = $1`, h.User(viewer).ID) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := start(t)
+			app := h.server(h.tide)
+			_, _, _, err := h.Profiles.Amend(t.Context(), apptest.Tester, h.tide.ID, partner.Change{}, profile.URLChange{Webhook: &app.url}, false)
+			h.Must(err)
+			// Signing out changes the browser's cookie, so the stream has a copy of it.
+			cookie := h.as(viewer).Cookie()
+			open := func() *http.Response {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.App.URL()+h.path("/deliveries/live"), http.NoBody)
+				h.Must(err)
+				r.AddCookie(cookie)
+				answer, err := http.DefaultClient.Do(r)
+				h.Must(err)
+				t.Cleanup(func() { _ = answer.Body.Close() })
+				return answer
+			}
+			answer := open()
+			if answer.StatusCode != http.StatusOK {
+				t.Fatalf("the stream is answered %d", answer.StatusCode)
+			}
+			end(h)
+			h.sell(h.tide)
+			var events []string
+			for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+				if text := lines.Text(); strings.HasPrefix(text, "event:") || strings.HasPrefix(text, "data: <") {
+					events = append(events, text)
+				}
+			}
+			if len(events) != 1 || events[0] != "event: close" {
+				t.Errorf("the stream sent %q", events)
+			}
+			if got := open(); got.StatusCode != http.StatusUnauthorized || got.Header.Get("Location") != "" {
+				t.Errorf("the next one is answered %d", got.StatusCode)
+			}
+		})
+	}
+}
