@@ -65,7 +65,7 @@ func newCheckStep(s profile.Check, waiting bool) checkStep {
 		step.Parts = append(step.Parts, ui.Code{Label: "Text signed for " + signed.Header, Text: signed.Text})
 	}
 	if s.Answer != "" {
-		step.Parts = append(step.Parts, ui.Code{Label: "Answer", Text: s.Answer})
+		step.Parts = append(step.Parts, ui.Code{Label: "Answer", Text: ui.Foreign(s.Answer)})
 	}
 	return step
 }

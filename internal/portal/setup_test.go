@@ -45,7 +45,7 @@ func (h *harness) server(p partner.Partner) *application {
 			http.Error(w, `{"success":false}`, http.StatusUnauthorized)
 			return
 		}
-		_, _ = io.WriteString(w, `{"success":true}`)
+		_, _ = io.WriteString(w, `{"success":true,"note":"`+"\u202egnp.exe"+`"}`)
 	}))
 	h.Cleanup(s.Close)
 	a.url = s.URL
@@ -86,6 +86,9 @@ func TestSetUpSavesURLs(t *testing.T) {
 		if !strings.Contains(page.Text(), want) {
 			t.Errorf("no %q in %s", want, page.Text())
 		}
+	}
+	if strings.Contains(page.Body, "\u202e") {
+		t.Error("the answer turns the direction of the page around")
 	}
 	p, err := h.Profiles.Read(t.Context(), h.DB, h.tide.ID)
 	if err != nil || p.WebhookURL != app.url+"/webhook" || p.RedirectURL != app.url+"/callback" || p.WebhookValidAt.IsZero() {
