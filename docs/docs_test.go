@@ -44,7 +44,8 @@ var programs = map[string]struct {
 	before, after string
 }{
 	"go": {
-		[]string{"go", "run"}, "main.go",
+		[]string{"go", "run"},
+		"main.go",
 		"package main\n\nimport (\n\"encoding/json\"\n\"fmt\"\n\"net/http\"\n\"net/url\"\n\"os\"\n)\n\n",
 		"\n\nfunc main() {\nkey, err := licenseOf(os.Args[1])\nif err != nil {\npanic(err)\n}\nfmt.Println(key)\n}\n",
 	},

@@ -17,10 +17,10 @@ func (c *check) secret(by string) Finding {
 	if c.Secret != "" {
 		return c.usedSecret(by)
 	}
-	switch {
-	case by == "current":
+	switch by {
+	case "current":
 		return right(PartSecret, "your current webhook secret signed it; use the same in your code")
-	case by == "old":
+	case "old":
 		return right(PartSecret, "your old webhook secret signed it, which is valid until its overlap ends")
 	}
 	return unclear(PartSecret, "we cannot tell which secret your code uses", "Give the signature that your code computes, or the secret that it uses; neither is stored.")

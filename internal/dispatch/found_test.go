@@ -30,7 +30,8 @@ func TestWhatASearchFound(t *testing.T) {
 		"there is space": {dispatch.Taking{Space: 3}, found, dispatch.Taken{Queue: []int64{1, 2, 3}, More: true, After: behind(2), InMemory: 3}},
 		"more than is needed": {
 			dispatch.Taking{Space: 9, More: true, After: behind(1)},
-			webhook.Found{Items: found.Items, Due: 3, Searched: true}, dispatch.Taken{Queue: []int64{1, 2, 3}, InMemory: 3},
+			webhook.Found{Items: found.Items, Due: 3, Searched: true},
+			dispatch.Taken{Queue: []int64{1, 2, 3}, InMemory: 3},
 		},
 		"there is too little":         {dispatch.Taking{Space: 1}, found, dispatch.Taken{Queue: []int64{1}, More: true, After: behind(1), InMemory: 1}},
 		"just what is due has space":  {dispatch.Taking{Space: 2}, webhook.Found{Items: found.Items, Due: 2, Searched: true}, dispatch.Taken{Queue: []int64{1, 2}, More: true, After: behind(2), InMemory: 2}},

@@ -15,8 +15,11 @@ func TestPicturesOfThePortal(t *testing.T) {
 	}
 	b := newMember(t)
 	for _, page := range []struct{ name, path string }{
-		{"portal-setup", "/setup"}, {"portal-overview", "/overview"}, {"portal-deliveries", "/deliveries"},
-		{"portal-simulator", "/simulator"}, {"portal-credentials", "/credentials"},
+		{"portal-setup", "/setup"},
+		{"portal-overview", "/overview"},
+		{"portal-deliveries", "/deliveries"},
+		{"portal-simulator", "/simulator"},
+		{"portal-credentials", "/credentials"},
 	} {
 		b.visit(b.path(page.path))
 		b.Await("main h1")

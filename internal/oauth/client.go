@@ -32,7 +32,7 @@ type credentials struct {
 // clients goes through here.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials, also readAlong) (partner.Partner, error) {
 	if err := read(w, r, in); err != nil {
-		s.nameSender(r, *given)
+		s.nameSender(r.Context(), r, *given)
 		return partner.Partner{}, err
 	}
 	who, err := s.authenticate(w, r, *given, also)
@@ -129,7 +129,7 @@ func basicOf(text string) (credentials, error) {
 // and answered by 429 when there were too many; right ones always pass.
 func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.Partner, error) {
 	if lacks := lacking(c); lacks != "" {
-		s.nameSender(r, c)
+		s.nameSender(r.Context(), r, c)
 		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
 			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.", lacks).Because(causeNoCredentials)
 	}
@@ -187,7 +187,7 @@ func causeOf(ctx context.Context) string {
 // nameSender stores for the log which client a request names that cannot be read, or
 // lacks a part of its credentials: its partner looks there for the reason. In a request
 // that cannot be read the client id may stand where it must not.
-func (s *Server) nameSender(r *http.Request, c credentials) {
+func (s *Server) nameSender(ctx context.Context, r *http.Request, c credentials) {
 	if header, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Basic "); ok && c.ClientID == "" {
 		c, _ = basicOf(header)
 	}
@@ -196,8 +196,8 @@ func (s *Server) nameSender(r *http.Request, c credentials) {
 		return
 	}
 	_ = s.Guard.Lookup(r, func() error {
-		if p, err := s.Partners.ByClientID(r.Context(), c.ClientID); err == nil {
-			wire.RequestLogOf(r.Context()).Named = p.ID
+		if p, err := s.Partners.ByClientID(ctx, c.ClientID); err == nil {
+			wire.RequestLogOf(ctx).Named = p.ID
 		}
 		return nil // the request is refused whoever sent it
 	})

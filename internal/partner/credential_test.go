@@ -230,7 +230,7 @@ func TestUses(t *testing.T) {
 	here, there := &partner.Uses{DB: d.DB}, &partner.Uses{DB: d.DB}
 	use := func(u *partner.Uses) {
 		t.Helper()
-		d.Registry.Uses = u
+		d.Uses = u
 		if !d.works(t, p.ID, c.APIKey)[0] {
 			t.Fatal("the key does not work")
 		}
@@ -290,11 +290,11 @@ func TestUses(t *testing.T) {
 func TestUsesRun(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})
-	d.Registry.Uses = &partner.Uses{DB: d.DB, Every: time.Hour}
+	d.Uses = &partner.Uses{DB: d.DB, Every: time.Hour}
 	d.works(t, p.ID, c.APIKey)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.Registry.Uses.Run(ctx)
+	d.Uses.Run(ctx)
 	if got := d.named(t, p.ID, partner.APIKey, partner.MainKey)[0].LastUsedAt; !got.Equal(noon) {
 		t.Errorf("last used at %s", got)
 	}

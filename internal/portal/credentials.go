@@ -211,13 +211,13 @@ func overlap(r *http.Request) time.Duration {
 }
 
 // rotateView is the page that asks for a rotation.
-func (h *Handler) rotateView(r *http.Request, v *Visit) (confirmView, partner.Credential, error) {
+func (h *Handler) rotateView(r *http.Request, v *Visit) (confirmView, error) {
 	c, err := h.Partners.Credential(r.Context(), v.Partner.ID, id(r, "credential"))
 	if err != nil {
-		return confirmView{}, c, missing(err)
+		return confirmView{}, missing(err)
 	}
 	if c.Replaced() {
-		return confirmView{}, c, NotFound()
+		return confirmView{}, NotFound()
 	}
 	view := confirmView{
 		Heading: fmt.Sprintf("Rotate the %s “%s”", secretWords(c), c.Name),
@@ -231,7 +231,7 @@ func (h *Handler) rotateView(r *http.Request, v *Visit) (confirmView, partner.Cr
 		view.Says = append(view.Says, fmt.Sprintf("Meanwhile webhook-signature carries two signatures, one by each secret, and X-%s-Signature is made with the present one until you switch or the time is over.", v.Partner.Brand))
 	}
 	view.Says = append(view.Says, "If one was replaced earlier and still works, it ends now.")
-	return view, c, nil
+	return view, nil
 }
 
 func tailWords(c partner.Credential) string {
@@ -242,7 +242,7 @@ func tailWords(c partner.Credential) string {
 }
 
 func (h *Handler) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := h.rotateView(r, v)
+	view, err := h.rotateView(r, v)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (h *Handler) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error
 		return h.refuse(w, r, v, page, err)
 	}
 	view.Secrets = []ui.Key{{Label: secretWords(c), Value: made.Value}}
-	view.Says = rotatedSteps(c, made, h.Now())
+	view.Says = rotatedSteps(made, h.Now())
 	return h.showSecret(w, r, v, view)
 }
 
@@ -290,12 +290,11 @@ func (h *Handler) refusedRotation(r *http.Request, v *Visit) (confirmView, error
 	if c.Replaced() {
 		return confirmView{Heading: "Nothing was rotated", Cancel: v.Path(credentialsPath)}, nil
 	}
-	view, _, err := h.rotateView(r, v)
-	return view, err
+	return h.rotateView(r, v)
 }
 
 // rotatedSteps is what is left to do after a rotation.
-func rotatedSteps(c partner.Credential, made partner.Rotation, now time.Time) []string {
+func rotatedSteps(made partner.Rotation, now time.Time) []string {
 	if !made.PreviousUntil.After(now) {
 		return []string{"Put it into your servers at once: the replaced one has ended."}
 	}

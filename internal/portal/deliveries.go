@@ -59,8 +59,11 @@ func (v deliveriesView) Empty() bool { return len(v.Table.Rows) == 0 }
 
 // ranges are the spans of time that can be chosen.
 var ranges = []ui.Option{
-	{Value: "24h", Label: "Last 24 hours"}, {Value: "7d", Label: "Last 7 days"}, {Value: "30d", Label: "Last 30 days"},
-	{Value: "all", Label: "All time"}, {Value: "span", Label: "From and to"},
+	{Value: "24h", Label: "Last 24 hours"},
+	{Value: "7d", Label: "Last 7 days"},
+	{Value: "30d", Label: "Last 30 days"},
+	{Value: "all", Label: "All time"},
+	{Value: "span", Label: "From and to"},
 }
 
 // asked is which deliveries a page is about, as its address says.
@@ -187,8 +190,12 @@ func kindOptions() []ui.Option {
 func (a asked) params() []ui.Param {
 	f := a.filter
 	list := []ui.Param{
-		{Name: "state", Value: string(f.State)}, {Name: "event", Value: event.Kind(f.Kind).String()}, {Name: "status_code", Value: f.Codes.String()},
-		{Name: "from", Value: f.From}, {Name: "to", Value: f.To}, {Name: "license_key", Value: a.licenseKey},
+		{Name: "state", Value: string(f.State)},
+		{Name: "event", Value: event.Kind(f.Kind).String()},
+		{Name: "status_code", Value: f.Codes.String()},
+		{Name: "from", Value: f.From},
+		{Name: "to", Value: f.To},
+		{Name: "license_key", Value: a.licenseKey},
 	}
 	if f.EventID > 0 {
 		list = append(list, ui.Param{Name: "event_id", Value: fmt.Sprintf("evt_%d", f.EventID)})
@@ -222,11 +229,11 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	view.Table = deliveriesTable(v, list.Deliveries)
 	h.leadOn(r, v, &view, list, after)
 	if view.Empty() && !view.Filters.Active {
-		any, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{}, history.Key{}, 1)
+		some, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{}, history.Key{}, 1)
 		if err != nil {
 			return err
 		}
-		view.Ever = len(any.Deliveries) > 0
+		view.Ever = len(some.Deliveries) > 0
 	}
 	if err := h.countFailed(r, v, a, &view); err != nil {
 		return err
@@ -302,8 +309,14 @@ func deliveriesTable(v *Visit, list []history.Delivery) ui.Table {
 	t := ui.Table{
 		ID: "deliveries", Caption: "Deliveries, newest event first",
 		Columns: []ui.Column{
-			{Label: "State"}, {Label: "Event"}, {Label: "License"}, {Label: "Answer"}, {Label: "Attempts", Number: true},
-			{Label: "Duration", Number: true}, {Label: "Next attempt"}, {Label: "Event time"},
+			{Label: "State"},
+			{Label: "Event"},
+			{Label: "License"},
+			{Label: "Answer"},
+			{Label: "Attempts", Number: true},
+			{Label: "Duration", Number: true},
+			{Label: "Next attempt"},
+			{Label: "Event time"},
 		},
 	}
 	for _, d := range list {

@@ -80,7 +80,7 @@ func (h *Handler) delivery(w http.ResponseWriter, r *http.Request, v *Visit) err
 	}
 	kind := event.Kind(d.Kind).String()
 	view := deliveryView{
-		Heading: fmt.Sprintf("Event %d: %s", d.EventID, kind), State: string(d.State), Says: h.standing(v, d, names),
+		Heading: fmt.Sprintf("Event %d: %s", d.EventID, kind), State: string(d.State), Says: standing(d, names),
 		Facts: deliveryFacts{
 			EventID: d.EventID, WebhookID: fmt.Sprintf("evt_%d", d.EventID), Kind: kind, License: d.LicenseKey,
 			LicenseURL: v.Path(licensesPath+"/%s", d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
@@ -210,7 +210,7 @@ func manualWords(m history.Manual, names map[int64]string, did string) string {
 }
 
 // standing says in sentences where a delivery stands and what comes next.
-func (h *Handler) standing(v *Visit, d history.Detail, names map[int64]string) []string {
+func standing(d history.Detail, names map[int64]string) []string {
 	var says []string
 	switch d.State {
 	case history.Delivered:
@@ -223,6 +223,7 @@ func (h *Handler) standing(v *Visit, d history.Detail, names map[int64]string) [
 		says = append(says, "The last attempt failed. It is tried again by the schedule.")
 	case history.Waiting:
 		says = append(says, "It waits to be sent.")
+	case history.AnyState, history.Failed: // for filters only
 	}
 	switch {
 	case d.Earlier != 0:

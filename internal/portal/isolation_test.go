@@ -118,7 +118,7 @@ func refused(rt portal.Route) int {
 // in is the harness in a subtest.
 func (h *harness) in(t *testing.T) *harness {
 	in := *h
-	in.Harness, in.web = h.Harness.In(t), h.web.In(t)
+	in.Harness, in.web = h.In(t), h.web.In(t)
 	return &in
 }
 

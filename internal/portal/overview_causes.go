@@ -58,12 +58,11 @@ func (h *Handler) causesView(v *Visit, f overviewFacts, zone *time.Location) cau
 	for _, c := range causes {
 		all += c.Deliveries
 	}
-	number, view := plural(int64(all), "delivery"), causesView{}
+	number, view := deliveries(all), causesView{}
 	if f.more {
 		number = "More than " + ui.Count(int64(all)) + " deliveries"
 		view.More = fmt.Sprintf("The newest %s are grouped; there are older ones.", ui.Count(int64(all)))
 	}
-	number = strings.Replace(number, "deliverys", "deliveries", 1)
 	view.Title = number + ", one cause"
 	if len(causes) > 1 {
 		view.Title = fmt.Sprintf("%s, %d causes", number, len(causes))
@@ -99,7 +98,7 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause, zone *ti
 	}
 	query := "?" + url.Values{"state": {string(history.Failed)}, "code": {code}, "from": {c.Oldest.UTC().Truncate(time.Second).Format(time.RFC3339)}}.Encode()
 	view := causeView{
-		Deliveries: strings.Replace(plural(int64(c.Deliveries), "delivery"), "deliverys", "deliveries", 1),
+		Deliveries: deliveries(c.Deliveries),
 		Text:       text + ".", Diagnosis: c.Diagnosis,
 	}
 	if h.serves("/deliveries") {
@@ -182,4 +181,12 @@ func lowerThe(s string) string {
 		}
 	}
 	return s
+}
+
+// deliveries is a number of deliveries in words.
+func deliveries(n int) string {
+	if n == 1 {
+		return "1 delivery"
+	}
+	return ui.Count(int64(n)) + " deliveries"
 }

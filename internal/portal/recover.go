@@ -45,9 +45,6 @@ func rateOf(text string) (int, bool) {
 	return n, err == nil && n >= 1 && n <= replay.MaxRate
 }
 
-// filterNames are the parameters that say which deliveries are meant.
-var filterNames = []string{"state", "event", "code", "range", "from", "to", "license"}
-
 // recovery shows what would be sent again, and how long it takes.
 func (h *Handler) recovery(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	return h.showRecovery(w, r, v, nil)
@@ -171,8 +168,12 @@ func (h *Handler) addJobs(r *http.Request, v *Visit, view *recoverView) error {
 	}
 	for _, j := range jobs {
 		view.Jobs.Rows = append(view.Jobs.Rows, ui.Row{ID: fmt.Sprintf("job-%d", j.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Recovery %d", j.ID), URL: v.Path(recoverPath+"/%d", j.ID)}, {Status: string(j.Status())},
-			{Text: strconv.FormatInt(j.Count, 10)}, {Text: strconv.FormatInt(j.Skipped, 10)}, {Text: who(j.By, names)}, {At: j.CreatedAt},
+			{Text: fmt.Sprintf("Recovery %d", j.ID), URL: v.Path(recoverPath+"/%d", j.ID)},
+			{Status: string(j.Status())},
+			{Text: strconv.FormatInt(j.Count, 10)},
+			{Text: strconv.FormatInt(j.Skipped, 10)},
+			{Text: who(j.By, names)},
+			{At: j.CreatedAt},
 		}})
 	}
 	return nil

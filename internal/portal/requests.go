@@ -59,9 +59,13 @@ func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) err
 		return err
 	}
 	view.Curl = ui.Curl{What: "List these calls by API", URL: h.Site.Pages.PublicURL + "/v2/requests", Query: []ui.Param{
-		{Name: "status", Value: cleanQuery(r.URL.Query().Get("http_status"))}, {Name: "code", Value: filter.Code}, {Name: "path", Value: filter.Path},
-		{Name: "request_id", Value: filter.RequestID}, {Name: "license_key", Value: filter.License},
-		{Name: "from", Value: filter.From}, {Name: "to", Value: filter.To},
+		{Name: "status", Value: cleanQuery(r.URL.Query().Get("http_status"))},
+		{Name: "code", Value: filter.Code},
+		{Name: "path", Value: filter.Path},
+		{Name: "request_id", Value: filter.RequestID},
+		{Name: "license_key", Value: filter.License},
+		{Name: "from", Value: filter.From},
+		{Name: "to", Value: filter.To},
 	}}
 	return h.render(w, r, v, "requests", ui.View{Title: "Requests", Status: status, Data: view})
 }

@@ -49,7 +49,7 @@ func (h *Handler) showSettings(w http.ResponseWriter, r *http.Request, v *Visit,
 		return err
 	}
 	view := settingsView{
-		Cards: h.settingCards(v, s), May: v.May(partner.Admin), Version: version(s), URL: v.Path(settingsPath),
+		Cards: h.settingCards(s), May: v.May(partner.Admin), Version: version(s), URL: v.Path(settingsPath),
 		SingleKey: s.SingleKey, SingleKeyURL: v.Path(singleKeyPath),
 	}
 	status := http.StatusOK
@@ -88,7 +88,7 @@ func (h *Handler) readSettings(r *http.Request, v *Visit) (profile.Settings, err
 var onOff = []ui.Option{{Value: "false", Label: "Off"}, {Value: "true", Label: "On"}}
 
 // settingCards are the settings but for the single key, which has a page of its own.
-func (h *Handler) settingCards(v *Visit, s profile.Settings) []settingCard {
+func (h *Handler) settingCards(s profile.Settings) []settingCard {
 	card := func(title, says string, f ui.Field) settingCard {
 		f.Required = f.Name != "initiate_login_uri"
 		f.Autocomplete = "off"
@@ -236,6 +236,6 @@ func (h *Handler) changeSingleKey(w http.ResponseWriter, r *http.Request, v *Vis
 	} else {
 		view.Secrets = append(view.Secrets, ui.Key{Label: "Webhook secret", Value: made.WebhookSecret})
 	}
-	view.Says = rotatedSteps(partner.Credential{}, partner.Rotation{PreviousUntil: made.PreviousUntil}, h.Now())
+	view.Says = rotatedSteps(partner.Rotation{PreviousUntil: made.PreviousUntil}, h.Now())
 	return h.showSecret(w, r, v, view)
 }

@@ -76,10 +76,10 @@ const followRunning = "running-"
 // follow sets a text that changes whenever the page would look different.
 func (v *setupView) follow(runs map[profile.Field]profile.Run) {
 	sum := sha256.New()
-	fmt.Fprint(sum, v.Steps)
+	_, _ = fmt.Fprint(sum, v.Steps)
 	for _, field := range []profile.Field{profile.Redirect, profile.Webhook} {
 		run := runs[field]
-		fmt.Fprint(sum, run.URL, run.State, run.UpdatedAt.UnixNano(), len(run.Steps))
+		_, _ = fmt.Fprint(sum, run.URL, run.State, run.UpdatedAt.UnixNano(), len(run.Steps))
 	}
 	v.Following = hex.EncodeToString(sum.Sum(nil)[:8])
 	if v.running() {

@@ -97,8 +97,11 @@ func runsTable(v *Visit, runs []simulator.Run) ui.Table {
 	}}
 	for _, run := range runs {
 		t.Rows = append(t.Rows, ui.Row{ID: "run-" + strconv.FormatInt(run.ID, 10), Cells: []ui.Cell{
-			{Text: runTitle(run), URL: v.Path(runsPath+"/%d", run.ID)}, {Status: runStatus(run)},
-			{Text: fmt.Sprintf("%d of %d", run.Done, run.Steps)}, {At: run.StartedAt}, {Text: runBy(v, run)},
+			{Text: runTitle(run), URL: v.Path(runsPath+"/%d", run.ID)},
+			{Status: runStatus(run)},
+			{Text: fmt.Sprintf("%d of %d", run.Done, run.Steps)},
+			{At: run.StartedAt},
+			{Text: runBy(v, run)},
 		}})
 	}
 	return t

@@ -46,7 +46,7 @@ func (h *harness) fragment(email, path string) *pagetest.Page {
 	r.Header.Set("X-Forwarded-For", b.Address)
 	answer, err := b.Client.Do(r)
 	h.Must(err)
-	defer answer.Body.Close()
+	defer answer.Body.Close() //nolint:errcheck // it was read
 	text, err := io.ReadAll(answer.Body)
 	h.Must(err)
 	return &pagetest.Page{TB: h, Status: answer.StatusCode, Header: answer.Header, Body: string(text)}
@@ -197,7 +197,7 @@ func TestShellCommandSigns(t *testing.T) {
 	page := h.as(viewer).Get(h.path("/events/activate"))
 	command := code(t, page, "To your webhook URL")
 	for _, secret := range []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwZ2tJ4cD1xY8=", "lk_0f9d8c7b6a5f4e3d"} {
-		cmd := exec.Command("sh", "-c", command)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 		cmd.Env = append(cmd.Environ(), "SECRET="+secret)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -163,7 +163,7 @@ func (r *Runs) Start(ctx context.Context, by audit.Actor, partnerID int64, field
 		claim.End(ctx)
 		return err
 	}
-	if !r.begin(p.play) {
+	if !r.begin(p.play) { //nolint:contextcheck // it goes on after the request
 		claim.End(ctx)
 		f := fault.New(fault.Busy, codeStopping, "This node of the service stops. Send it again.")
 		f.After = time.Second

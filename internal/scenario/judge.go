@@ -87,7 +87,7 @@ func (p *play) judgeDelivery(result *Result, s step, r reply, ok bool, why strin
 		result.Verdict, result.Text = Fail, why
 		result.Do = append([]string{s.do}, likely...)
 		if refusesSignature(r.answer.Status) && !p.delivered { // it is rather the signature than this step
-			result.Do = append(likely, s.do)
+			result.Do = slices.Concat(likely, []string{s.do})
 		}
 	case s.expect == quick && r.took > QuickAnswer:
 		result.Verdict, result.Text = Warn, "it was delivered, but the answer took "+round(r.took)

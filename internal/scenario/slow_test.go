@@ -24,7 +24,7 @@ func slowRunner(t *testing.T, answer func(n int) time.Duration) *scenario.Runner
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
-			defer theirs.Close()
+			defer theirs.Close() //nolint:errcheck // of a test
 			r, err := http.ReadRequest(bufio.NewReader(theirs))
 			if err != nil {
 				return

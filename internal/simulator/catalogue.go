@@ -113,13 +113,13 @@ func (s *Simulator) LastReal(ctx context.Context, partnerID int64, k Kind) (Real
 	if err != nil || len(list.Events) == 0 {
 		return Real{}, err
 	}
-	real := Real{Event: list.Events[0]}
-	body, err := s.sent(ctx, partnerID, real.ID)
+	last := Real{Event: list.Events[0]}
+	body, err := s.sent(ctx, partnerID, last.ID)
 	if err != nil {
 		return Real{}, err
 	}
-	real.Body = string(body)
-	return real, nil
+	last.Body = string(body)
+	return last, nil
 }
 
 // sent is the body of an event's webhook; nil if the partner has no such event.

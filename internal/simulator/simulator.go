@@ -144,7 +144,7 @@ func (s *Simulator) start(ctx context.Context, by audit.Actor, partnerID int64, 
 		return Run{}, err
 	}
 	p := &play{simulator: s, run: r, by: by, claim: claim}
-	if !s.begin(func(ctx context.Context) { p.play(ctx, target, firstID, list) }) {
+	if !s.begin(func(ctx context.Context) { p.play(ctx, target, firstID, list) }) { //nolint:contextcheck // it goes on after the request
 		claim.End(ctx)
 		s.end(ctx, r.ID, Interrupted, "", stopped)
 		return Run{}, errStopping{}

@@ -224,7 +224,7 @@ func (s *Sessions) SignedInNow(ctx context.Context, token string) (Signed, bool,
 	if err != nil {
 		return Signed{}, false, fmt.Errorf("load the session: %w", unavailable{err})
 	}
-	signed, ok := s.SignedIn(ctx)
+	signed, ok := s.SignedIn(ctx) //nolint:contextcheck // it is ctx, without the session of the request
 	return signed, ok, nil
 }
 

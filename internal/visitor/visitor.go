@@ -79,7 +79,7 @@ func (s *Site) user(ctx context.Context, signed ui.Signed) (account.User, error)
 // StillSignedIn returns ErrSignIn if the visitor of a request that is still being
 // answered has signed out since, or their session has ended in another way.
 func (s *Site) StillSignedIn(ctx context.Context, r *http.Request, v *Visitor) error {
-	signed, ok, err := s.Sessions.SignedInNow(ctx, s.Sessions.Token(r.Context()))
+	signed, ok, err := s.Sessions.SignedInNow(ctx, s.Sessions.Token(r.Context())) //nolint:contextcheck // the request knows the token
 	if err != nil {
 		return err
 	}

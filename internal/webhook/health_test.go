@@ -47,39 +47,48 @@ func TestHealthAfterAnswers(t *testing.T) {
 			webhook.Row{TakenAt: ago(second)}, []*webhook.Attempt{attempt(410, 4*second), ok(3 * second)}, webhook.Row{TakenAt: ago(2 * second)},
 		},
 		"one before a failure of the batch": {
-			webhook.Row{TakenAt: ago(second), Failures: 4, FailingSince: ago(48 * time.Hour)}, []*webhook.Attempt{ok(3 * second), failed(2 * second)},
+			webhook.Row{TakenAt: ago(second), Failures: 4, FailingSince: ago(48 * time.Hour)},
+			[]*webhook.Attempt{ok(3 * second), failed(2 * second)},
 			webhook.Row{TakenAt: ago(2 * second), Failures: 1, FailingSince: ago(2 * second), ErrorAt: now, Error: text},
 		},
 		"one to a parked endpoint": {
-			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9}, []*webhook.Attempt{probe(ok(3 * second))},
+			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9},
+			[]*webhook.Attempt{probe(ok(3 * second))},
 			webhook.Row{TakenAt: ago(2 * second), Probed: 7, Draining: webhook.DrainWaiting},
 		},
 		"failures": {
-			webhook.Row{Draining: webhook.DrainWaiting}, []*webhook.Attempt{failed(3 * second), failed(2 * second)},
+			webhook.Row{Draining: webhook.DrainWaiting},
+			[]*webhook.Attempt{failed(3 * second), failed(2 * second)},
 			webhook.Row{FailingSince: ago(3 * second), Failures: 2, ErrorAt: now, Error: text},
 		},
 		"four over days": {
-			webhook.Row{FailingSince: ago(48 * time.Hour), Failures: 3}, []*webhook.Attempt{failed(second)},
+			webhook.Row{FailingSince: ago(48 * time.Hour), Failures: 3},
+			[]*webhook.Attempt{failed(second)},
 			webhook.Row{FailingSince: ago(48 * time.Hour), Failures: 4, ErrorAt: now, Error: text},
 		},
 		"five over an hour": {
-			webhook.Row{FailingSince: ago(time.Hour), Failures: 4}, []*webhook.Attempt{failed(second)},
+			webhook.Row{FailingSince: ago(time.Hour), Failures: 4},
+			[]*webhook.Attempt{failed(second)},
 			webhook.Row{FailingSince: ago(time.Hour), Failures: 5, ErrorAt: now, Error: text, ParkedAt: now, ProbeAt: now.Add(5 * minute)},
 		},
 		"five over less": {
-			webhook.Row{FailingSince: ago(time.Hour - 1), Failures: 4}, []*webhook.Attempt{failed(second)},
+			webhook.Row{FailingSince: ago(time.Hour - 1), Failures: 4},
+			[]*webhook.Attempt{failed(second)},
 			webhook.Row{FailingSince: ago(time.Hour - 1), Failures: 5, ErrorAt: now, Error: text},
 		},
 		"it asks to be left alone": {
-			webhook.Row{}, []*webhook.Attempt{attempt(410, 2*second), failed(second)},
+			webhook.Row{},
+			[]*webhook.Attempt{attempt(410, 2*second), failed(second)},
 			webhook.Row{FailingSince: ago(2 * second), Failures: 2, ErrorAt: now, Error: text, ParkedAt: now, ProbeAt: now.Add(5 * minute)},
 		},
 		"a parked one stays": {
-			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9, Probed: 3}, []*webhook.Attempt{attempt(410, second)},
+			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9, Probed: 3},
+			[]*webhook.Attempt{attempt(410, second)},
 			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 10, Probed: 3, ErrorAt: now, Error: goneText},
 		},
 		"and is probed again later": {
-			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9}, []*webhook.Attempt{probe(failed(second))},
+			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9},
+			[]*webhook.Attempt{probe(failed(second))},
 			webhook.Row{ParkedAt: ago(minute), ProbeAt: now.Add(5 * minute), FailingSince: ago(time.Hour), Failures: 10, Probed: 7, ErrorAt: now, Error: text},
 		},
 	} {

@@ -106,7 +106,7 @@ func writeAttempts(tx *sqldb.Tx, attempts []*Attempt, now time.Time) {
 	for _, a := range attempts {
 		rows = append(rows, []any{
 			a.EventID, a.Header, a.Status, a.Answer, a.Took.Milliseconds(), a.URL, a.OK, a.Diagnosis, a.At, now,
-			a.Timing.DNS.Microseconds(), a.Timing.Connect.Microseconds(), a.Timing.TLS.Microseconds(), a.Timing.FirstByte.Microseconds(), a.Item.Generation,
+			a.Timing.DNS.Microseconds(), a.Timing.Connect.Microseconds(), a.Timing.TLS.Microseconds(), a.Timing.FirstByte.Microseconds(), a.Generation,
 		})
 	}
 	if len(rows) > 0 {

@@ -29,7 +29,7 @@ type Tab struct {
 func (b *Browser) Tab(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	return newTab(t, ctx, cancel)
+	return newTab(ctx, t, cancel)
 }
 
 // Beside opens another tab of the same person, in front of this one: it shares cookies
@@ -37,12 +37,12 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 func (tab *Tab) Beside(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(tab.ctx, chromedp.WithNewWindow(false))
-	beside := newTab(t, ctx, cancel)
+	beside := newTab(ctx, t, cancel)
 	beside.Front()
 	return beside
 }
 
-func newTab(t testing.TB, ctx context.Context, cancel context.CancelFunc) *Tab {
+func newTab(ctx context.Context, t testing.TB, cancel context.CancelFunc) *Tab {
 	t.Helper()
 	tab := &Tab{t: t, ctx: ctx, flushed: make(chan string, 1)}
 	if err := chromedp.Do(ctx); err != nil {
@@ -60,12 +60,12 @@ func newTab(t testing.TB, ctx context.Context, cancel context.CancelFunc) *Tab {
 			tab.hear(m)
 		}
 	}()
-	t.Cleanup(func() {
+	t.Cleanup(func() { //nolint:contextcheck // a tab has its own
 		tab.Quiet()
 		cancel()
 		<-done
 	})
-	tab.paint("light", 1280)
+	tab.paint("light", 1280) //nolint:contextcheck // likewise
 	return tab
 }
 

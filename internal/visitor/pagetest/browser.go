@@ -154,6 +154,7 @@ func (b *Browser) filled(form, button *html.Node, pairs []string) url.Values {
 			values.Set(name, selected(n))
 		case atom.Textarea:
 			values.Set(name, Words(n))
+		default:
 		}
 	}
 	for name, value := range Fields(pairs) {
