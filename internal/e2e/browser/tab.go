@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -187,10 +188,12 @@ func (tab *Tab) Type(css, text string) {
 	run(tab, "type into "+css, chromedp.SendKeys(chromedp.CSS(css), text))
 }
 
-// Text is what the first element that the CSS selector finds says, as it is seen.
+// Text is what the first element that the CSS selector finds says, as it is seen. It
+// is found and read at once: a live page may replace it at any time.
 func (tab *Tab) Text(css string) string {
 	tab.t.Helper()
-	return run(tab, "read "+css, chromedp.Text(chromedp.CSS(css)))
+	tab.Await(css)
+	return Eval[string](tab, "document.querySelector("+strconv.Quote(css)+").innerText")
 }
 
 // Location is the address of the page.
