@@ -68,7 +68,11 @@ func TestOldHealthIsNotLearned(t *testing.T) {
 	})
 	r.heard(out, 1)
 	r.event(out, 3)
-	same(t, "sent to the new URL", g.next().id, 3)
+	next := g.next()
+	if next.id == 1 { // which another URL makes due again, before it or after
+		next = g.next()
+	}
+	same(t, "sent to the new URL", next.id, 3)
 }
 
 // A delivery that succeeds makes nobody search.
