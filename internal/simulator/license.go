@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"claviger/internal/fault"
@@ -41,13 +42,16 @@ func (s *Simulator) putLicense(ctx context.Context, partnerID int64, l scenario.
 
 // License returns a test license of a partner, for LicenseKept after its last event.
 func (s *Simulator) License(ctx context.Context, partnerID int64, key string) (TestLicense, error) {
+	if strings.Trim(key, "0123456789abcdef-") != "" {
+		return TestLicense{}, errUnknownLicense() // also what a database does not take for text
+	}
 	l, err := sqldb.One(ctx, s.DB, func(r *sqldb.Row, l *TestLicense) error {
 		return r.Scan(&l.Key, &l.RedemptionID, &l.Status, &l.Tier, &l.CreatedAt, &l.UpdatedAt)
 	}, `SELECT license_key, redemption_id, status, tier, created_at, updated_at FROM test_licenses
 		WHERE partner_id = $1 AND license_key = $2 AND expires_at > $3`, partnerID, key, s.Now())
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
-		return TestLicense{}, fault.New(fault.Missing, CodeUnknownTestLicense, "There is no such test license, or its hour is over.")
+		return TestLicense{}, errUnknownLicense()
 	case err != nil:
 		return TestLicense{}, fmt.Errorf("read a test license: %w", err)
 	}
@@ -74,4 +78,8 @@ func (p *Pruner) Prune(ctx context.Context) (int64, error) {
 		return licenses + runs, fmt.Errorf("prune runs: %w", err)
 	}
 	return licenses + runs, nil
+}
+
+func errUnknownLicense() error {
+	return fault.New(fault.Missing, CodeUnknownTestLicense, "There is no such test license, or its hour is over.")
 }

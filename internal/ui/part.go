@@ -120,7 +120,7 @@ func thousands(n uint64) string {
 
 // label makes a status readable: "refund_reversed" is "Refund reversed".
 func label(status any) string {
-	s := strings.NewReplacer("_", " ", "-", " ").Replace(fmt.Sprint(status))
+	s := strings.NewReplacer("api_", "API ", "_", " ", "-", " ").Replace(fmt.Sprint(status))
 	first, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
 		return ""
