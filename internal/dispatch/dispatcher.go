@@ -136,6 +136,7 @@ func (d *Dispatcher) gained(c cluster.Claim) {
 	d.lanes.mu.Lock()
 	d.lanes.claims[c.Shard] = c
 	d.lanes.mu.Unlock()
+	d.poller.gained.Store(true)
 	signal(d.poller.wake)
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,8 @@ import (
 type poller struct {
 	wake  chan struct{}
 	every time.Duration // without being told
+
+	gained atomic.Bool // a shard, whose refused events were not looked at
 
 	mu        sync.Mutex // one poll at a time
 	refusedAt time.Time  // when refused events were last looked at
@@ -81,10 +84,11 @@ func (d *Dispatcher) tellChanged(ctx context.Context, partners []int64) error {
 // refusedEvery is how often all refused events are looked at.
 const refusedEvery = 10 * time.Second
 
-// tellRefused has lanes look at licenses whose refused event may make way for a newer one.
+// tellRefused has lanes look at licenses whose refused event may make way for a newer one:
+// now and then, and when a shard was gained.
 func (d *Dispatcher) tellRefused(ctx context.Context) error {
 	now := d.Store.Now()
-	if since := now.Sub(d.poller.refusedAt); since >= 0 && since < refusedEvery {
+	if since := now.Sub(d.poller.refusedAt); !d.poller.gained.Swap(false) && since >= 0 && since < refusedEvery {
 		return nil
 	}
 	d.poller.refusedAt = now

@@ -157,6 +157,18 @@ func TestNewEventOfAnotherProcessSupersedes(t *testing.T) {
 	same(t, "got", e.taken(), []int64{refund})
 }
 
+// TestRefusedEventsOfAGainedShard: they are looked at when the shard is gained, however
+// little time has passed since all were.
+func TestRefusedEventsOfAGainedShard(t *testing.T) {
+	const long = 12 * time.Hour
+	r, e, out := poison(t, webhook.Schedule{time.Minute, time.Minute, 10 * time.Minute, long, long})
+	r.pass(out, 20)
+	e.taken()
+	refund := r.event(r.out, 1)
+	r.run(out)
+	r.until("it is delivered", func() bool { return slices.Contains(r.statesOf(1), fmt.Sprintf("%d delivered after 1", refund)) })
+}
+
 // TestOutageSupersedesNothing: an endpoint that refuses everything for an hour gets all
 // events in order once it is back.
 func TestOutageSupersedesNothing(t *testing.T) {
