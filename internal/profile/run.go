@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"claviger/internal/audit"
@@ -78,39 +77,7 @@ type Runs struct {
 	Book *Book
 	Log  *slog.Logger // nil: slog.Default
 
-	mu      sync.Mutex
-	base    context.Context // of the checks; nil until the first one
-	cancel  context.CancelFunc
-	stopped bool
-	running sync.WaitGroup
-}
-
-// Run lasts until ctx ends. It then interrupts the checks of this node, waits for their
-// end, and lets no other begin.
-func (r *Runs) Run(ctx context.Context) {
-	<-ctx.Done()
-	r.mu.Lock()
-	r.stopped = true
-	if r.cancel != nil {
-		r.cancel()
-	}
-	r.mu.Unlock()
-	r.running.Wait()
-}
-
-// begin runs fn in the background, unless the node stops.
-func (r *Runs) begin(fn func(ctx context.Context)) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stopped {
-		return false
-	}
-	if r.base == nil {
-		r.base, r.cancel = context.WithCancel(context.Background())
-	}
-	base := r.base
-	r.running.Go(func() { fn(base) })
-	return true
+	Background
 }
 
 // Last returns the last check of each URL of a partner that was begun by Start.
@@ -163,7 +130,7 @@ func (r *Runs) Start(ctx context.Context, by audit.Actor, partnerID int64, field
 		claim.End(ctx)
 		return err
 	}
-	if !r.begin(p.play) { //nolint:contextcheck // it goes on after the request
+	if !r.Begin(p.play) { //nolint:contextcheck // it goes on after the request
 		claim.End(ctx)
 		f := fault.New(fault.Busy, codeStopping, "This node of the service stops. Send it again.")
 		f.After = time.Second

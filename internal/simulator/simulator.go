@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"claviger/internal/audit"
@@ -54,39 +53,7 @@ type Simulator struct {
 	Now      func() time.Time
 	Log      *slog.Logger // nil: slog.Default
 
-	mu      sync.Mutex
-	base    context.Context // of the runs; nil until the first one
-	cancel  context.CancelFunc
-	stopped bool
-	running sync.WaitGroup
-}
-
-// Run lasts until ctx ends. It then interrupts the runs of this node, waits for their
-// end, and lets no other begin.
-func (s *Simulator) Run(ctx context.Context) {
-	<-ctx.Done()
-	s.mu.Lock()
-	s.stopped = true
-	if s.cancel != nil {
-		s.cancel()
-	}
-	s.mu.Unlock()
-	s.running.Wait()
-}
-
-// begin runs fn in the background, unless the node stops.
-func (s *Simulator) begin(fn func(ctx context.Context)) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped {
-		return false
-	}
-	if s.base == nil {
-		s.base, s.cancel = context.WithCancel(context.Background())
-	}
-	base := s.base
-	s.running.Go(func() { fn(base) })
-	return true
+	profile.Background
 }
 
 // job is what a run is about.
@@ -144,7 +111,7 @@ func (s *Simulator) start(ctx context.Context, by audit.Actor, partnerID int64, 
 		return Run{}, err
 	}
 	p := &play{simulator: s, run: r, by: by, claim: claim}
-	if !s.begin(func(ctx context.Context) { p.play(ctx, target, firstID, list) }) { //nolint:contextcheck // it goes on after the request
+	if !s.Begin(func(ctx context.Context) { p.play(ctx, target, firstID, list) }) { //nolint:contextcheck // it goes on after the request
 		claim.End(ctx)
 		s.end(ctx, r.ID, Interrupted, "", stopped)
 		return Run{}, errStopping{}
@@ -303,6 +270,3 @@ func (s *Simulator) log() *slog.Logger {
 	}
 	return slog.Default()
 }
-
-// Wait waits until no run is under way on this node.
-func (s *Simulator) Wait() { s.running.Wait() }
