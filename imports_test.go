@@ -30,7 +30,7 @@ words                             # small types that every package may use
     docs       :
 tools                             # know nothing of licenses
     sqldb      :
-    wire       : fault paging
+    wire       : fault paging validate
     courier    : fault secret jsontext
     scenario   : fault secret courier
     live       :

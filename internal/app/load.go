@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"claviger/internal/validate"
 )
 
 // prefix begins the name of every variable that is ours.
@@ -20,7 +22,7 @@ const prefix = "CLAVIGER_"
 // foreign are variables with our prefix that are not settings: the
 // configuration file's own name, those of the client commands and of the tests.
 var foreign = []string{
-	prefix + "CONFIG", prefix + "URL", prefix + "OPERATOR_TOKEN", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
+	prefix + "CONFIG", prefix + "URL", prefix + "API_KEY", prefix + "OPERATOR_TOKEN", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
 	prefix + "CHAOS_ROUNDS", prefix + "SCREENSHOTS",
 }
 
@@ -255,39 +257,9 @@ func plain(v any) (string, error) {
 // suggest names the setting that was probably meant, if one is near, in the
 // form of its source.
 func suggest(wrong string, form func(string) string) string {
-	flat := func(s string) string {
-		return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(strings.TrimPrefix(s, prefix)))
-	}
-	best, least := "", 3
-	for _, name := range names() {
-		if d := distance(flat(wrong), flat(name)); d < least {
-			best, least = name, d
-		}
-	}
-	if best == "" {
+	near := validate.Nearest(strings.TrimPrefix(wrong, prefix), names())
+	if near == "" {
 		return "; claviger config check lists what can be set"
 	}
-	return "; did you mean " + form(best) + "?"
-}
-
-// distance is how many letters must be added, removed or changed to make a
-// into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
-			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return "; did you mean " + form(near) + "?"
 }
