@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
 )
 
 // printTable writes rows for whoever reads standard output: aligned columns for
@@ -41,4 +45,78 @@ func printJSON(w io.Writer, v any) error {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
+}
+
+// printList writes a list: a JSON array, or a table.
+func printList[T any](cmd *cobra.Command, asJSON bool, list []T, columns []string, row func(T) []string) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), append([]T{}, list...)) // An empty list is [] and not null.
+	}
+	rows := make([][]string, 0, len(list))
+	for _, item := range list {
+		rows = append(rows, row(item))
+	}
+	return printTable(cmd.OutOrStdout(), columns, rows)
+}
+
+// printObject writes an object of the API: as JSON, or a line for each of its members
+// that has a value. Lists in it are left to the caller.
+func printObject(cmd *cobra.Command, asJSON bool, v any) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), v)
+	}
+	rows, err := members("", v)
+	if err != nil {
+		return err
+	}
+	return printTable(cmd.OutOrStdout(), []string{"member", "value"}, rows)
+}
+
+// members lists the members of an object in its order, those of objects in it by their
+// path.
+func members(path string, v any) ([][]string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	var rows [][]string
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("read the answer: %w", err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, fmt.Errorf("read the answer: %w", err)
+		}
+		at := path + fmt.Sprint(name)
+		switch value[0] {
+		case '{':
+			below, err := members(at+".", value)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, below...)
+		case '[':
+		default:
+			rows = append(rows, []string{at, plain(value)})
+		}
+	}
+	return rows, nil
+}
+
+// plain is a JSON value without its quotes, in one line.
+func plain(value json.RawMessage) string {
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		return string(value)
+	}
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return string(value) // Lines and escape sequences of others stay quoted.
+	}
+	return s
 }

@@ -76,7 +76,7 @@ func newRoot() *cobra.Command {
 	root.SilenceUsage, root.SilenceErrors = true, true // A mistake is one line, see printError.
 	setHelp(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitUsage, err} })
-	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
+	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
 	return root
 }
 
@@ -115,7 +115,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 
 // printError writes what went wrong in one line to standard error.
 func printError(err error) {
-	text := err.Error()
+	text := strings.TrimPrefix(err.Error(), "claviger: ")
 	if f := fault.Of(err); f != nil {
 		text = strings.TrimSuffix(f.Text, ".") // It is made for showing; the code is for programs.
 	}

@@ -197,32 +197,3 @@ func terminal(command string) audit.Actor {
 	}
 	return audit.System(name)
 }
-
-// parseExpiry reads when a token ends: after a duration (days too), or at the
-// beginning of a day, or at a time. Nothing is never.
-func parseExpiry(s string, now time.Time) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	var until time.Time
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			until = now.AddDate(0, 0, int(n))
-		}
-	}
-	if d, err := time.ParseDuration(s); err == nil {
-		until = now.Add(d)
-	}
-	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(layout, s); err == nil {
-			until = t.UTC()
-		}
-	}
-	if until.IsZero() {
-		return until, usage("--expires %q is not a time such as 12h or 90d, or a day such as 2027-01-31", s)
-	}
-	if !until.After(now) {
-		return until, usage("--expires %q is not in the future", s)
-	}
-	return until, nil
-}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	claviger "claviger/sdk/go"
+	"claviger/sdk/go/operator"
+)
+
+// The variables of commands that ask a service. The command line beats them; serve and
+// dev leave them alone.
+const (
+	urlVariable    = "CLAVIGER_URL"
+	apiKeyVariable = "CLAVIGER_API_KEY"
+	tokenVariable  = "CLAVIGER_OPERATOR_TOKEN" //nolint:gosec // its name, not a token
+)
+
+// remote is the service that a command asks, as the command line and the environment
+// name it.
+type remote struct {
+	url, apiKey, token string
+	asJSON             bool
+}
+
+// remoteFlags gives cmd the flags that say which service is asked, and as whom.
+func remoteFlags(cmd *cobra.Command) *remote {
+	r := &remote{}
+	cmd.Flags().StringVar(&r.url, "url", "", "URL of the service; else "+urlVariable)
+	cmd.Flags().StringVar(&r.apiKey, "api-key", "", "API key of a partner; else "+apiKeyVariable)
+	cmd.Flags().StringVar(&r.token, "token", "", "Operator token, in place of an API key; else "+tokenVariable)
+	cmd.Flags().BoolVar(&r.asJSON, "json", false, "Print JSON")
+	return r
+}
+
+// asker is the client of whoever asks: one of both is nil.
+type asker struct {
+	partner  *claviger.Client
+	operator *operator.Client
+}
+
+// open makes the client. A flag beats a variable, and of the variables the API key
+// beats the token: it may do less.
+func (r *remote) open() (asker, error) {
+	url := cmp.Or(r.url, os.Getenv(urlVariable))
+	if url == "" {
+		return asker{}, usage("which service? Name it with --url or %s, such as http://localhost:8080", urlVariable)
+	}
+	if r.apiKey != "" && r.token != "" {
+		return asker{}, usage("--api-key and --token are two ways to ask; give one of them")
+	}
+	key, token := r.apiKey, r.token
+	if key == "" && token == "" {
+		if key = os.Getenv(apiKeyVariable); key == "" {
+			token = os.Getenv(tokenVariable)
+		}
+	}
+	var a asker
+	var err error
+	switch {
+	case key != "":
+		a.partner, err = claviger.NewClient(claviger.Config{URL: url, Secret: key})
+	case token != "":
+		a.operator, err = operator.NewClient(operator.Config{URL: url, Secret: token})
+	default:
+		return asker{}, usage("who asks? Give a partner's API key with --api-key or %s, or an operator token with --token or %s", apiKeyVariable, tokenVariable)
+	}
+	if err != nil {
+		return asker{}, &failure{exitUsage, err}
+	}
+	return a, nil
+}
+
+// answered gives an error of a client its exit code: a refusal by the service, or that
+// it was not reached.
+func answered(err error) error {
+	if err == nil {
+		return nil
+	}
+	if refused, ok := errors.AsType[*claviger.Error](err); ok {
+		return &failure{exitRefused, refused}
+	}
+	return &failure{exitUnreachable, err}
+}
+
+// take reads the first of a list, at most limit of them.
+func take[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
+	var found []T
+	for item, err := range list {
+		if err != nil {
+			return nil, answered(err)
+		}
+		if found = append(found, item); len(found) == limit {
+			break
+		}
+	}
+	return found, nil
+}
+
+// pageSize is how many items to ask for at once when limit are wanted.
+func pageSize(limit int) int { return min(limit, 100) }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"claviger/internal/account"
+	"claviger/internal/apptest"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+)
+
+// TestRemoteScripts runs the command lines of testdata/remote against a service with
+// one partner, whose endpoint took the first of two sales and answers 500 since.
+func TestRemoteScripts(t *testing.T) {
+	h := apptest.Start(t)
+	answer := make(chan int, 1)
+	answer <- http.StatusOK
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case status := <-answer:
+			w.WriteHeader(status)
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(endpoint.Close)
+	p, keys := h.Partner("Sample", profile.URLs{Webhook: endpoint.URL})
+	h.Plans(p.ID, 2, partner.Plan{PriceCents: 100, Currency: "USD"})
+	attempts := h.Logged.Attempts()
+	taken := h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Buyer: &account.Person{Email: "first@example.com"}, ExternalID: "order-1"})
+	attempts.Next(t)
+	failing := h.Buy(license.Purchase{PartnerID: p.ID, Tier: 2, Buyer: &account.Person{Email: "second@example.com"}, ExternalID: "order-2"})
+	attempts.Next(t)
+	token := h.Token("script", account.Read, account.Support)
+	testscript.Run(t, testscript.Params{
+		Dir:  "testdata/remote",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SERVICE", h.App.URL())
+			env.Setenv("KEY", keys.APIKey)
+			env.Setenv("TOKEN", token)
+			env.Setenv("PARTNER", strconv.FormatInt(p.ID, 10))
+			env.Setenv("TAKEN", taken.Key)
+			env.Setenv("FAILING", failing.Key)
+			return nil
+		},
+	})
+}
