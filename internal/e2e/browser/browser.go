@@ -68,11 +68,13 @@ func Start(t testing.TB) *Browser {
 		// not worth a failed test.
 		_ = os.RemoveAll(dir)
 	})
-	// The first step starts the browser, which lives as long as its context: it
-	// must have no deadline.
+	// The first step starts the browser, which lives as long as its context: that
+	// must have no deadline, and is given up when the browser does not come.
+	late := time.AfterFunc(patience, cancel)
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
+	late.Stop()
 	return &Browser{ctx: ctx}
 }
 
