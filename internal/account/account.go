@@ -1,7 +1,8 @@
 // Package account holds the people who sign in (buyers, members of partners,
 // operators) and the tokens of the marketplace's programs: who they are, how they
 // prove it, and that they can be erased. It owns the tables users, login_links,
-// link_requests, sessions and operator_tokens.
+// link_requests, sessions, signed_sessions, totp_secrets, passkeys, recovery_codes,
+// used_challenges and operator_tokens.
 //
 // Whoever signs in has proven an address: a password counts only from the moment
 // when a link that was mailed there, or that the operator made, was used.
@@ -22,6 +23,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/mail"
 	"claviger/internal/paging"
+	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
 )
@@ -40,8 +42,11 @@ type User struct {
 	Name       string
 	ExternalID string // what the operator's own systems call the user
 	Operator   bool   // may use the console
-	// SessionEpoch is raised by a new password and by signing out everywhere;
-	// sessions that were begun under another are over.
+	// SecondFactor says that the user has a one-time code or a passkey: then neither a
+	// password nor a link is enough to sign in.
+	SecondFactor bool
+	// SessionEpoch is raised by a new password, by another second factor and by signing
+	// out everywhere; sessions that were begun under another are over.
 	SessionEpoch int64
 	ProvenAt     time.Time // when the address first proved itself; zero: not yet
 	// PendingSince is when a visitor last asked for a mail to somebody who is known
@@ -65,12 +70,14 @@ type Book struct {
 	Mail        *mail.Outbox
 	Asked       func() // called when a visitor asked for a link: LinkMailer.Wake; may be nil
 	HashCost    HashCost
+	Sealer      *secret.Sealer // seals the secrets of one-time codes
+	Require     Requirement    // who must have a second factor
 }
 
-const columns = `id, email, name, external_id, operator, session_epoch, proven_at, pending_since, created_at, updated_at, erased_at`
+const columns = `id, email, name, external_id, operator, second_factor, session_epoch, proven_at, pending_since, created_at, updated_at, erased_at`
 
 func (u *User) dest() []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.SessionEpoch, &u.ProvenAt, &u.PendingSince, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
+	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.SecondFactor, &u.SessionEpoch, &u.ProvenAt, &u.PendingSince, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
 }
 
 func scan(r *sqldb.Row, u *User) error { return r.Scan(u.dest()...) }
@@ -239,10 +246,12 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (before, a
 		return User{}, User{}, err
 	}
 	mail.Erase(tx, before.Email)
-	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, password_hash = '',
+	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, second_factor = $3, password_hash = '',
 		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
 	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, validate.EmailKey(before.Email))
+	deleteFactors(tx, id)
+	tx.Queue(`DELETE FROM signed_sessions WHERE user_id = $1`, id)
 	after, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
 	after, err = found(after, err, "erase a user")
 	return before, after, err

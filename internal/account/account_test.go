@@ -39,7 +39,7 @@ func open(t *testing.T) *desk {
 	d := &desk{now: noon}
 	d.Book = &account.Book{
 		DB: sqldbtest.Open(t), Now: func() time.Time { return d.now }, PublicURL: "https://market.example",
-		Marketplace: "Bazaar", HashCost: account.HashCost{KiB: 8, Passes: 1}, Mail: &mail.Outbox{Sealer: box, Wake: func() { d.woken.Add(1) }},
+		Marketplace: "Bazaar", HashCost: account.HashCost{KiB: 8, Passes: 1}, Sealer: box, Mail: &mail.Outbox{Sealer: box, Wake: func() { d.woken.Add(1) }},
 	}
 	return d
 }

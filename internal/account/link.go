@@ -192,7 +192,7 @@ func (l *login) enter(tx *sqldb.Tx, by link, browser, client string, now time.Ti
 	if l.Name == "" && sameBrowser {
 		l.Name = by.name
 	}
-	audit.Record(tx, now, self(l.ID, client), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": "link", "purpose": by.purpose})
+	audit.Record(tx, now, self(l.ID, client), "user.sign_in", subject(l.ID), nil, firstStep(l.User, audit.Facts{"by": "link", "purpose": by.purpose}))
 	until := now
 	if by.purpose == ForReset {
 		until = now.Add(resetLife)

@@ -86,8 +86,8 @@ func (l *login) endSessions(tx *sqldb.Tx, at time.Time) {
 // a sign-up.
 func (l *login) save(tx *sqldb.Tx, at time.Time) {
 	l.UpdatedAt, l.PendingSince = at, time.Time{}
-	tx.Queue(`UPDATE users SET name = $2, password_hash = $3, session_epoch = $4, proven_at = $5, pending_since = 0, updated_at = $6 WHERE id = $1`,
-		l.ID, l.Name, l.password, l.SessionEpoch, l.ProvenAt, at)
+	tx.Queue(`UPDATE users SET name = $2, password_hash = $3, session_epoch = $4, proven_at = $5, second_factor = $7, pending_since = 0, updated_at = $6 WHERE id = $1`,
+		l.ID, l.Name, l.password, l.SessionEpoch, l.ProvenAt, at, l.SecondFactor)
 }
 
 // SignIn returns the user with that address if the password is right. An address
@@ -104,7 +104,7 @@ func (b *Book) SignIn(ctx context.Context, email, typed string, c Client) (User,
 	email = validate.EmailKey(email)
 	key := triesKey(email)
 	l, err := hashed(ctx, hashing, c, func() (login, error) {
-		if err := b.countTry(ctx, key); err != nil {
+		if err := b.countTry(ctx, key, passwordTries); err != nil {
 			return login{}, err
 		}
 		return b.proves(ctx, email, typed)
@@ -147,7 +147,7 @@ func (b *Book) signedIn(ctx context.Context, seen login, c Client, tries string)
 			return wrongCredentials()
 		}
 		giveBack(tx, tries)
-		audit.Record(tx, b.Now(), self(u.ID, c.Address), "user.sign_in", subject(u.ID), nil, audit.Facts{"by": "password"})
+		audit.Record(tx, b.Now(), self(u.ID, c.Address), "user.sign_in", subject(u.ID), nil, firstStep(u, audit.Facts{"by": "password"}))
 		return err
 	})
 	if err != nil {
@@ -163,4 +163,12 @@ func wrongCredentials() error {
 // self is a user as the one who acts, who has no session yet.
 func self(id int64, client string) audit.Actor {
 	return audit.Actor{Kind: audit.ByUser, ID: id, Client: client}
+}
+
+// firstStep adds to the facts of a sign-in that it is not complete, if it is not.
+func firstStep(u User, facts audit.Facts) audit.Facts {
+	if u.SecondFactor {
+		facts["second_step"] = "awaited"
+	}
+	return facts
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -103,29 +102,13 @@ func (b *Book) ChangePassword(ctx context.Context, by audit.Actor, userID int64,
 	if err != nil {
 		return User{}, err
 	}
-	seen, err := b.login(ctx, userID)
+	seen, key, err := b.checkPassword(ctx, userID, current)
 	if err != nil {
 		return User{}, err
 	}
-	wrong := fault.Field("current_password", "is not right; type the password that you sign in with now, or have a link mailed to choose a new one.")
-	key := triesKey("user " + strconv.FormatInt(userID, 10))
-	if seen.password != "" {
-		right, err := hashed(ctx, hashing, Client{Known: true}, func() (bool, error) {
-			if err := b.countTry(ctx, key); err != nil {
-				return false, err
-			}
-			return seen.password.matches(current)
-		})
-		if err != nil {
-			return User{}, err
-		}
-		if !right {
-			return User{}, wrong
-		}
-	}
 	return b.changeLogin(ctx, userID, "change a password", func(tx *sqldb.Tx, l *login, now time.Time) error {
-		if l.password != seen.password {
-			return wrong // It was changed meanwhile.
+		if l.password != seen {
+			return wrongPassword() // It was changed meanwhile.
 		}
 		giveBack(tx, key)
 		l.setPassword(tx, by, hash, now)

@@ -1,0 +1,135 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// Requirement says who must have a second factor to use the console.
+type Requirement string
+
+// The requirements.
+const (
+	RequireNone      Requirement = "none"
+	RequireAdmins    Requirement = "admins"
+	RequireOperators Requirement = "operators"
+)
+
+// Of reports whether the user must have a second factor. Every operator is an admin.
+func (r Requirement) Of(u User) bool {
+	return u.Operator && (r == RequireAdmins || r == RequireOperators)
+}
+
+// Factors is what a user signs in with beside the password.
+type Factors struct {
+	TOTP          bool      // one-time codes
+	TOTPSince     time.Time // zero without them
+	TOTPUsed      time.Time // zero: never, or without them
+	Passkeys      []Passkey // oldest first
+	RecoveryCodes int       // those that were not used
+}
+
+// Any reports whether there is a second factor.
+func (f Factors) Any() bool { return f.TOTP || len(f.Passkeys) > 0 }
+
+// count is the number of second factors.
+func (f Factors) count() int {
+	n := len(f.Passkeys)
+	if f.TOTP {
+		n++
+	}
+	return n
+}
+
+// Factors returns the second factors of a user.
+func (b *Book) Factors(ctx context.Context, userID int64) (Factors, error) {
+	var f Factors
+	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		f, err = factors(ctx, tx, userID)
+		return err
+	})
+	if err != nil {
+		return Factors{}, fmt.Errorf("read second factors: %w", err)
+	}
+	return f, nil
+}
+
+func factors(ctx context.Context, tx *sqldb.Tx, userID int64) (Factors, error) {
+	var f Factors
+	t, err := sqldb.One(ctx, tx, scanTOTP, `SELECT `+totpColumns+` FROM totp_secrets WHERE user_id = $1`, userID)
+	switch {
+	case err == nil:
+		f.TOTP, f.TOTPSince, f.TOTPUsed = true, t.createdAt, t.usedAt
+	case !errors.Is(err, sqldb.ErrNone):
+		return Factors{}, err
+	}
+	if f.Passkeys, err = passkeys(ctx, tx, userID); err != nil {
+		return Factors{}, err
+	}
+	f.RecoveryCodes, err = sqldb.One(ctx, tx, sqldb.Value[int], `SELECT count(*) FROM recovery_codes WHERE user_id = $1 AND used_at = 0`, userID)
+	return f, err
+}
+
+// gainFactor completes that a user got a second factor: sessions that were begun without
+// it end. With the first one come recovery codes, which are returned.
+func (l *login) gainFactor(tx *sqldb.Tx, by audit.Actor, action string, facts audit.Facts, at time.Time) (codes []string) {
+	if !l.SecondFactor {
+		codes = makeRecoveryCodes(tx, l.ID)
+	}
+	l.SecondFactor = true
+	l.endSessions(tx, at)
+	l.save(tx, at)
+	audit.Record(tx, at, by, action, subject(l.ID), nil, facts)
+	return codes
+}
+
+// loseFactor completes that a user gave one of their second factors up. The last one of
+// somebody who must have one is not given up; without any, recovery codes are of no use.
+func (b *Book) loseFactor(ctx context.Context, tx *sqldb.Tx, l *login, by audit.Actor, action string, facts audit.Facts, at time.Time) error {
+	left, err := factors(ctx, tx, l.ID)
+	if err != nil {
+		return err
+	}
+	if !left.Any() {
+		if b.Require.Of(l.User) {
+			return fault.New(fault.Conflict, CodeFactorRequired,
+				"Your role needs a second factor. Add another one before you remove the last.")
+		}
+		deleteFactors(tx, l.ID)
+	}
+	l.SecondFactor = left.Any()
+	l.endSessions(tx, at)
+	l.save(tx, at)
+	audit.Record(tx, at, by, action, subject(l.ID), facts, nil)
+	return nil
+}
+
+// RemoveFactors removes a user's second factors and recovery codes, and ends all
+// sessions and the links that wait, in the caller's transaction. It is for somebody who
+// lost their factors and is known to whoever runs the service.
+func RemoveFactors(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.Time) (User, error) {
+	l, err := lockLogin(ctx, tx, id)
+	if err != nil {
+		return User{}, err
+	}
+	had := l.SecondFactor
+	deleteFactors(tx, id)
+	l.SecondFactor = false
+	l.endSessions(tx, at)
+	l.save(tx, at)
+	audit.Record(tx, at, by, "user.factors_remove", subject(id), audit.Facts{"second_factor": had}, audit.Facts{"second_factor": false})
+	return l.User, nil
+}
+
+// deleteFactors queues that a user has no second factor and no recovery code.
+func deleteFactors(tx *sqldb.Tx, userID int64) {
+	tx.Queue(`DELETE FROM totp_secrets WHERE user_id = $1`, userID)
+	tx.Queue(`DELETE FROM passkeys WHERE user_id = $1`, userID)
+	tx.Queue(`DELETE FROM recovery_codes WHERE user_id = $1`, userID)
+}
