@@ -10,7 +10,7 @@ FUZZTIME ?= 10s
 
 # Tests wait for disks, browsers and databases: more packages than cores at once.
 # test-sqlite vets all packages by itself, so that go test need not.
-TEST := $(GO) test -p 4 -vet=off
+TEST := script/temporary $(GO) test -p 4 -vet=off
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ php: ## Install PHP and Python, in which the samples of docs/webhooks.md are run
 
 test-sqlite: ## go vet and all tests, on SQLite
 	$(GO) vet ./...
-	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(TEST) ./...
+	$(TEST) ./...
 
 # Packages that never ask for a database answer from the test cache here.
 test-postgres: ## The same tests on a temporary PostgreSQL
