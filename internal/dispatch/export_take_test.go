@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"claviger/internal/cluster"
 	"claviger/internal/webhook"
 )
 
@@ -72,3 +73,20 @@ func Gather(ctx context.Context, inFlight, answers int) (batch, left int) {
 
 // LogAttempt writes the line of an attempt.
 func (d *Dispatcher) LogAttempt(ctx context.Context, a *webhook.Attempt) { d.logAttempt(ctx, a) }
+
+// Answer has the recorder take an answer to a delivery.
+func (d *Dispatcher) Answer(a webhook.Attempt) {
+	d.recorder.add(&answer{Attempt: a, lane: newLane(d, a.PartnerID, a.Claim)})
+}
+
+// Searches reports whether a lane that wants to search does, when so many deliveries of so
+// many that there may be are in memory.
+func (d *Dispatcher) Searches(partnerID int64, inMemory, limit int, reload bool) bool {
+	d.limits.memory.used, d.limits.memory.limit = inMemory, limit
+	l := newLane(d, partnerID, cluster.Claim{})
+	l.known, l.look.due, l.look.reload = true, true, reload
+	l.to = &webhook.Destination{Endpoint: webhook.Endpoint{URL: "https://example.com"}}
+	l.search()
+	d.limits.work.Wait()
+	return l.look.out
+}

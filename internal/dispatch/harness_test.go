@@ -69,7 +69,12 @@ type harness struct {
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
-	url := sqldbtest.URL(t)
+	return harnessAt(t, sqldbtest.URL(t))
+}
+
+// harnessAt is a harness on the database at that URL.
+func harnessAt(t testing.TB, url string) *harness {
+	t.Helper()
 	r := &harness{
 		TB: t, url: url, db: sqldbtest.OpenWith(t, url, sqldb.Options{}), clock: &clock{},
 		endpoints: map[int64]webhook.Endpoint{}, licenses: map[int64]int64{},

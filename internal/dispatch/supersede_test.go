@@ -82,8 +82,8 @@ func TestRefusedEventMakesWay(t *testing.T) {
 	}
 }
 
-// TestSupersededAreCounted: the metrics tell how many made way, and how many of those
-// nobody has redelivered.
+// TestSupersededAreCounted: each is a line in the log, and the metrics tell how many made
+// way, and how many of those nobody has redelivered.
 func TestSupersededAreCounted(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
@@ -92,12 +92,16 @@ func TestSupersededAreCounted(t *testing.T) {
 	r.license(1, 1, 2)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&webhook.Queue{DB: r.db, Now: r.clock.now})
-	out := r.stepped(settings{schedule: minutely, metrics: dispatch.NewMetrics(registry)})
+	log := &journal{}
+	out := r.stepped(settings{schedule: minutely, metrics: dispatch.NewMetrics(registry), log: log})
 	r.event(out, 1)
 	r.step(out)
 	r.event(out, 1)
 	r.event(out, 1)
 	r.pass(out, 11)
+	for _, line := range []string{"event_id=1 partner_id=1", "event_id=2 partner_id=1"} {
+		same(t, line, len(log.lines("level=INFO", "webhook superseded by a newer event of its license", line)), 1)
+	}
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
