@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -286,7 +287,10 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		return nil, err
 	}
 	mux := wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes(), r.OAuth.Routes(), pages, a.cfg.Extra)...)
-	mux.Else, mux.Unmatched = notFound, partners.Identify
+	mux.Else, mux.Unmatched = notFound, func(req *http.Request) {
+		partners.Identify(req)
+		r.OAuth.Identify(req)
+	}
 	return mux, nil
 }
 
@@ -306,14 +310,20 @@ func (a *App) URL() string { return a.url }
 // new requests, running ones come to their end, jobs end, the database is
 // closed. It is called once.
 func (a *App) Run(ctx context.Context) error {
-	a.log.Info("serving", "addr", a.Addr(), "url", a.url, "admin", a.AdminAddr())
-	a.greet(ctx)
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	a.stopJobs = stop
 	for _, job := range a.work() {
 		a.jobs.Go(func() { job(working) })
 	}
+	return a.Serve(ctx)
+}
+
+// Serve is Run without jobs: it leaves deliveries and all that works on its own to other
+// nodes.
+func (a *App) Serve(ctx context.Context) error {
+	a.log.Info("serving", "addr", a.Addr(), "url", a.url, "admin", a.AdminAddr())
+	a.greet(ctx)
 	if err := a.server.Run(ctx); err != nil {
 		return err
 	}

@@ -97,9 +97,21 @@ func Start(t testing.TB, change ...func(*app.Config)) *Harness {
 func (h *Harness) Run() {
 	h.Helper()
 	h.Webhooks.Tell = h.tell
+	h.run(h.App.Run)
+}
+
+// Serve serves requests until the test ends and runs no jobs: what is to be done is left
+// to other nodes.
+func (h *Harness) Serve() {
+	h.Helper()
+	h.run(h.App.Serve)
+}
+
+func (h *Harness) run(run func(context.Context) error) {
+	h.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(h.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- h.App.Run(ctx) }()
+	go func() { ended <- run(ctx) }()
 	h.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

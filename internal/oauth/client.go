@@ -203,6 +203,20 @@ func (s *Server) nameSender(ctx context.Context, r *http.Request, c credentials)
 	})
 }
 
+// maxNamed is how many bytes of a form are read for the client that it names.
+const maxNamed = 16 << 10
+
+// Identify finds out, for the log of refused calls, which client a request names that was
+// sent to a path of ours, or by a method, that does not exist. It answers nothing.
+func (s *Server) Identify(r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, "/openid/") {
+		return
+	}
+	r.Body = http.MaxBytesReader(nil, r.Body, maxNamed)
+	_ = r.ParseForm() // what cannot be read names nobody
+	s.nameSender(r.Context(), r, credentials{ClientID: r.PostForm.Get("client_id")})
+}
+
 // readAlong reads what a client asks for in the transaction that authenticates it, so
 // that there is one round trip to the database and not two.
 type readAlong func(ctx context.Context, tx *sqldb.Tx, who partner.Partner)

@@ -197,6 +197,31 @@ func TestRefusedAPICalls(t *testing.T) {
 	}
 }
 
+// TestUnknownOAuthPaths: a call to a path of OAuth that does not exist is stored for the
+// client that it names, wherever it does, in a group: the name proves nothing.
+func TestUnknownOAuthPaths(t *testing.T) {
+	h := startService(t)
+	form := "grant_type=authorization_code&client_secret=" + h.keys.ClientSecret + "&client_id=" + h.keys.ClientID
+	for name, send := range map[string]func() apptest.Answer{
+		"form": func() apptest.Answer {
+			return h.call("POST", "/openid/tokens", form, "Content-Type: application/x-www-form-urlencoded")
+		},
+		"query":  func() apptest.Answer { return h.call("GET", "/openid/tokens?client_id="+h.keys.ClientID, "") },
+		"method": func() apptest.Answer { return h.call("GET", "/openid/token?client_id="+h.keys.ClientID, "") },
+	} {
+		answer := send()
+		got := h.newest()
+		if got.Status != answer.Status || got.Proven || !got.Grouped || strings.Contains(fmt.Sprint(got), h.keys.ClientSecret) {
+			t.Errorf("%s: stored %+v of the answer %d %s", name, got, answer.Status, answer.Body)
+		}
+	}
+	h.call("POST", "/openid/tokens", "client_id=nobody", "Content-Type: application/x-www-form-urlencoded")
+	h.call("GET", "/elsewhere?client_id="+h.keys.ClientID, "")
+	if list := h.entries(h.ours); len(list) != 0 {
+		t.Errorf("a call that names nobody, or of no concern, is stored: %+v", list)
+	}
+}
+
 // TestEndedKeyIsNamed: who still uses a replaced key finds out here.
 func TestEndedKeyIsNamed(t *testing.T) {
 	h := startService(t)
