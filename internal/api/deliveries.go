@@ -114,7 +114,7 @@ func (a *API) deliveryFilter(r *http.Request, partnerID int64, get func(string) 
 	if s := get("status_code"); s != "" {
 		var ok bool
 		if f.Codes, ok = history.ParseCodes(s); !ok {
-			return f, "", fault.Parameter("status_code", "must be a status such as 404, a class such as 4xx, or none for attempts without an answer.")
+			return f, "", fault.Parameter("status_code", "must be a status such as 404, a class such as 4xx, none for attempts without an answer, or why there was none: %s.", courier.CauseList())
 		}
 	}
 	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {

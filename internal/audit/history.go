@@ -76,3 +76,13 @@ func (e Entry) Member() int64 {
 	}
 	return 0
 }
+
+// Versions returns a text for each of the partners that changes with each entry about it.
+func (l *Log) Versions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
+	found, err := sqldb.VersionsOfEach(ctx, l.DB, partnerIDs, 1,
+		`SELECT partner_id, id FROM audit_entries WHERE partner_id = $1 AND partner_id <> 0 ORDER BY id DESC LIMIT 1`)
+	if err != nil {
+		return nil, fmt.Errorf("read the newest audit entries of partners: %w", err)
+	}
+	return found, nil
+}

@@ -39,14 +39,17 @@ func TestExplain(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+strings.Repeat("A: b\r\n", 20000)+"\r\n")
 		_ = c.Close()
 	})
-	for name, c := range map[string]struct{ url, want string }{
-		"refused":               {"http://" + closedPort(t), "refused"},
-		"unknown certificate":   {tls.URL, "certificate is not valid"},
-		"http behind https":     {"https" + strings.TrimPrefix(plain, "http"), "does not speak TLS"},
-		"closed without answer": {"http://" + hangUp, "closed the connection"},
-		"closed in the answer":  {"http://" + half, "the answer broke off"},
-		"not HTTP":              {"http://" + noise, "no HTTP/1.1 answer"},
-		"endless headers":       {"http://" + bomb, "headers are too long"},
+	for name, c := range map[string]struct {
+		url, want string
+		cause     courier.Cause
+	}{
+		"refused":               {"http://" + closedPort(t), "refused", courier.CauseRefused},
+		"unknown certificate":   {tls.URL, "certificate is not valid", courier.CauseTLS},
+		"http behind https":     {"https" + strings.TrimPrefix(plain, "http"), "does not speak TLS", courier.CauseTLS},
+		"closed without answer": {"http://" + hangUp, "closed the connection", courier.CauseClosed},
+		"closed in the answer":  {"http://" + half, "the answer broke off", courier.CauseClosed},
+		"not HTTP":              {"http://" + noise, "no HTTP/1.1 answer", courier.CauseInvalid},
+		"endless headers":       {"http://" + bomb, "headers are too long", courier.CauseInvalid},
 	} {
 		_, err := local(t).Send(t.Context(), courier.Request{Method: "GET", URL: c.url})
 		if err == nil {
@@ -54,6 +57,9 @@ func TestExplain(t *testing.T) {
 			continue
 		}
 		text := courier.Explain(err)
+		if got := courier.CauseOf(text); got != c.cause {
+			t.Errorf("%s: its cause is %q, want %q", name, got, c.cause)
+		}
 		if courier.Remedy(err) == "" {
 			t.Errorf("%s: nothing is said of what to do", name)
 		}
@@ -66,22 +72,26 @@ func TestExplain(t *testing.T) {
 // TestExplainNetwork makes errors that no test should have to wait for.
 func TestExplainNetwork(t *testing.T) {
 	for _, c := range []struct {
-		err  error
-		want string
+		err   error
+		want  string
+		cause courier.Cause
 	}{
-		{&net.DNSError{Name: "a.example", IsNotFound: true}, "the host name does not exist (DNS has no address for it)"},
-		{&net.DNSError{Name: "a.example", IsTimeout: true}, "the host name could not be looked up (DNS did not answer)"},
-		{syscall.EHOSTUNREACH, "the server cannot be reached over the network"},
-		{syscall.ECONNRESET, "the server closed the connection without an answer"},
-		{os.ErrDeadlineExceeded, "no connection could be made within 3s"},
-		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a.example"}, "the server's certificate is for another host"},
-		{syscall.ECONNREFUSED, "the connection was refused; is the server running on that port?"},
-		{errors.New("something new"), "the request failed: something new"},
+		{&net.DNSError{Name: "a.example", IsNotFound: true}, "the host name does not exist (DNS has no address for it)", courier.CauseDNS},
+		{&net.DNSError{Name: "a.example", IsTimeout: true}, "the host name could not be looked up (DNS did not answer)", courier.CauseDNS},
+		{syscall.EHOSTUNREACH, "the server cannot be reached over the network", courier.CauseUnreachable},
+		{syscall.ECONNRESET, "the server closed the connection without an answer", courier.CauseClosed},
+		{os.ErrDeadlineExceeded, "no connection could be made within 3s", courier.CauseUnreachable},
+		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "a.example"}, "the server's certificate is for another host", courier.CauseTLS},
+		{syscall.ECONNREFUSED, "the connection was refused; is the server running on that port?", courier.CauseRefused},
+		{errors.New("something new"), "the request failed: something new", courier.CauseOther},
 	} {
 		dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 443}, Err: c.err}
 		err := fmt.Errorf("send the request: %w", dial)
 		if got := courier.Explain(err); got != c.want {
 			t.Errorf("%v is explained as %q, want %q", c.err, got, c.want)
+		}
+		if got := courier.CauseOf(courier.Explain(err)); got != c.cause {
+			t.Errorf("the cause of %q is %q, want %q", c.want, got, c.cause)
 		}
 		if known := !strings.Contains(c.want, "the request failed"); known != (courier.Remedy(err) != "") {
 			t.Errorf("the remedy for %q is %q", c.want, courier.Remedy(err))
@@ -121,7 +131,7 @@ func TestExplainTimeouts(t *testing.T) {
 		if took := time.Since(start); took != courier.Timeout {
 			t.Errorf("given up after %s, want %s", took, courier.Timeout)
 		}
-		if text := courier.Explain(err); text != "there was no answer within 10s" {
+		if text := courier.Explain(err); text != "there was no answer within 10s" || courier.CauseOf(text) != courier.CauseTimeout {
 			t.Errorf("explained as %q (%v)", text, err)
 		}
 		_, err = c.Send(t.Context(), courier.Request{Method: "GET", URL: "https://slow.example"})

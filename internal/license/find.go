@@ -141,3 +141,12 @@ func ordinals(ctx context.Context, tx *sqldb.Tx, partnerID int64, from, to time.
 	}
 	return low, high, err
 }
+
+// Versions returns a text for each of the licenses that changes whenever the license does.
+func (r *Registry) Versions(ctx context.Context, ids []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, r.DB, ids, 4, `SELECT id, updated_at, status, tier, epoch FROM licenses WHERE id = ANY($1)`)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of licenses: %w", err)
+	}
+	return found, nil
+}

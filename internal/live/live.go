@@ -1,9 +1,10 @@
-// Package live tells open pages what is new. It owns no table: a Feed reads through a
-// function of the package that does.
+// Package live tells open pages what is new: a Feed tells lists what appeared in them, and
+// Versions tell pages about one thing that it has changed. It owns no table: both read
+// through a function of the package that does.
 //
-// However many pages are open on a node, a Feed runs one query about once a second,
-// for all that anybody looks at, and none while nobody looks. So a page is right within
-// a second of another node's work.
+// However many pages are open on a node, each runs one read about once a second, for all
+// that anybody looks at, and none while nobody looks. So a page is right within a second
+// of another node's work.
 package live
 
 import (
@@ -36,6 +37,12 @@ type Item[T any] struct {
 	Value T
 }
 
+// Signal receives when there may be something to take.
+type Signal chan struct{}
+
+// NewSignal makes a signal.
+func NewSignal() Signal { return make(Signal, 1) }
+
 // Feed is one kind of things that appear. Set the exported fields before the first
 // Watch.
 type Feed[T any] struct {
@@ -63,7 +70,7 @@ type Watch[T any] struct {
 	feed  *Feed[T]
 	topic int64
 	begun chan struct{} // see Feed
-	ready chan struct{}
+	ready Signal
 	items []Item[T]
 	lost  bool
 	last  int64 // the highest ID that was held or caught up with
@@ -71,8 +78,11 @@ type Watch[T any] struct {
 
 // Watch begins to look at a topic: from now on everything new is held for Take. Call
 // Close when the page is closed.
-func (f *Feed[T]) Watch(topic int64) *Watch[T] {
-	w := &Watch[T]{feed: f, topic: topic, ready: make(chan struct{}, 1)}
+func (f *Feed[T]) Watch(topic int64) *Watch[T] { return f.WatchWith(topic, NewSignal()) }
+
+// WatchWith is Watch for a page that also looks at something else: both use one signal.
+func (f *Feed[T]) WatchWith(topic int64, ready Signal) *Watch[T] {
+	w := &Watch[T]{feed: f, topic: topic, ready: ready}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.watches == nil {
@@ -150,35 +160,43 @@ func newer[T any](items []Item[T], last int64) []Item[T] {
 
 // poll reads until ctx ends.
 func (f *Feed[T]) poll(ctx context.Context, begun chan struct{}) {
-	every := cmp.Or(f.Every, defaultEvery)
+	after, known := int64(0), false
+	repeat(ctx, f.Every, f.Log, func(ctx context.Context) error {
+		next, err := f.round(ctx, after, known)
+		if err == nil && !known {
+			close(begun)
+		}
+		after, known = next, known || err == nil
+		return err
+	})
+}
+
+// repeat calls round at once and then again and again until ctx ends.
+func repeat(ctx context.Context, every time.Duration, log *slog.Logger, round func(context.Context) error) {
+	if log == nil {
+		log = slog.Default()
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	after, known := int64(0), false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
-		next, err := f.round(ctx, after, known)
-		switch {
-		case err == nil:
-			if !known {
-				close(begun)
-			}
-			after, known = next, true
-		case ctx.Err() == nil:
-			f.log().Error("open pages could not be told what is new; they are told later", "err", err)
+		bounded, cancel := context.WithTimeout(ctx, readTimeout)
+		err := round(bounded)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			log.Error("open pages could not be told what is new; they are told later", "err", err)
 		}
-		timer.Reset(every)
+		timer.Reset(cmp.Or(every, defaultEvery))
 	}
 }
 
 // round reads what is new and hands it out. It returns up to which ID everything was
 // read.
 func (f *Feed[T]) round(ctx context.Context, after int64, known bool) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	if !known {
 		return f.Newest(ctx)
 	}
@@ -243,15 +261,13 @@ func (w *Watch[T]) add(items []Item[T]) {
 	} else {
 		w.items = append(w.items, items...)
 	}
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
+	w.ready.send()
 }
 
-func (f *Feed[T]) log() *slog.Logger {
-	if f.Log != nil {
-		return f.Log
+// send says that there is something, unless that is said already.
+func (s Signal) send() {
+	select {
+	case s <- struct{}{}:
+	default:
 	}
-	return slog.Default()
 }

@@ -164,3 +164,14 @@ func (r *Registry) Revoke(ctx context.Context, by audit.Actor, partnerID, id int
 func (c Credential) facts() audit.Facts {
 	return audit.Facts{"what": string(c.What), "ending": c.Tail}
 }
+
+// CredentialVersions returns a text for each of the partners that changes with its
+// credentials and their use.
+func (r *Registry) CredentialVersions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, r.DB, partnerIDs, 4, `SELECT partner_id, count(*), max(id), max(expires_at), max(last_used_at) FROM partner_secrets
+		WHERE partner_id = ANY($1) GROUP BY partner_id`)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of credentials: %w", err)
+	}
+	return found, nil
+}

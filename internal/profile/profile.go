@@ -299,3 +299,23 @@ func (p Profile) urls() audit.Facts {
 		"redirect_url": p.RedirectURL, "redirect_valid": !p.RedirectValidAt.IsZero(),
 	}
 }
+
+// Versions returns a text for each of the partners that changes with what its URLs are and
+// how their checks go, and with its first sign-in.
+func (b *Book) Versions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, b.DB, partnerIDs, 4, `SELECT partner_id, webhook_valid_at, redirect_valid_at, first_sign_in_at, updated_at
+		FROM profiles WHERE partner_id = ANY($1)`)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of profiles: %w", err)
+	}
+	// A check that nobody ends changes when its time is over.
+	checks, err := sqldb.Versions(ctx, b.DB, partnerIDs, 3, `SELECT partner_id, started_at, updated_at, CASE WHEN started_at < $2 THEN 1 ELSE 0 END
+		FROM url_checks WHERE partner_id = ANY($1) ORDER BY partner_id, field`, b.Now().Add(-checkLease))
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of checks: %w", err)
+	}
+	for id := range found {
+		found[id] += checks[id]
+	}
+	return found, nil
+}

@@ -260,3 +260,12 @@ func find(ctx context.Context, q sqldb.Reader, partnerID, id int64) (Job, error)
 	}
 	return j, nil
 }
+
+// Versions returns a text for each of the jobs that changes whenever the job does.
+func (s *Jobs) Versions(ctx context.Context, ids []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, s.DB, ids, 5, `SELECT id, updated_at, looked, count, paused_at, finished_at FROM replay_jobs WHERE id = ANY($1)`)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of redeliveries: %w", err)
+	}
+	return found, nil
+}

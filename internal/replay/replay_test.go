@@ -325,3 +325,32 @@ func TestPruned(t *testing.T) {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 }
+
+// TestJobOfACause: a job for one cause of no answer sends what met that cause and nothing
+// else, and skips what met it and was delivered since.
+func TestJobOfACause(t *testing.T) {
+	h := newHarness(t)
+	h.partner(1, 1, 50)
+	h.exhaust(10, 20, 30, 40)
+	h.write(func(tx *sqldb.Tx) {
+		tx.Queue(`UPDATE webhook_responses SET response_status = 0, response_body = 'there was no answer within 10s' WHERE event_id = ANY($1)`, []int64{10, 20})
+		tx.Queue(`UPDATE webhook_responses SET response_status = 0, response_body = 'the connection was refused; is the server running on that port?'
+			WHERE event_id = ANY($1)`, []int64{30, 40})
+		tx.Queue(`DELETE FROM outbox WHERE event_id = ANY($1)`, []int64{20, 40}) // delivered since
+	})
+	timeout, ok := history.ParseCodes("timeout")
+	if !ok {
+		t.Fatal("timeout is no cause")
+	}
+	j := h.begin(tester, 1, history.Filter{State: history.Failed, Codes: timeout}, replay.DefaultRate)
+	if j.Count != 1 || j.Skipped != 1 || j.Expected != 1 || j.Status() != replay.Done {
+		t.Errorf("got %+v", j)
+	}
+	if got := h.last(1).Filter.Codes; got != timeout {
+		t.Errorf("the job is stored with %+v", got)
+	}
+	open, err := sqldb.All(t.Context(), h.db, sqldb.Value[int64], `SELECT event_id FROM outbox WHERE state = 1`)
+	if err != nil || len(open) != 1 || open[0] != 10 {
+		t.Errorf("sent are %v, %v", open, err)
+	}
+}

@@ -188,3 +188,14 @@ func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointH
 	}
 	return e, nil
 }
+
+// EndpointVersions returns a text for each of the partners that changes with how its
+// endpoint does.
+func (o *Outbox) EndpointVersions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, o.DB, partnerIDs, 7, `SELECT partner_id, changed, failing_since, failures, parked_at, probe_at, last_taken_at, last_error_at
+		FROM endpoints WHERE partner_id = ANY($1)`)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of endpoints: %w", err)
+	}
+	return found, nil
+}

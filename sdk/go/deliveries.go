@@ -15,7 +15,7 @@ import (
 type DeliveryFilter struct {
 	State      string // delivered, waiting, failing, exhausted, superseded, or failed for the last three
 	Event      string // purchase, activate or deactivate
-	StatusCode string // such as 404, 4xx, or none for no answer
+	StatusCode string // such as 404, 4xx, none for no answer, or its cause such as timeout
 	From, To   time.Time
 	EventID    int64
 	LicenseKey string

@@ -262,7 +262,7 @@ type RedeliveryOrder struct {
 	// As in the list of deliveries; without it events in any state.
 	State *string `json:"state,omitempty"`
 	Event *string `json:"event,omitempty"`
-	// A status, a class such as 4xx, or none.
+	// A status, a class such as 4xx, none, or a cause such as timeout.
 	StatusCode *string `json:"status_code,omitempty"`
 	// Events that happened at this time or later.
 	From *string `json:"from,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"claviger/internal/courier"
 	"claviger/internal/sqldb"
 )
 
@@ -72,7 +73,7 @@ func (f Filter) among(ctx context.Context, tried lastTried, rows []Delivery) ([]
 		return found, nil
 	}
 	err := tried.addAttempts(ctx, found)
-	return slices.DeleteFunc(found, func(d Delivery) bool { return d.Last.ID == 0 || !f.Codes.has(d.Last.Status) }), err
+	return slices.DeleteFunc(found, func(d Delivery) bool { return d.Last.ID == 0 || !f.Codes.has(d.Last.Status, d.Last.Cause) }), err
 }
 
 // OnlyFailures reports whether the filter means nothing that is delivered.
@@ -102,10 +103,21 @@ func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, rows []Delivery
 	if f.Codes.Set {
 		low, high = f.Codes.Low, f.Codes.High
 	}
-	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(DISTINCT event_id) FROM webhook_responses
-		WHERE event_id = ANY($1) AND success = FALSE AND response_status >= $2 AND response_status <= $3`, ids, low, high)
+	type failed struct {
+		eventID int64
+		why     string
+	}
+	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, f *failed) error { return r.Scan(&f.eventID, &f.why) },
+		`SELECT DISTINCT event_id, `+causeOf+` FROM webhook_responses
+			WHERE event_id = ANY($1) AND success = FALSE AND response_status >= $2 AND response_status <= $3`, ids, low, high)
 	if err != nil {
 		return 0, fmt.Errorf("look for events that were delivered since: %w", err)
 	}
-	return n, nil
+	found := map[int64]bool{}
+	for _, a := range list {
+		if f.Codes.Cause == "" || courier.CauseOf(a.why) == f.Codes.Cause {
+			found[a.eventID] = true
+		}
+	}
+	return int64(len(found)), nil
 }

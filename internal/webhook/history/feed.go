@@ -46,8 +46,8 @@ func (r Reader) AttemptsAfter(ctx context.Context, partnerIDs []int64, after int
 		f.ID, f.PartnerID, d, err = scanFresh(r)
 		f.Delivery = d
 		return err
-	}, `SELECT r.id, r.response_status, r.success, d.partner_id, `+deliveryColumns+`
-		FROM (SELECT id, event_id, response_status, success FROM webhook_responses WHERE id > $1 AND id <= $2) AS r
+	}, `SELECT r.id, r.response_status, r.success, r.cause, d.partner_id, `+deliveryColumns+`
+		FROM (SELECT id, event_id, response_status, success, `+causeOf+` AS cause FROM webhook_responses WHERE id > $1 AND id <= $2) AS r
 		JOIN deliveries AS d ON d.event_id = r.event_id LEFT JOIN outbox AS o ON o.event_id = d.event_id
 		WHERE d.partner_id = ANY($3) ORDER BY r.id LIMIT $4`, after, upTo, partnerIDs, limit)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r Reader) AttemptsAfter(ctx context.Context, partnerIDs []int64, after int
 func scanFresh(r *sqldb.Row) (id, partnerID int64, d Delivery, err error) {
 	var last LastAttempt
 	var state deliveryState
-	err = r.Scan(append([]any{&id, &last.Status, &last.Success, &partnerID}, state.targets(&d)...)...)
+	err = r.Scan(append([]any{&id, &last.Status, &last.Success, &last.Cause, &partnerID}, state.targets(&d)...)...)
 	last.ID = id
 	state.apply(&d)
 	if d.State != Waiting {
@@ -73,5 +73,5 @@ func scanFresh(r *sqldb.Row) (id, partnerID int64, d Delivery, err error) {
 
 // Means reports whether the filter means a delivery with its last attempt.
 func (f Filter) Means(d Delivery) bool {
-	return f.matches(&d) && (!f.Codes.Set || d.Last.ID != 0 && f.Codes.has(d.Last.Status))
+	return f.matches(&d) && (!f.Codes.Set || d.Last.ID != 0 && f.Codes.has(d.Last.Status, d.Last.Cause))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/courier"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -43,16 +44,22 @@ type Filter struct {
 	LicenseID int64     // 0: any
 }
 
-// Codes is a range of the status of the last attempt, where 0 stands for no answer.
+// Codes is a range of the status of the last attempt, where 0 stands for no answer, or
+// why there was none.
 type Codes struct {
 	Set       bool
 	Low, High int
+	Cause     courier.Cause // of no answer; "": any
 }
 
-// ParseCodes reads a status code (404), a class of them (4xx) or none for no answer.
+// ParseCodes reads a status code (404), a class of them (4xx), none for no answer, or the
+// cause of that (timeout).
 func ParseCodes(s string) (Codes, bool) {
 	if s == "none" {
 		return Codes{Set: true}, true
+	}
+	if cause := courier.Cause(s); cause.Known() {
+		return Codes{Set: true, Cause: cause}, true
 	}
 	if len(s) != len("404") || s[0] < '1' || s[0] > '5' {
 		return Codes{}, false
@@ -70,6 +77,8 @@ func (c Codes) String() string {
 	switch {
 	case !c.Set:
 		return ""
+	case c.Cause != "":
+		return string(c.Cause)
 	case c.High == 0:
 		return "none"
 	case c.Low != c.High:
@@ -78,7 +87,10 @@ func (c Codes) String() string {
 	return strconv.Itoa(c.Low)
 }
 
-func (c Codes) has(status int) bool { return status >= c.Low && status <= c.High }
+// has reports whether an attempt met one of the codes: its status, and without one why.
+func (c Codes) has(status int, why string) bool {
+	return status >= c.Low && status <= c.High && (c.Cause == "" || courier.CauseOf(why) == c.Cause)
+}
 
 // failures reports whether an event whose last attempt had one of the codes cannot be
 // delivered.

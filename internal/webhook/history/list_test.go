@@ -102,6 +102,8 @@ func TestListFilters(t *testing.T) {
 		"code":                {history.Filter{Codes: codes(t, "500")}, []int64{3}},
 		"class":               {history.Filter{Codes: codes(t, "4xx")}, []int64{6, 4}},
 		"good class":          {history.Filter{Codes: codes(t, "2xx")}, []int64{9, 2, 1}},
+		"refused":             {history.Filter{Codes: codes(t, "refused")}, []int64{7}},
+		"timeout":             {history.Filter{Codes: codes(t, "timeout")}, []int64{}},
 		"no answer":           {history.Filter{Codes: codes(t, "none")}, []int64{7}},
 		"code and state":      {history.Filter{Codes: codes(t, "4xx"), State: history.Failing}, []int64{4}},
 		"range":               {history.Filter{From: at(3), To: at(8)}, []int64{7, 6, 4, 3}},

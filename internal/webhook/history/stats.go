@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/courier"
 	"claviger/internal/sqldb"
 )
 
@@ -51,10 +52,11 @@ const MaxCauses = 1000
 
 // Cause is what stands in the way of deliveries: those whose last attempt met the same.
 type Cause struct {
-	Status     int    // 0: no HTTP answer
-	Text       string // in words, where there was no answer
-	Diagnosis  string // the likely mistake, of the newest of them; may be ""
-	Deliveries int    // failing, exhausted or superseded
+	Status     int           // 0: no HTTP answer
+	Cause      courier.Cause // where there was no answer
+	Text       string        // that in words, of the newest of them
+	Diagnosis  string        // the likely mistake, of the newest of them; may be ""
+	Deliveries int           // failing, exhausted or superseded
 	Oldest     time.Time
 	Newest     time.Time // of their events
 	LastAt     time.Time // of the last attempt of all
@@ -90,7 +92,7 @@ func (r Reader) Causes(ctx context.Context, partnerID int64) (causes []Cause, mo
 func grouped(rows []Delivery) []Cause {
 	type key struct {
 		status int
-		text   string
+		cause  courier.Cause
 	}
 	at := map[key]int{}
 	var causes []Cause
@@ -98,12 +100,15 @@ func grouped(rows []Delivery) []Cause {
 		if d.Last.ID == 0 {
 			continue // its attempts are not on record any more
 		}
-		k := key{d.Last.Status, d.Last.Cause}
+		k := key{status: d.Last.Status}
+		if k.status == 0 {
+			k.cause = courier.CauseOf(d.Last.Cause)
+		}
 		i, ok := at[k]
 		if !ok {
 			i = len(causes)
 			at[k] = i
-			causes = append(causes, Cause{Status: k.status, Text: k.text, Newest: d.CreatedAt})
+			causes = append(causes, Cause{Status: k.status, Cause: k.cause, Text: d.Last.Cause, Newest: d.CreatedAt})
 		}
 		c := &causes[i]
 		c.Deliveries++

@@ -171,6 +171,9 @@ func scanCounted(r *sqldb.Row, c *counted) error {
 	return err
 }
 
+// causeOf is why an attempt had no answer, "" if it had one.
+var causeOf = `CASE WHEN response_status = 0 THEN substr(response_body, 1, ` + strconv.Itoa(maxCause) + `) ELSE '' END`
+
 // lastAttempts finds the last attempt of each event by its highest id.
 var lastAttempts = `SELECT r.event_id, n.attempts, r.id, r.response_status, r.success, r.response_time,
 		CASE WHEN r.response_status = 0 THEN substr(r.response_body, 1, ` + strconv.Itoa(maxCause) + `) ELSE '' END, r.diagnosis, r.created_at
