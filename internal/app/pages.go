@@ -77,8 +77,9 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
 		History: r.History, Stats: r.Stats, Policy: a.policy(), Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now,
-		Replays: r.Replays, Live: portal.Attempts(r.History, a.log),
+		Replays: r.Replays,
 	}
+	members.Live = portal.NewLive(members, a.log)
 	operators := &console.Handler{Site: site(consolePages)}
 	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets()), notFound(shopPages), nil
 }

@@ -117,6 +117,18 @@ func TestRecover(t *testing.T) {
 		t.Errorf("going back focuses %q, not %q", focused, first)
 	}
 
+	// So does the link, to the list with its filters.
+	b.Press("#deliveries tbody a")
+	b.on("Event")
+	b.Press("main a[href*='#delivery-']")
+	b.Await("#deliveries tbody tr")
+	if at := b.Location(); !strings.Contains(at, "state=failed") {
+		t.Errorf("the way back leads to %s", at)
+	}
+	if focused := browser.Eval[string](b.Tab, "document.activeElement.id"); focused != first {
+		t.Errorf("the way back focuses %q, not %q", focused, first)
+	}
+
 	// A new delivery waits behind a notice; nothing moves.
 	b.visit(portal + "/deliveries")
 	sell(t, b.card, 1)
@@ -143,9 +155,7 @@ func TestRecover(t *testing.T) {
 	look("recover")
 	b.Press("main form[method=post] button[type=submit]")
 	b.on("Recovery")
-	for !strings.Contains(b.Text("#job"), "Done") {
-		b.Open(b.Location())
-	}
+	b.Await("#job .badge.good") // it says so by itself
 	look("recovery")
 	for server.took.Load() < 7 {
 		b.visit(portal + "/deliveries?state=failed&range=all")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
@@ -36,26 +37,12 @@ type deliveriesView struct {
 	Filters ui.Filters
 	Failed  string // how many, "" for none
 	FailURL string
-	Table   ui.Table
-	Pager   ui.Pager
-	Search  searchEnd
-	Ever    bool   // there was a delivery at some time
-	Setup   string // the page to set up the webhook URL
+	Results ui.Results
 	Recover string // the page that sends these again, "" if the person may not
-	Stream  string // "": the page does not follow what happens
 	Follow  string // where it does, "" if it does or cannot
 	Pause   string // where it does not
 	Curl    ui.Curl
 }
-
-// searchEnd says that a search ended before the page was full.
-type searchEnd struct {
-	At time.Time // zero: it did not
-	On string    // where it goes on
-}
-
-// Empty reports whether there is nothing to list.
-func (v deliveriesView) Empty() bool { return len(v.Table.Rows) == 0 }
 
 // ranges are the spans of time that can be chosen.
 var ranges = []ui.Option{
@@ -93,7 +80,7 @@ func (h *Handler) askedFor(r *http.Request, v *Visit) (asked, error) {
 	a.form = ui.Form{Fields: []ui.Field{
 		{Name: "state", Label: "State", Type: "select", Value: text("state"), Options: stateOptions()},
 		{Name: "event", Label: "Event", Type: "select", Value: text("event"), Options: kindOptions()},
-		{Name: "code", Label: "Status code", Value: text("code"), Hint: "404, 4xx or none"},
+		{Name: "code", Label: "Status code", Value: text("code"), Hint: "404, 4xx, none or timeout"},
 		{Name: "range", Label: "Time", Type: "select", Value: span, Options: ranges},
 		{Name: "from", Label: "From", Type: "datetime-local"},
 		{Name: "to", Label: "To", Type: "datetime-local"},
@@ -111,7 +98,7 @@ func (h *Handler) askedFor(r *http.Request, v *Visit) (asked, error) {
 	if s := text("code"); s != "" {
 		var ok bool
 		if f.Codes, ok = history.ParseCodes(strings.ToLower(s)); !ok {
-			a.form.Refuse(fault.Field("code", "must be a status such as 404, a class such as 4xx, or none for no answer."))
+			a.form.Refuse(fault.Field("code", "must be a status such as 404, a class such as 4xx, none for no answer, or why there was none: %s.", courier.CauseList()))
 		}
 	}
 	if s := text("id"); s != "" {
@@ -210,9 +197,11 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 		return err
 	}
 	view := deliveriesView{
-		Form: a.form, Setup: v.Path(setupPath), Ever: true,
-		Filters: ui.Filters{Label: "Filter deliveries", URL: v.Path(deliveriesPath), Fields: a.form.Fields, Active: query(r.URL.Query(), "live", "after") != ""},
-		Curl:    h.call("List these deliveries by API", http.MethodGet, "/v2/deliveries", a.params()...),
+		Form: a.form,
+		Filters: ui.Filters{
+			Label: "Filter deliveries", URL: v.Path(deliveriesPath), Fields: a.form.Fields, Active: query(r.URL.Query(), "live", "after") != "", Fold: true,
+		},
+		Curl: h.call("List these deliveries by API", http.MethodGet, "/v2/deliveries", a.params()...),
 	}
 	if a.form.Failed() {
 		return h.render(w, r, v, "deliveries", ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
@@ -226,26 +215,43 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	if err != nil {
 		return err
 	}
-	view.Table = deliveriesTable(v, list.Deliveries)
+	view.Results = ui.Results{Filters: view.Filters, Table: deliveriesTable(v, list.Deliveries, query(r.URL.Query(), "live"))}
 	h.leadOn(r, v, &view, list, after)
-	if view.Empty() && !view.Filters.Active {
-		some, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{}, history.Key{}, 1)
-		if err != nil {
+	if view.Results.Empty() && !view.Filters.Active {
+		if view.Results.Nothing, err = h.noDelivery(r, v); err != nil {
 			return err
 		}
-		view.Ever = len(some.Deliveries) > 0
 	}
 	if err := h.countFailed(r, v, a, &view); err != nil {
 		return err
 	}
+	stream := ""
 	if after.IsZero() && a.filter.To.IsZero() {
 		if r.URL.Query().Get("live") == "off" {
 			view.Follow = withQuery(r, "live", "")
 		} else {
-			view.Stream, view.Pause = v.Path(livePath)+"?"+liveQuery(r, newest), withQuery(r, "live", "off")
+			stream, view.Pause = v.Path(livePath)+"?"+liveQuery(r, newest), withQuery(r, "live", "off")
 		}
 	}
-	return h.render(w, r, v, "deliveries", ui.View{Title: "Deliveries", Data: view})
+	return h.render(w, r, v, "deliveries", ui.View{Title: "Deliveries", Stream: stream, Data: view})
+}
+
+// noDelivery says why a list without filters is empty.
+func (h *Handler) noDelivery(r *http.Request, v *Visit) (ui.Empty, error) {
+	some, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{}, history.Key{}, 1)
+	if err != nil {
+		return ui.Empty{}, err
+	}
+	if len(some.Deliveries) > 0 {
+		return ui.Empty{
+			Title: "Nothing in the last 24 hours", Text: "There were events before that.",
+			URL: v.Path(deliveriesPath) + "?range=all", Action: "Show all time",
+		}, nil
+	}
+	return ui.Empty{
+		Title: "Nothing yet", Text: "Events are sent here as soon as a license is sold. Save your webhook URL first, and send yourself a test event.",
+		URL: v.Path(setupPath), Action: "Go to Set-up",
+	}, nil
 }
 
 // leadOn adds what leads to other pages.
@@ -254,13 +260,14 @@ func (h *Handler) leadOn(r *http.Request, v *Visit, view *deliveriesView, list h
 	if !list.Next.IsZero() {
 		next = withQuery(r, "after", list.Next.String())
 	}
+	view.Results.Pager.Label = "Pages of deliveries"
 	if list.SearchedTo.IsZero() {
-		view.Pager = ui.Pager{Label: "Pages of deliveries", Next: next}
+		view.Results.Pager.Next = next
 	} else {
-		view.Search = searchEnd{list.SearchedTo, next}
+		view.Results.SearchedTo, view.Results.GoOn = list.SearchedTo, next
 	}
 	if !after.IsZero() {
-		view.Pager.Label, view.Pager.Prev, view.Pager.Showing = "Pages of deliveries", withQuery(r, "after", ""), "Older deliveries"
+		view.Results.Pager.Prev, view.Results.Pager.Showing = withQuery(r, "after", ""), "Older deliveries"
 	}
 	if v.May(partner.Developer) {
 		view.Recover = v.Path(recoverPath) + query(r.URL.Query(), "after")
@@ -304,34 +311,35 @@ const keyTail = 8
 // tail is the end of a license key.
 func tail(key string) string { return "…" + key[max(0, len(key)-keyTail):] }
 
-// deliveriesTable lists deliveries, one line each.
-func deliveriesTable(v *Visit, list []history.Delivery) ui.Table {
+// deliveriesTable lists deliveries, one line each. The page of a delivery gets the query of
+// the list, so that it leads back to it.
+func deliveriesTable(v *Visit, list []history.Delivery, query string) ui.Table {
 	t := ui.Table{
-		ID: "deliveries", Caption: "Deliveries, newest event first",
+		ID: "deliveries", Caption: "Deliveries, newest event first", Lines: true,
 		Columns: []ui.Column{
 			{Label: "State"},
 			{Label: "Event"},
 			{Label: "License"},
 			{Label: "Answer"},
-			{Label: "Attempts", Number: true},
-			{Label: "Duration", Number: true},
-			{Label: "Next attempt"},
+			{Label: "Attempts", Number: true, Wide: true},
+			{Label: "Duration", Number: true, Wide: true},
+			{Label: "Next attempt", Wide: true},
 			{Label: "Event time"},
 		},
 	}
 	for _, d := range list {
-		t.Rows = append(t.Rows, deliveryRow(v, d))
+		t.Rows = append(t.Rows, deliveryRow(v, d, query))
 	}
 	return t
 }
 
-func deliveryRow(v *Visit, d history.Delivery) ui.Row {
+func deliveryRow(v *Visit, d history.Delivery, query string) ui.Row {
 	next := ui.Cell{At: d.NextAt}
 	if d.NextAt.IsZero() {
 		next = ui.Cell{Text: "–"}
 	}
 	return ui.Row{ID: fmt.Sprintf("delivery-%d", d.EventID), Cells: []ui.Cell{
-		{Status: string(d.State), URL: v.Path(deliveriesPath+"/%d", d.EventID)},
+		{Status: string(d.State), URL: v.Path(deliveriesPath+"/%d", d.EventID) + query},
 		{Text: event.Kind(d.Kind).String()},
 		{Text: tail(d.LicenseKey), Code: true, URL: v.Path(licensesPath+"/%s", d.LicenseKey)},
 		{Text: answerWords(d.Last.ID, d.Last.Status, d.Last.Success, d.Last.Words())},

@@ -62,45 +62,62 @@ type attemptView struct {
 // timing is how long a part of an attempt took.
 type timing struct{ Name, Took, Note string }
 
-// delivery shows a delivery and its last attempt, or the one of the path.
-func (h *Handler) delivery(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	attempt := int64(0)
+// delivery shows a delivery and its last attempt, which follows what happens, or the one
+// of the path, which stays.
+func (h *Handler) delivery(r *http.Request, v *Visit) (shown, error) {
+	event, attempt := id(r, "event"), int64(0)
 	if r.PathValue("attempt") != "" {
 		if attempt = id(r, "attempt"); attempt <= 0 {
-			return NotFound()
+			return shown{}, NotFound()
 		}
 	}
-	d, e, err := h.History.Exchange(r.Context(), v.Partner.ID, id(r, "event"), attempt)
+	if _, _, err := h.History.Exchange(r.Context(), v.Partner.ID, event, attempt); err != nil {
+		return shown{}, missing(err)
+	}
+	return shown{
+		versions: h.Live.deliveries, topic: event, page: "delivery",
+		view: func(r *http.Request) (ui.View, string, error) { return h.deliveryView(r, v, event, attempt) },
+	}, nil
+}
+
+func (h *Handler) deliveryView(r *http.Request, v *Visit, eventID, attempt int64) (ui.View, string, error) {
+	d, e, err := h.History.Exchange(r.Context(), v.Partner.ID, eventID, attempt)
 	if err != nil {
-		return missing(err)
+		return ui.View{}, "", missing(err)
 	}
 	names, err := h.namesOf(r, d)
 	if err != nil {
-		return err
+		return ui.View{}, "", err
 	}
+	list := query(r.URL.Query(), "since") // of the list that led here
 	kind := event.Kind(d.Kind).String()
 	view := deliveryView{
-		Heading: fmt.Sprintf("Event %d: %s", d.EventID, kind), State: string(d.State), Says: standing(d, names),
+		Heading: fmt.Sprintf("Event %d: %s", d.EventID, kind), State: string(d.State), Says: standing(d, names, ui.Zone(r)),
 		Facts: deliveryFacts{
 			EventID: d.EventID, WebhookID: fmt.Sprintf("evt_%d", d.EventID), Kind: kind, License: d.LicenseKey,
 			LicenseURL: v.Path(licensesPath+"/%s", d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
 		},
-		Attempts: attemptsTable(v, d, e.ID, names),
-		Back:     fmt.Sprintf("%s#delivery-%d-link", v.Path(deliveriesPath), d.EventID),
+		Attempts: attemptsTable(v, d, e.ID, names, list),
+		Back:     fmt.Sprintf("%s%s#delivery-%d-link", v.Path(deliveriesPath), list, d.EventID),
 		Curl:     h.call("Read this delivery by API", http.MethodGet, fmt.Sprintf("/v2/deliveries/%d", d.EventID)),
 	}
 	if v.May(partner.Developer) {
-		view.Send = v.Path(deliveriesPath+"/%d/send", d.EventID)
+		view.Send = v.Path(deliveriesPath+"/%d/send", d.EventID) + list
 	}
 	if e.ID != 0 {
-		view.Attempt = h.attempt(v, d, e, names)
+		view.Attempt = h.attempt(v, d, e, names, ui.Zone(r), list)
 		view.Curl = h.call("Read this attempt by API", http.MethodGet, fmt.Sprintf("/v2/deliveries/%d/attempts/%d", d.EventID, e.ID))
 	}
-	return h.render(w, r, v, "delivery", ui.View{Title: view.Heading, Data: view})
+	says := ""
+	if last := len(d.Tries) - 1; last >= 0 {
+		t := d.Tries[last]
+		says = fmt.Sprintf("Attempt %d: %s", t.Number, answerWords(t.ID, t.Status, t.Success, t.Words()))
+	}
+	return ui.View{Title: view.Heading, Fragment: "delivery-now", Data: view}, says, nil
 }
 
 // attempt is one attempt for the page.
-func (h *Handler) attempt(v *Visit, d history.Detail, e history.Exchange, names map[int64]string) *attemptView {
+func (h *Handler) attempt(v *Visit, d history.Detail, e history.Exchange, names map[int64]string, zone *time.Location, list string) *attemptView {
 	signed := courier.SignedTexts(e.RequestHeader, d.Body)
 	a := &attemptView{
 		Title: fmt.Sprintf("Attempt %d of %d", e.Number, len(d.Tries)), At: e.At, Cause: first(e.Words()), Diagnosis: e.Diagnosis, URL: e.URL,
@@ -120,13 +137,13 @@ func (h *Handler) attempt(v *Visit, d history.Detail, e history.Exchange, names 
 		a.Cause = ""
 	}
 	if !e.Manual.IsZero() {
-		a.Manual = manualWords(e.Manual, names, "sent it")
+		a.Manual = manualWords(e.Manual, names, zone, "sent it")
 	}
 	link := func(id int64) string {
 		if id == 0 {
 			return ""
 		}
-		return v.Path(deliveriesPath+"/%d/attempts/%d", d.EventID, id)
+		return v.Path(deliveriesPath+"/%d/attempts/%d", d.EventID, id) + list
 	}
 	a.Previous, a.Next = link(e.PreviousID), link(e.NextID)
 	return a
@@ -197,8 +214,11 @@ func who(by audit.Actor, names map[int64]string) string {
 	return "The marketplace"
 }
 
+// sentenceTime is the layout of times inside sentences.
+const sentenceTime = "2 Jan 2006, 15:04:05 UTC"
+
 // manualWords says who had an event sent and what became of the scheduled attempt.
-func manualWords(m history.Manual, names map[int64]string, did string) string {
+func manualWords(m history.Manual, names map[int64]string, zone *time.Location, did string) string {
 	s := who(m.By, names) + " " + did + " by hand"
 	if m.JobID != 0 {
 		s = fmt.Sprintf("%s %s by recovery %d", who(m.By, names), did, m.JobID)
@@ -206,11 +226,11 @@ func manualWords(m history.Manual, names map[int64]string, did string) string {
 	if m.ScheduledAt.IsZero() {
 		return s + "; no other attempt was scheduled."
 	}
-	return s + ", in place of the attempt that was scheduled for " + m.ScheduledAt.UTC().Format("2 Jan 2006, 15:04:05 UTC") + "."
+	return s + ", in place of the attempt that was scheduled for " + ui.FormatTime(m.ScheduledAt.In(zone), sentenceTime) + "."
 }
 
 // standing says in sentences where a delivery stands and what comes next.
-func standing(d history.Detail, names map[int64]string) []string {
+func standing(d history.Detail, names map[int64]string, zone *time.Location) []string {
 	var says []string
 	switch d.State {
 	case history.Delivered:
@@ -233,20 +253,20 @@ func standing(d history.Detail, names map[int64]string) []string {
 		says = append(says, "Your endpoint is parked because it only failed. It is tried with one event now and then; a success sends everything that waits.")
 	}
 	if !d.Manual.IsZero() {
-		says = append(says, manualWords(d.Manual, names, "had it sent"))
+		says = append(says, manualWords(d.Manual, names, zone, "had it sent"))
 	}
 	return says
 }
 
 // attemptsTable lists the attempts of a delivery.
-func attemptsTable(v *Visit, d history.Detail, shown int64, names map[int64]string) ui.Table {
+func attemptsTable(v *Visit, d history.Detail, shown int64, names map[int64]string, list string) ui.Table {
 	t := ui.Table{
 		ID: "attempts", Caption: "Attempts on record, newest first",
 		Columns: []ui.Column{{Label: "Attempt"}, {Label: "Time"}, {Label: "Answer"}, {Label: "Duration", Number: true}, {Label: "Sent by"}},
 	}
 	for i := len(d.Tries) - 1; i >= 0; i-- {
 		a := d.Tries[i]
-		by, number := "Schedule", ui.Cell{Text: fmt.Sprintf("Attempt %d", a.Number), URL: v.Path(deliveriesPath+"/%d/attempts/%d", d.EventID, a.ID)}
+		by, number := "Schedule", ui.Cell{Text: fmt.Sprintf("Attempt %d", a.Number), URL: v.Path(deliveriesPath+"/%d/attempts/%d", d.EventID, a.ID) + list}
 		if !a.Manual.IsZero() {
 			by = who(a.Manual.By, names)
 		}
@@ -266,19 +286,20 @@ func (h *Handler) sendView(r *http.Request, v *Visit) (confirmView, history.Deta
 	if err != nil {
 		return confirmView{}, d, missing(err)
 	}
+	list := query(r.URL.Query())
 	says := []string{"It is sent now to your webhook URL, with the same body and the same webhook-id, signed anew. After it comes the newest event of its license, so that your application is not left in the past."}
 	switch {
 	case d.State == history.Delivered:
 		says = append(says, "Your server accepted this event before: it gets it once more.")
 	case d.State == history.Failing && d.NextAt.After(h.Now()):
-		says = append(says, fmt.Sprintf("It takes the place of the attempt that is scheduled for %s. If it fails, the schedule goes on from there.", d.NextAt.UTC().Format("2 Jan 2006, 15:04:05 UTC")))
+		says = append(says, fmt.Sprintf("It takes the place of the attempt that is scheduled for %s. If it fails, the schedule goes on from there.", ui.FormatTime(d.NextAt.In(ui.Zone(r)), sentenceTime)))
 	case d.State == history.Waiting:
 		says = append(says, "It waits to be sent already; this only makes it the next one of its license.")
 	}
 	call := h.call("The same by API", http.MethodPost, fmt.Sprintf("/v2/events/%d/redeliver", d.EventID))
 	return confirmView{
-		Heading: fmt.Sprintf("Send event %d again", d.EventID), Says: says, Action: v.Path(deliveriesPath+"/%d/send", d.EventID),
-		Cancel: v.Path(deliveriesPath+"/%d", d.EventID), Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
+		Heading: fmt.Sprintf("Send event %d again", d.EventID), Says: says, Action: v.Path(deliveriesPath+"/%d/send", d.EventID) + list,
+		Cancel: v.Path(deliveriesPath+"/%d", d.EventID) + list, Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
 	}, d, nil
 }
 
@@ -298,5 +319,5 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := h.Webhooks.Redeliver(r.Context(), v.Actor(), v.Partner.ID, d.EventID); err != nil {
 		return h.refuse(w, r, v, view, err)
 	}
-	return h.done(w, r, v, fmt.Sprintf("%s/%d", deliveriesPath, d.EventID), "The event is on its way. Reload the page to see what your server answered.")
+	return h.done(w, r, v, fmt.Sprintf("%s/%d%s", deliveriesPath, d.EventID, query(r.URL.Query())), "The event is on its way. What your server answers stands below as soon as it comes; without scripts, reload the page.")
 }

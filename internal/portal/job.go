@@ -59,19 +59,34 @@ func viewOf(v *Visit, j replay.Job, names map[int64]string) jobView {
 	return out
 }
 
-// job shows a recovery. htmx asks for its progress again while it runs.
-func (h *Handler) job(w http.ResponseWriter, r *http.Request, v *Visit) error {
+// job shows a recovery with its progress.
+func (h *Handler) job(r *http.Request, v *Visit) (shown, error) {
 	j, err := h.Replays.Get(r.Context(), v.Partner.ID, id(r, "job"))
 	if err != nil {
-		return missing(err)
+		return shown{}, missing(err)
+	}
+	return shown{
+		versions: h.Live.jobs, topic: j.ID, page: "job",
+		view: func(r *http.Request) (ui.View, string, error) { return h.jobView(r, v, j.ID) },
+	}, nil
+}
+
+func (h *Handler) jobView(r *http.Request, v *Visit, jobID int64) (ui.View, string, error) {
+	j, err := h.Replays.Get(r.Context(), v.Partner.ID, jobID)
+	if err != nil {
+		return ui.View{}, "", missing(err)
 	}
 	names, err := h.jobNames(r, []replay.Job{j})
 	if err != nil {
-		return err
+		return ui.View{}, "", err
 	}
 	view := viewOf(v, j, names)
 	view.Curl = h.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/v2/redeliveries/%d", j.ID))
-	return h.render(w, r, v, "job", ui.View{Title: fmt.Sprintf("Recovery %d", j.ID), Fragment: "job-progress", Data: view})
+	page := ui.View{Title: fmt.Sprintf("Recovery %d", j.ID), Fragment: "job-now", Data: view}
+	if view.Status == string(replay.Running) {
+		page.Refresh = 5
+	}
+	return page, fmt.Sprintf("The recovery is %s", view.Status), nil
 }
 
 // onJob is the handler of an act on a recovery.

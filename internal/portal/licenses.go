@@ -26,15 +26,9 @@ const licensesPerPage = 50
 type licensesView struct {
 	Form    ui.Form
 	Filters ui.Filters
-	Table   ui.Table
-	Pager   ui.Pager
-	Search  searchEnd
-	Setup   string
+	Results ui.Results
 	Curl    ui.Curl
 }
-
-// Empty reports whether there is nothing to list.
-func (v licensesView) Empty() bool { return len(v.Table.Rows) == 0 }
 
 // licenseFind reads what is searched for, and the form that shows it.
 func licenseFind(r *http.Request, tiers int) (license.Find, ui.Form) {
@@ -84,7 +78,7 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		tiers = max(tiers, p.Tier)
 	}
 	find, form := licenseFind(r, tiers)
-	view := licensesView{Setup: v.Path(setupPath), Curl: h.call("Search these licenses by API", http.MethodGet, "/v2/licenses/search",
+	view := licensesView{Curl: h.call("Search these licenses by API", http.MethodGet, "/v2/licenses/search",
 		ui.Param{Name: "key", Value: find.Key}, ui.Param{Name: "status", Value: find.Status.String()}, ui.Param{Name: "tier", Value: formTier(find.Tier)},
 		ui.Param{Name: "from", Value: find.From}, ui.Param{Name: "to", Value: find.To})}
 	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
@@ -99,19 +93,22 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		status = http.StatusBadRequest
 	}
 	view.Form = form
-	view.Filters = ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath), Fields: form.Fields, Active: query(r.URL.Query(), "before") != ""}
-	view.Table = licensesTable(v, found.Licenses)
+	view.Filters = ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath), Fields: form.Fields, Active: query(r.URL.Query(), "before") != "", Fold: true}
+	view.Results = ui.Results{
+		Filters: view.Filters, Table: licensesTable(v, found.Licenses), Pager: ui.Pager{Label: "Pages of licenses"},
+		Nothing: ui.Empty{Title: "No license was sold yet", Text: "Finish the set-up, so that the first buyer can connect.", URL: v.Path(setupPath), Action: "Go to Set-up"},
+	}
 	next := ""
 	if found.Next > 0 {
 		next = withQuery(r, "before", strconv.FormatInt(found.Next, 10))
 	}
 	if found.SearchedTo.IsZero() {
-		view.Pager = ui.Pager{Label: "Pages of licenses", Next: next}
+		view.Results.Pager.Next = next
 	} else {
-		view.Search = searchEnd{found.SearchedTo, next}
+		view.Results.SearchedTo, view.Results.GoOn = found.SearchedTo, next
 	}
 	if before > 0 {
-		view.Pager.Label, view.Pager.Prev, view.Pager.Showing = "Pages of licenses", withQuery(r, "before", ""), "Older licenses"
+		view.Results.Pager.Prev, view.Results.Pager.Showing = withQuery(r, "before", ""), "Older licenses"
 	}
 	return h.render(w, r, v, "licenses", ui.View{Title: "Licenses", Status: status, Data: view})
 }
@@ -180,10 +177,21 @@ const (
 
 // license shows a license, why it is in its state, and its events and attempts side by
 // side.
-func (h *Handler) license(w http.ResponseWriter, r *http.Request, v *Visit) error {
+func (h *Handler) license(r *http.Request, v *Visit) (shown, error) {
 	l, err := h.Licenses.OfPartner(r.Context(), v.Partner.ID, r.PathValue("license"))
 	if err != nil {
-		return missing(err)
+		return shown{}, missing(err)
+	}
+	return shown{
+		versions: h.Live.licenses, topic: l.ID, page: "license",
+		view: func(r *http.Request) (ui.View, string, error) { return h.licenseView(r, v, l.Key) },
+	}, nil
+}
+
+func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.View, says string, err error) {
+	l, err := h.Licenses.OfPartner(r.Context(), v.Partner.ID, key)
+	if err != nil {
+		return page, "", missing(err)
 	}
 	view := licenseView{
 		Key: l.Key, Status: l.Status.String(), Tier: l.Tier, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
@@ -191,20 +199,20 @@ func (h *Handler) license(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		Curl:       h.call("Read this license by API", http.MethodGet, "/v2/licenses/"+l.Key+"/events"),
 	}
 	if view.Explain, err = h.Licenses.Explain(r.Context(), l); err != nil {
-		return err
+		return page, "", err
 	}
 	events, err := h.Events.OfLicense(r.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: maxLicenseEvents})
 	if err != nil {
-		return err
+		return page, "", err
 	}
 	deliveries, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{LicenseID: l.ID}, history.Key{}, maxLicenseEvents)
 	if err != nil {
-		return err
+		return page, "", err
 	}
 	view.More = events.More
 	tries, names, err := h.licenseTries(r, deliveries.Deliveries)
 	if err != nil {
-		return err
+		return page, "", err
 	}
 	of := map[int64]history.Delivery{}
 	for _, d := range deliveries.Deliveries {
@@ -213,7 +221,10 @@ func (h *Handler) license(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	for _, e := range events.Events {
 		view.Entries = append(view.Entries, licenseEntryOf(v, e, of[e.ID], tries[e.ID], names))
 	}
-	return h.render(w, r, v, "license", ui.View{Title: "License " + tail(l.Key), Data: view})
+	if len(view.Entries) > 0 {
+		says = fmt.Sprintf("Event %d is %s", view.Entries[0].EventID, view.Entries[0].State)
+	}
+	return ui.View{Title: "License " + tail(l.Key), Fragment: "license-now", Data: view}, says, nil
 }
 
 // licenseTries reads the attempts of deliveries, and who had them sent.

@@ -14,8 +14,8 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// Attempts is the feed of the open lists of deliveries: one query for all of them.
-func Attempts(reader history.Reader, log *slog.Logger) *live.Feed[history.Delivery] {
+// attemptsOf is the feed of the open lists of deliveries: one query for all of them.
+func attemptsOf(reader history.Reader, log *slog.Logger) *live.Feed[history.Delivery] {
 	return &live.Feed[history.Delivery]{
 		Newest: reader.NewestAttempt, Log: log,
 		Read: func(ctx context.Context, partners []int64, after int64, limit int) ([]live.Item[history.Delivery], error) {
@@ -59,11 +59,8 @@ type follows struct {
 	seen  map[int64]bool // events
 	begun bool
 	now   func() time.Time
-	said  time.Time // when people who do not see the page were last told
+	status
 }
-
-// sayEvery is how often people who do not see the page are told at most.
-const sayEvery = 5 * time.Second
 
 // maxSeen is how many new deliveries a page counts.
 const maxSeen = 1000
@@ -77,15 +74,12 @@ func (h *Handler) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visi
 	}
 	q := r.URL.Query()
 	f := &follows{
-		asked: a, watch: h.Live.Watch(v.Partner.ID), url: v.Path(deliveriesPath) + query(q, "since"), seen: map[int64]bool{},
+		asked: a, watch: h.Live.attempts.Watch(v.Partner.ID), url: v.Path(deliveriesPath) + query(q, "since"), seen: map[int64]bool{},
 		now: h.Now,
 	}
 	defer f.watch.Close()
-	since := r.Header.Get("Last-Event-ID")
-	if since == "" {
-		since = r.URL.Query().Get("since")
-	}
-	f.since, _ = strconv.ParseInt(since, 10, 64)
+	f.since, err = strconv.ParseInt(seen(r), 10, 64)
+	f.begun = err != nil // a page that does not say what it knows has nothing to catch up with
 	return h.follow(w, r, v, f.watch.Ready(), f.read)
 }
 
@@ -95,11 +89,9 @@ func (f *follows) read(ctx context.Context) ([]ui.Message, error) {
 	var lost bool
 	if !f.begun {
 		f.begun = true
-		if f.since > 0 {
-			var err error
-			if items, lost, err = f.watch.CatchUp(ctx, f.since); err != nil {
-				return nil, err
-			}
+		var err error
+		if items, lost, err = f.watch.CatchUp(ctx, f.since); err != nil {
+			return nil, err
 		}
 	}
 	more, lostMore := f.watch.Take()
@@ -125,10 +117,6 @@ func (f *follows) html() string {
 	if len(f.seen) >= maxSeen {
 		n = fmt.Sprintf("More than %d new, show", maxSeen)
 	}
-	said := ""
-	if now := f.now(); now.Sub(f.said) >= sayEvery {
-		f.said = now
-		said = fmt.Sprintf(`<div id="status" hx-swap-oob="innerHTML"><p class="sr">%d new deliveries</p></div>`, len(f.seen))
-	}
-	return said + `<div id="news" hx-swap-oob="innerHTML"><a class="button secondary" id="news-link" href="` + html.EscapeString(f.url) + `">` + n + `</a></div>`
+	return f.status.say(f.now(), fmt.Sprintf("%d new deliveries", len(f.seen))) +
+		`<div id="news" hx-swap-oob="innerHTML"><a class="button secondary" id="news-link" href="` + html.EscapeString(f.url) + `">` + n + `</a></div>`
 }

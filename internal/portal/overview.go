@@ -41,7 +41,6 @@ type overviewView struct {
 	Latency  ui.Chart
 	Timeline ui.Timeline
 	Behind   time.Time // up to when the numbers are counted, while that lags behind
-	Self     string    // the address of the page, for the part that is loaded again
 	Calls    []ui.Curl
 }
 
@@ -56,27 +55,34 @@ type overviewFacts struct {
 	names   map[int64]string // of people in acts
 }
 
-func (h *Handler) overview(w http.ResponseWriter, r *http.Request, v *Visit) error {
+func (h *Handler) overview(_ *http.Request, v *Visit) (shown, error) {
+	return shown{
+		versions: h.Live.overview, topic: v.Partner.ID, attempts: true, page: "overview",
+		view: func(r *http.Request) (ui.View, string, error) { return h.overviewView(r, v) },
+	}, nil
+}
+
+func (h *Handler) overviewView(r *http.Request, v *Visit) (ui.View, string, error) {
 	hours := spans[0].hours
 	if r.URL.Query().Get("hours") == strconv.Itoa(spans[1].hours) {
 		hours = spans[1].hours
 	}
 	f, err := h.overviewFacts(r, v, hours)
 	if err != nil {
-		return err
+		return ui.View{}, "", err
 	}
 	zone := ui.Zone(r)
 	view := overviewView{
 		State: h.endpointState(v, f, zone), Stats: overviewStats(v, f), Causes: h.causesView(v, f, zone), Timeline: timeline(f, zone),
 		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone), Latency: latencyChart(f.numbers.Hours, zone),
-		Behind: f.numbers.CountedTo, Self: v.Path(overviewPath+"?hours=%d", hours),
+		Behind: f.numbers.CountedTo,
 		Calls: []ui.Curl{
 			h.call("These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays}, ui.Param{Name: "hours", Value: hours}),
 			h.call("The state by API", http.MethodGet, "/v2/endpoint"),
 			h.call("Have it tried by API", http.MethodPost, "/v2/endpoint/try"),
 		},
 	}
-	return h.render(w, r, v, "overview", ui.View{Title: "Overview", Fragment: "overview-now", Data: view})
+	return ui.View{Title: "Overview", Fragment: "overview-now", Data: view}, view.State.Title, nil
 }
 
 // overviewFacts reads what the page shows. Each read has a bound of its own, whatever the

@@ -92,7 +92,7 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause, zone *ti
 	if act, ok := before(f.acts, since); ok {
 		text += fmt.Sprintf(", right after this at %s: %s", ui.FormatTime(act.At.In(zone), "15:04 UTC"), strings.TrimSuffix(act.Sentence(f.names), "."))
 	}
-	code := "none"
+	code := string(c.Cause)
 	if c.Status != 0 {
 		code = strconv.Itoa(c.Status)
 	}

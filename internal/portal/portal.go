@@ -20,7 +20,6 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/live"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -46,7 +45,7 @@ type Handler struct {
 	Webhooks *webhook.Outbox
 	History  history.Reader
 	Replays  *replay.Jobs
-	Live     *live.Feed[history.Delivery] // made by Attempts
+	Live     *Live // made by NewLive
 	Audit    *audit.Log
 	Inviter  *partner.Inviter
 	TestMail *outage.TestMailer

@@ -58,7 +58,7 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit,
 	rate, ok := rateOf(cleanQuery(r.URL.Query().Get("rate")))
 	view := recoverView{
 		Form: a.form, Which: which(a), Back: v.Path(deliveriesPath) + query(r.URL.Query(), "rate"),
-		Filters: ui.Filters{Label: "Choose what is sent again", URL: v.Path(recoverPath), Active: r.URL.RawQuery != ""},
+		Filters: ui.Filters{Label: "Choose what is sent again", URL: v.Path(recoverPath), Active: r.URL.RawQuery != "", Fold: true},
 		Rate:    rate,
 		Curl:    h.call("Begin this by API", http.MethodPost, "/v2/redeliveries"),
 	}
@@ -137,7 +137,10 @@ func which(a asked) string {
 	}
 	if f.Codes.Set {
 		code := f.Codes.String()
-		if code == "none" {
+		switch {
+		case f.Codes.Cause != "":
+			code = "no answer (" + code + ")"
+		case code == "none":
 			code = "no answer"
 		}
 		words = append(words, "whose last attempt met "+code)

@@ -35,7 +35,7 @@ func (v requestsView) Empty() bool { return len(v.Table.Rows) == 0 }
 func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	filter, form := requestFilter(r)
 	view := requestsView{Form: form, Filters: ui.Filters{
-		Label: "Filter refused calls", URL: v.Path(requestsPath), Fields: form.Fields, Active: r.URL.RawQuery != "",
+		Label: "Filter refused calls", URL: v.Path(requestsPath), Fields: form.Fields, Active: r.URL.RawQuery != "", Fold: true,
 	}}
 	status := 0
 	if form.Failed() {

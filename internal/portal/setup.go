@@ -31,17 +31,15 @@ type setupView struct {
 	Form     ui.Form // the URLs
 	May      bool    // the person may save them
 	Base     string  // of the form's addresses
-	Poll     string  // where the state is read again
 	Redirect *checkView
 	Webhook  *checkView
 
-	ClientID  string
-	Try       string // the address that begins a sign-in; "" without a redirect URL
-	Keys      []partner.Credential
-	KeysURL   string // the page of credentials; "" if there is none for this person
-	Samples   setupSamples
-	Calls     setupCalls
-	Following string // what was shown last, so that nothing is sent again
+	ClientID string
+	Try      string // the address that begins a sign-in; "" without a redirect URL
+	Keys     []partner.Credential
+	KeysURL  string // the page of credentials; "" if there is none for this person
+	Samples  setupSamples
+	Calls    setupCalls
 }
 
 // setupCalls are the calls of the API that do the same.
@@ -67,24 +65,32 @@ func (v setupView) running() bool {
 	return false
 }
 
-func (h *Handler) setup(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, err := h.setupView(r.Context(), v)
-	if err != nil {
-		return err
+// setup shows how far the integration is.
+func (h *Handler) setup(_ *http.Request, v *Visit) (shown, error) {
+	return shown{
+		versions: h.Live.setup, topic: v.Partner.ID, page: "setup",
+		view: func(r *http.Request) (ui.View, string, error) {
+			view, err := h.setupView(r.Context(), v)
+			page := ui.View{Title: "Set-up", Fragment: "setup-now", Data: view}
+			if view.running() {
+				page.Refresh = 2
+				return page, "", err // the end is said
+			}
+			return page, view.says(), err
+		},
+	}, nil
+}
+
+// says is how the last check ended, for people who do not see it; "" if there was none.
+func (v setupView) says() string {
+	last := v.Webhook
+	if c := v.Redirect; last == nil || c != nil && c.At.After(last.At) {
+		last = c
 	}
-	seen := r.URL.Query().Get("seen")
-	if ui.IsFragment(r) && seen == view.Following {
-		w.WriteHeader(http.StatusNoContent) // nothing is new: what somebody reads stays as it is
-		return nil
+	if last == nil {
+		return ""
 	}
-	page := ui.View{Title: "Set-up", Fragment: "setup-state", Data: view}
-	switch {
-	case view.running():
-		page.Refresh = 2
-	case ui.IsFragment(r) && strings.HasPrefix(seen, followRunning):
-		page.Notice = "The check has ended. See the result below its URL."
-	}
-	return h.render(w, r, v, "setup", page)
+	return "The check " + last.Ended() + ". See the result below its URL."
 }
 
 // saveURL begins the check of a URL. The page shows how it goes.
@@ -169,8 +175,6 @@ func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
 	if h.has("/credentials", v) {
 		view.KeysURL = v.Path("/credentials")
 	}
-	view.follow(runs)
-	view.Poll = view.Base + "?seen=" + url.QueryEscape(view.Following)
 	return view, nil
 }
 

@@ -1,9 +1,6 @@
 package portal
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"html/template"
 	"strings"
 	"time"
@@ -70,21 +67,16 @@ func newCheckStep(s profile.Check, waiting bool) checkStep {
 	return step
 }
 
-// followRunning begins what a page has seen while a check went on.
-const followRunning = "running-"
-
-// follow sets a text that changes whenever the page would look different.
-func (v *setupView) follow(runs map[profile.Field]profile.Run) {
-	sum := sha256.New()
-	_, _ = fmt.Fprint(sum, v.Steps)
-	for _, field := range []profile.Field{profile.Redirect, profile.Webhook} {
-		run := runs[field]
-		_, _ = fmt.Fprint(sum, run.URL, run.State, run.UpdatedAt.UnixNano(), len(run.Steps))
+// Ended is how the check ended.
+func (c checkView) Ended() string {
+	switch profile.RunState(c.State) {
+	case profile.Passed:
+		return "passed"
+	case profile.Failed:
+		return "failed"
+	case profile.Interrupted, profile.Running:
 	}
-	v.Following = hex.EncodeToString(sum.Sum(nil)[:8])
-	if v.running() {
-		v.Following = followRunning + v.Following
-	}
+	return "was interrupted"
 }
 
 // setupSamples are texts to copy, in several languages.

@@ -108,7 +108,7 @@ func TestSetUpSavesURLs(t *testing.T) {
 }
 
 // TestSetUpWhileItRuns: the page shows the step that waits, on any node; a second check
-// is refused; a fragment is sent when something is new, and says when the check ended.
+// is refused; its stream sends what is new, and says when the check ended.
 func TestSetUpWhileItRuns(t *testing.T) {
 	h := start(t)
 	app, b := h.server(h.tide), h.as(developer)
@@ -127,18 +127,11 @@ func TestSetUpWhileItRuns(t *testing.T) {
 	if got := b.Post(h.path("/setup/webhook-url"), "webhook_url", app.url).Want(http.StatusUnprocessableEntity, "Set-up"); !strings.Contains(got.Text(), "being checked at this moment") {
 		t.Errorf("a second check: %s", got.Text())
 	}
-	_, poll, _ := strings.Cut(page.Body, `hx-get="`)
-	poll, _, _ = strings.Cut(poll, `"`)
-	fragment := func() apptest.Answer {
-		return apptest.Send(t, b.Client, http.MethodGet, h.App.URL()+poll, "", "HX-Request: true", "HX-Request-Type: partial")
-	}
-	if got := fragment(); got.Status != http.StatusNoContent {
-		t.Errorf("with nothing new: %d %s", got.Status, got.Body)
-	}
+	open := h.follow(b, page)
 	close(app.hold)
-	h.settled(b)
-	if got := fragment(); got.Status != http.StatusOK || !strings.Contains(got.Body, "The check has ended") || !strings.Contains(got.Body, `id="check-webhook-url"`) || strings.Contains(got.Body, "<h1>") {
-		t.Errorf("after its end: %d %s", got.Status, got.Body)
+	got := open.until("The check passed. See the result below its URL.")
+	if !strings.Contains(got, `id="check-webhook-url"`) || strings.Contains(got, "<h1>") {
+		t.Errorf("after its end: %s", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"bufio"
+	"html"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,7 +10,71 @@ import (
 	"claviger/internal/apptest"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/visitor/pagetest"
 )
+
+// stream is the open stream of a page.
+type stream struct {
+	*harness
+	lines *bufio.Scanner
+}
+
+// follow opens the stream of a page as a browser does.
+func (h *harness) follow(b *pagetest.Browser, page *pagetest.Page) *stream {
+	h.Helper()
+	_, path, ok := strings.Cut(page.Body, `hx-sse:connect="`)
+	if !ok {
+		h.Fatalf("the page has no stream:\n%s", page.Text())
+	}
+	path, _, _ = strings.Cut(path, `"`)
+	answer := b.Send(h.Context(), http.MethodGet, html.UnescapeString(path), nil, "same-origin")
+	h.Cleanup(func() { _ = answer.Body.Close() })
+	if answer.StatusCode != http.StatusOK {
+		h.Fatalf("%s is answered %d", path, answer.StatusCode)
+	}
+	s := &stream{harness: h, lines: bufio.NewScanner(answer.Body)}
+	s.lines.Buffer(nil, 1<<20)
+	return s
+}
+
+// next returns the data of the next message.
+func (s *stream) next() string {
+	s.Helper()
+	var data []string
+	for s.lines.Scan() {
+		text, ok := strings.CutPrefix(s.lines.Text(), "data: ")
+		switch {
+		case ok:
+			data = append(data, text)
+		case s.lines.Text() == "" && len(data) > 0:
+			return strings.Join(data, "\n")
+		}
+	}
+	s.Fatalf("the stream has ended: %v", s.lines.Err())
+	return ""
+}
+
+// event returns the name of the next event.
+func (s *stream) event() string {
+	s.Helper()
+	for s.lines.Scan() {
+		if name, ok := strings.CutPrefix(s.lines.Text(), "event: "); ok {
+			return name
+		}
+	}
+	s.Fatalf("the stream has ended: %v", s.lines.Err())
+	return ""
+}
+
+// until returns the first message that has a text.
+func (s *stream) until(text string) string {
+	s.Helper()
+	for {
+		if data := s.next(); strings.Contains(data, text) {
+			return data
+		}
+	}
+}
 
 // TestStreamEnds: who signs out or loses the role while a page is open is told nothing
 // but that it is over, and the page that comes back is refused.

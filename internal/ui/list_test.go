@@ -108,3 +108,34 @@ func TestFilters(t *testing.T) {
 	f.Active = true
 	wants(t, part(t, `{{template "filters" .Data}}`, f), `href="/calls">Clear filters</a>`)
 }
+
+// TestFoldedFilters: what is folded is said, and a mistake is never hidden.
+func TestFoldedFilters(t *testing.T) {
+	f := ui.Filters{Label: "Filter calls", URL: "/calls", Fold: true, Fields: []ui.Field{
+		{Name: "code", Label: "Code"},
+		{Name: "state", Label: "State", Type: "select", Value: "b", Options: []ui.Option{{Value: "a", Label: "A"}, {Value: "b", Label: "Bad <one>"}}},
+		{Name: "id", Label: "Id", Value: "42"},
+	}}
+	wants(t, part(t, `{{template "filters" .Data}}`, f), `<details class="fold"> <summary>Filters <span class="muted">State: Bad &lt;one&gt;, Id: 42</span></summary>`, `<form class="filters"`)
+	f.Fields[0].Error = "is no code."
+	wants(t, part(t, `{{template "filters" .Data}}`, f), `<details class="fold" open>`)
+}
+
+// TestResults: a list that is empty says why, and where to go on.
+func TestResults(t *testing.T) {
+	table := ui.Table{ID: "calls", Caption: "Calls", Lines: true, Columns: []ui.Column{{Label: "Call"}, {Label: "Took", Number: true, Wide: true}}}
+	r := ui.Results{Filters: ui.Filters{URL: "/calls"}, Table: table, Nothing: ui.Empty{Title: "Nothing yet", Text: "Call."}}
+	show := func() string { return part(t, `{{template "results" .Data}}`, r) }
+	wants(t, show(), "Nothing yet")
+	r.Filters.Active = true
+	wants(t, show(), "Nothing matches", `href="/calls">Clear filters</a>`)
+	r.SearchedTo, r.GoOn = sold, "/calls?after=1"
+	wants(t, show(), "Nothing matches so far.", "Searched back to", "06:05:00 UTC", `href="/calls?after=1">Go on</a>`)
+	r.Table.Rows = []ui.Row{{Cells: []ui.Cell{{Text: "one"}, {Text: "3 ms"}}}}
+	r.Pager = ui.Pager{Label: "Pages of calls", Prev: "/calls"}
+	got := show()
+	wants(t, got, `<table class="data lines" role="table">`, `<td role="cell" class="number wide-only">3 ms</td>`, "Searched back to", `aria-label="Pages of calls"`)
+	if strings.Contains(got, "Nothing") {
+		t.Errorf("there is something:\n%s", got)
+	}
+}

@@ -1,22 +1,58 @@
 package ui
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Table is a list of records, for the part "table". On a narrow screen it scrolls
-// inside its own box, or is shown as cards.
+// inside its own box, or is shown as cards, or as lines.
 type Table struct {
 	ID      string // of its box, unique on the page: a fragment may replace it
 	Caption string
 	Columns []Column
 	Rows    []Row
 	Cards   bool // on a narrow screen each record is a card with its cells below one another
+	Lines   bool // on a narrow screen each record is two lines: three cells, then two; see Column.Wide
 }
+
+// Class is what its element is called for the style sheet.
+func (t Table) Class() string {
+	switch {
+	case t.Cards:
+		return "data cards"
+	case t.Lines:
+		return "data lines"
+	}
+	return "data"
+}
+
+// Reshaped reports whether the table is none on a narrow screen: browsers drop its roles
+// there, unless they are written down.
+func (t Table) Reshaped() bool { return t.Cards || t.Lines }
 
 // Column is the head of a column.
 type Column struct {
 	Label  string
 	Number bool // its cells are numbers, aligned at their end
 	Wrap   bool // its cells are sentences or long: they take several lines
+	Wide   bool // its cells are left out where a record is two lines
+}
+
+// Class is what its cells are called for the style sheet.
+func (c Column) Class() string {
+	switch {
+	case c.Number && c.Wide:
+		return "number wide-only"
+	case c.Number:
+		return "number"
+	case c.Wrap:
+		return "wrap"
+	case c.Wide:
+		return "wide-only"
+	}
+	return ""
 }
 
 // Row is one record. Its first cell names it.
@@ -55,7 +91,44 @@ type Filters struct {
 	URL    string // of the list without filters
 	Active bool   // some filter is set: they can be cleared
 	Fields []Field
+	Fold   bool // on a narrow screen they are folded, and only said
 }
+
+// Said says which filters are set.
+func (f Filters) Said() string {
+	var list []string
+	for _, field := range f.Fields {
+		value := field.Value
+		for _, o := range field.Options {
+			if o.Value == field.Value {
+				value = o.Label
+			}
+		}
+		if field.Value != "" {
+			list = append(list, field.Label+": "+value)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// Failed reports whether one of the fields has an error.
+func (f Filters) Failed() bool {
+	return slices.ContainsFunc(f.Fields, func(field Field) bool { return field.Error != "" })
+}
+
+// Results are what filters found, for the part "results": the table, or why it is empty,
+// and where the search goes on.
+type Results struct {
+	Filters    Filters
+	Table      Table
+	Nothing    Empty     // without filters
+	SearchedTo time.Time // the search ended there before the page was full; zero: it did not
+	GoOn       string    // where it goes on
+	Pager      Pager
+}
+
+// Empty reports whether nothing was found.
+func (r Results) Empty() bool { return len(r.Table.Rows) == 0 }
 
 // Tabs lead to the parts of one subject, each at a URL of its own, for the part
 // "tabs".

@@ -64,6 +64,7 @@ type View struct {
 	DelayedRedirect *DelayedRedirect // where the browser goes on to by itself; nil: nowhere
 	Refresh         int              // seconds after which a browser without scripts loads the page again; 0: never
 	Fragment        string           // the template of this page that answers fragment requests; "": they get the whole page
+	Stream          string           // the URL of the page's stream; "": it has none
 	Data            any              // the page's own
 }
 
@@ -208,6 +209,24 @@ func (p *Pages) Render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	return p.render(w, r, name, v, shown)
 }
 
+// Part returns the template View.Fragment of a page, for a message of its stream.
+func (p *Pages) Part(r *http.Request, name string, v View) (string, error) {
+	t, ok := p.pages[name]
+	if !ok {
+		return "", fmt.Errorf("show a part of page %s: there is none", name)
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, v.Fragment, p.page(r, v)); err != nil {
+		return "", fmt.Errorf("show a part of page %s: %w", name, err)
+	}
+	return string(inZone(b.Bytes(), Zone(r))), nil
+}
+
+// page is what templates see of a view.
+func (p *Pages) page(r *http.Request, v View) Page {
+	return Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out"), Times: timesOf(r)}
+}
+
 // render shows a page and calls shown when it is sure to be sent.
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v View, shown func()) error {
 	t, ok := p.pages[name]
@@ -219,7 +238,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v Vi
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
 	var b bytes.Buffer
-	page := Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out"), Times: timesOf(r)}
+	page := p.page(r, v)
 	if r.Method == http.MethodGet {
 		page.Path = r.URL.RequestURI()
 	}

@@ -113,11 +113,6 @@ document.addEventListener('reload', (event) => {
   if (event.target.matches?.(streams)) document.getElementById('stale').hidden = false;
 });
 
-// What is asked for again and again is not while nobody looks.
-document.addEventListener('htmx:config:request', (event) => {
-  if (document.hidden && event.detail.ctx.sourceEvent?.type === 'every') event.preventDefault();
-});
-
 // Focus never falls to the body: when what had it is replaced, the heading of what came
 // instead gets it, or the page.
 let focused = null;
