@@ -55,7 +55,8 @@ domain         : audit            # own tables and rules; a command takes the ac
     stats      : event webhook sqldb
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
-http           : words tools domain visitor # never one another
+    area       : visitor          # what the portal and the console share
+http           : words tools domain visitor area # never one another
     api        :
     operator   :
     signin     :
@@ -228,7 +229,7 @@ var restricted = []struct {
 	{"github.com/ncruces/go-sqlite3", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
 	{"claviger/internal/dispatch", "top", "what is to be sent is written into the outbox of webhook"},
-	{"net/http", "wire courier ui oauth visitor http top sdk", "domain packages know no HTTP"},
+	{"net/http", "wire courier ui oauth visitor area http top sdk", "domain packages know no HTTP"},
 }
 
 func TestRestrictedImports(t *testing.T) {

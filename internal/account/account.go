@@ -41,7 +41,7 @@ type User struct {
 	Email      string
 	Name       string
 	ExternalID string // what the operator's own systems call the user
-	Operator   bool   // may use the console
+	Role       Role   // of an operator: what they may do in the console; "" for everybody else
 	// SecondFactor says that the user has a one-time code or a passkey: then neither a
 	// password nor a link is enough to sign in.
 	SecondFactor bool
@@ -52,10 +52,11 @@ type User struct {
 	// PendingSince is when a visitor last asked for a mail to somebody who is known
 	// by a sign-up alone: see Prune. It is zero once the address proves itself, or
 	// anybody but a visitor names the user, since then something may hang on it.
-	PendingSince time.Time
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
-	ErasedAt     time.Time // zero: not erased
+	PendingSince  time.Time
+	OperatorSince time.Time
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	ErasedAt      time.Time // zero: not erased
 }
 
 // Person is a user as a request names one.
@@ -74,10 +75,10 @@ type Book struct {
 	Require     Requirement    // who must have a second factor
 }
 
-const columns = `id, email, name, external_id, operator, second_factor, session_epoch, proven_at, pending_since, created_at, updated_at, erased_at`
+const columns = `id, email, name, external_id, operator_role, second_factor, session_epoch, proven_at, pending_since, operator_since, created_at, updated_at, erased_at`
 
 func (u *User) dest() []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Operator, &u.SecondFactor, &u.SessionEpoch, &u.ProvenAt, &u.PendingSince, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
+	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Role, &u.SecondFactor, &u.SessionEpoch, &u.ProvenAt, &u.PendingSince, &u.OperatorSince, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
 }
 
 func scan(r *sqldb.Row, u *User) error { return r.Scan(u.dest()...) }
@@ -171,7 +172,7 @@ func (b *Book) Data(ctx context.Context, userID int64) (Data, error) {
 		return Data{}, err
 	}
 	return Data{
-		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator, HasPassword: l.password != "",
+		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator(), HasPassword: l.password != "",
 		ProvenAt: l.ProvenAt, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}, nil
 }
@@ -246,7 +247,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (before, a
 		return User{}, User{}, err
 	}
 	mail.Erase(tx, before.Email)
-	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, second_factor = $3, password_hash = '',
+	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, operator_role = '', operator_since = 0, second_factor = $3, password_hash = '',
 		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
 	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, validate.EmailKey(before.Email))
@@ -265,19 +266,6 @@ func (b *Book) Erased(ctx context.Context) ([]int64, error) {
 		return nil, fmt.Errorf("list who was erased: %w", err)
 	}
 	return ids, nil
-}
-
-// SetOperator says whether a user may use the console.
-func SetOperator(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, operator bool, at time.Time) (User, error) {
-	before, err := lock(ctx, tx, id)
-	if err != nil || before.Operator == operator {
-		return before, err
-	}
-	after := before
-	after.Operator, after.UpdatedAt = operator, at
-	tx.Queue(`UPDATE users SET operator = $2, updated_at = $3 WHERE id = $1`, id, operator, at)
-	audit.Record(tx, at, by, "user.operator", subject(id), before.facts(), after.facts())
-	return after, nil
 }
 
 // lock takes a user's row for the rest of the transaction. An erased user is
@@ -311,5 +299,5 @@ func subject(id int64) string { return "user:" + strconv.FormatInt(id, 10) }
 // facts tells which members a user has and not what they are: entries stay for
 // ever, and a user may be erased.
 func (u User) facts() audit.Facts {
-	return audit.Facts{"email": u.Email != "", "name": u.Name != "", "external_id": u.ExternalID != "", "operator": u.Operator}
+	return audit.Facts{"email": u.Email != "", "name": u.Name != "", "external_id": u.ExternalID != "", "operator": u.Operator(), "role": string(u.Role)}
 }

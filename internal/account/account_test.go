@@ -236,7 +236,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.write(t, func(tx *sqldb.Tx) error {
-		if _, err := account.SetOperator(t.Context(), tx, operator, u.ID, true, d.now); err != nil {
+		if _, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleAdmin, d.now); err != nil {
 			return err
 		}
 		return account.SetPassword(t.Context(), tx, operator, u.ID, password, d.now)
@@ -330,19 +330,19 @@ func TestNothingPersonalInAudit(t *testing.T) {
 	}
 }
 
-func TestSetOperator(t *testing.T) {
+func TestSetRole(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{Email: "op@example.com"})
 	for range 2 {
 		d.write(t, func(tx *sqldb.Tx) error {
-			got, err := account.SetOperator(t.Context(), tx, operator, u.ID, true, d.now)
-			if !got.Operator {
-				t.Errorf("SetOperator = %+v", got)
+			got, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleAdmin, d.now)
+			if !got.Operator() {
+				t.Errorf("SetRole = %+v", got)
 			}
 			return err
 		})
 	}
-	if got, err := d.Get(t.Context(), u.ID); !got.Operator || err != nil {
+	if got, err := d.Get(t.Context(), u.ID); !got.Operator() || err != nil {
 		t.Errorf("Get = %+v, %v", got, err)
 	}
 	if n := len(d.actions(t)); n != 2 {

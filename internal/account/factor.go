@@ -21,9 +21,16 @@ const (
 	RequireOperators Requirement = "operators"
 )
 
-// Of reports whether the user must have a second factor. Every operator is an admin.
+// Of reports whether the user must have a second factor.
 func (r Requirement) Of(u User) bool {
-	return u.Operator && (r == RequireAdmins || r == RequireOperators)
+	switch r {
+	case RequireAdmins:
+		return u.Role == RoleAdmin
+	case RequireOperators:
+		return u.Operator()
+	case RequireNone:
+	}
+	return false
 }
 
 // Factors is what a user signs in with beside the password.

@@ -211,7 +211,7 @@ func TestRemoveTOTP(t *testing.T) {
 	d := open(t)
 	u, secret, codes := d.enrolled(t, "ann@example.com")
 	d.write(t, func(tx *sqldb.Tx) error {
-		_, err := account.SetOperator(t.Context(), tx, operator, u.ID, true, d.now)
+		_, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleAdmin, d.now)
 		return err
 	})
 	d.Require = account.RequireAdmins

@@ -108,7 +108,7 @@ func TestForgetNobodyElse(t *testing.T) {
 		},
 		"made an operator": func(t *testing.T, d *desk, u account.User) {
 			d.write(t, func(tx *sqldb.Tx) error {
-				_, err := account.SetOperator(t.Context(), tx, operator, u.ID, true, d.now)
+				_, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleAdmin, d.now)
 				return err
 			})
 		},

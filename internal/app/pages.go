@@ -80,7 +80,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		Replays: r.Replays,
 	}
 	members.Live = portal.NewLive(members, a.log)
-	operators := &console.Handler{Site: site(consolePages)}
+	operators := a.console(site(consolePages))
 	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets()), notFound(shopPages), nil
 }
 

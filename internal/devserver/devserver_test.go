@@ -79,8 +79,8 @@ func TestSeed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s cannot sign in: %v", who.Email, err)
 		}
-		if want := who == card.Operator; u.Operator != want {
-			t.Errorf("%s is an operator: %v, want %v", who.Email, u.Operator, want)
+		if want := who == card.Operator; u.Operator() != want {
+			t.Errorf("%s is an operator: %v, want %v", who.Email, u.Operator(), want)
 		}
 		if who == card.Member {
 			members, err := partners.Members(t.Context(), p.ID)

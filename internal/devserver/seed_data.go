@@ -119,7 +119,7 @@ func (s seed) people(ctx context.Context, services *app.Services, p partner.Part
 		debug.FreeOSMemory() // Hashing took 19 MiB; the program is small otherwise.
 		err = services.DB.Write(ctx, func(tx *sqldb.Tx) error {
 			if email == operatorEmail {
-				if _, err := account.SetOperator(ctx, tx, actor, u.ID, true, app.Now()); err != nil {
+				if _, err := account.SetRole(ctx, tx, actor, u.ID, account.RoleAdmin, app.Now()); err != nil {
 					return err
 				}
 			}

@@ -181,7 +181,7 @@ func TestLinkOfAnOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		_, err := account.SetOperator(t.Context(), tx, tester, u.ID, true, h.clock.Now())
+		_, err := account.SetRole(t.Context(), tx, tester, u.ID, account.RoleAdmin, h.clock.Now())
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.To
 		if err != nil {
 			return err
 		}
-		if u.Operator {
+		if u.Operator() {
 			return fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. A sign-in link for an operator needs a token with the scope admin.")
 		}
 	}

@@ -2,6 +2,5 @@ package portal
 
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
-	codeIncompleteForm = "incomplete_form"
-	codeIsMember       = "is_member"
+	codeIsMember = "is_member"
 )

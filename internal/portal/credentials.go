@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 )
@@ -49,7 +50,7 @@ func (h *Handler) showCredentials(w http.ResponseWriter, r *http.Request, v *Vis
 	view := credentialsView{
 		Keys: credentialTable("keys", "Your keys"), Client: credentialTable("client", "Your client secret"), Webhook: credentialTable("webhook", "Your webhook secret"),
 		ClientID: v.Partner.ClientID, SingleKey: v.Partner.SingleKey, NoClient: true,
-		May: v.May(partner.Developer), Form: f, Nonce: nonce(), NewURL: v.Path(keysPath), RenewURL: v.Path(renewPath),
+		May: v.May(partner.Developer), Form: f, Nonce: area.Nonce(), NewURL: v.Path(keysPath), RenewURL: v.Path(renewPath),
 		List: h.call("List them by API", http.MethodGet, "/v2/credentials"),
 	}
 	for _, c := range list {
@@ -137,13 +138,13 @@ func (h *Handler) addKey(w http.ResponseWriter, r *http.Request, v *Visit) error
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	q, err := once(r, v)
+	q, err := h.area.Once(r, v)
 	if err != nil {
 		return err
 	}
 	f := newKeyForm(ui.FormText(r, "name"))
 	made, err := h.Partners.AddKey(r.Context(), v.Actor(), v.Partner.ID, f.Fields[0].Value, q)
-	view := secretView{Heading: "Your new API key", Repeated: made.Repeated || wasSent(err), Back: v.Path(credentialsPath)}
+	view := secretView{Heading: "Your new API key", Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath)}
 	switch {
 	case view.Repeated:
 		return h.showSecret(w, r, v, view)
@@ -162,14 +163,14 @@ func (h *Handler) renew(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	q, err := once(r, v)
+	q, err := h.area.Once(r, v)
 	if err != nil {
 		return err
 	}
 	what := partner.Secret(ui.FormText(r, "what"))
 	made, err := h.Partners.Renew(r.Context(), v.Actor(), v.Partner.ID, partner.Renewal{What: what, New: true, Once: q})
 	view := secretView{
-		Heading: "Your new " + secretWords(partner.Credential{What: what}), Repeated: made.Repeated || wasSent(err), Back: v.Path(credentialsPath),
+		Heading: "Your new " + secretWords(partner.Credential{What: what}), Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath),
 	}
 	if err != nil && !view.Repeated {
 		return err
@@ -224,7 +225,7 @@ func (h *Handler) rotateView(r *http.Request, v *Visit) (confirmView, error) {
 		Says: []string{fmt.Sprintf("A new %s is made and shown once, in the answer to this form. The present one%s goes on working for as long as you choose, so that nothing breaks while you change your servers.",
 			secretWords(c), tailWords(c))},
 		Form:   ui.Form{Fields: []ui.Field{overlapField(defaultOverlap)}},
-		Action: v.Path(credentialsPath+"/%d/rotate", c.ID), Hidden: []ui.Param{nonce(), {Name: "what", Value: c.What}, {Name: "name", Value: c.Name}},
+		Action: v.Path(credentialsPath+"/%d/rotate", c.ID), Hidden: []ui.Param{area.Nonce(), {Name: "what", Value: c.What}, {Name: "name", Value: c.Name}},
 		Button: ui.Button{Label: "Rotate", Busy: "Rotating…"}, Cancel: v.Path(credentialsPath),
 	}
 	if c.Signs {
@@ -254,7 +255,7 @@ func (h *Handler) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	q, err := once(r, v)
+	q, err := h.area.Once(r, v)
 	if err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (h *Handler) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error
 	made, err := h.Partners.Renew(r.Context(), v.Actor(), v.Partner.ID, partner.Renewal{
 		What: c.What, Name: c.Name, Overlap: overlap(r), Replaces: number, Once: q,
 	})
-	view := secretView{Heading: "Your new " + secretWords(c), Repeated: made.Repeated || wasSent(err), Back: v.Path(credentialsPath)}
+	view := secretView{Heading: "Your new " + secretWords(c), Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath)}
 	switch {
 	case view.Repeated:
 		return h.showSecret(w, r, v, view)

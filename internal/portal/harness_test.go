@@ -89,7 +89,9 @@ func (h *harness) as(email string) *pagetest.Browser {
 	if !ok {
 		h.Fatalf("nobody is called %s", email)
 	}
-	return b
+	mine := *b
+	mine.Service = h.web // of the subtest, if this is one
+	return &mine
 }
 
 // sell sells a license of a partner to the buyer.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
@@ -75,7 +76,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err != nil {
 		return err
 	}
-	visit := &Visit{Visitor: v, Partner: o.Partner}
+	visit := &Visit{Visit: area.Visit[partner.Role]{Visitor: v}, Partner: o.Partner}
 	h.Site.Pages.SetNote(w, partner.InvitationPath, "")
 	return h.done(w, r, visit, "", fmt.Sprintf("Welcome to the team of %s.", o.Partner.Name))
 }

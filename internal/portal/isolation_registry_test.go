@@ -3,6 +3,7 @@ package portal_test
 import (
 	"net/url"
 
+	"claviger/internal/area/areatest"
 	"claviger/internal/partner"
 )
 
@@ -27,3 +28,6 @@ func emptyForm(*harness, partner.Partner) url.Values { return url.Values{} }
 // queries are what pages and streams are asked with, by path, besides their path: ids of
 // things that belong to a partner. Pages that take none are not listed.
 var queries = map[string]func(h *harness, p partner.Partner) url.Values{}
+
+// registry is all of it.
+var registry = areatest.Registry[*harness, partner.Partner]{Placeholders: placeholders, Forms: forms, Queries: queries}

@@ -4,7 +4,9 @@
 //
 // Every page belongs to one partner and stands below /portal/{partner}. The table in
 // routes.go says which role each page needs at least; no handler runs before the
-// person's role was read from the database. To add a page:
+// person's role was read from the database. What the console has, too (checking that,
+// navigation, streams, pages that ask before an act), is in package area; its part of
+// the isolation test is in areatest. To add a page:
 //
 //  1. write its file, such as deliveries.go, and its template pages/deliveries.html;
 //  2. add its rows to Handler.Table;
@@ -17,6 +19,7 @@ import (
 	"embed"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
@@ -57,6 +60,8 @@ type Handler struct {
 	Now      func() time.Time
 
 	Simulator *simulator.Simulator
+
+	area *area.Area[partner.Role, *Visit] // made by Routes
 }
 
 //go:embed all:pages

@@ -22,17 +22,17 @@ func TestLanding(t *testing.T) {
 	operator := h.User("operator@market.example")
 	h.SetPassword(operator.ID, password)
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		_, err := account.SetOperator(t.Context(), tx, apptest.Tester, operator.ID, true, h.Accounts.Now())
+		_, err := account.SetRole(t.Context(), tx, apptest.Tester, operator.ID, account.RoleAdmin, h.Accounts.Now())
 		return err
 	}))
 	for email, want := range map[string]string{
-		viewer: h.path(""), buyer: "/licenses", "both@tide.example": "/portal/", "operator@market.example": "/account",
+		viewer: h.path(""), buyer: "/licenses", "both@tide.example": "/portal/", "operator@market.example": "/console/",
 	} {
 		b := h.web.NewBrowser()
 		b.Post("/sign-in", "email", email, "password", password).WantRedirect(want)
 		b.Get("/sign-in").WantRedirect(want)
 		if email == "operator@market.example" {
-			b.Get("/console/").Want(http.StatusOK, "Console")
+			b.Get("/console/").Want(http.StatusOK, "Today")
 			if got := b.Get("/account").Links("/console/"); got["/console/"] == "" {
 				t.Error("the menu does not lead to the console")
 			}
@@ -95,7 +95,7 @@ func TestNavigation(t *testing.T) {
 	for _, m := range roles {
 		links := h.as(m.email).Get(h.path("/setup")).Links(h.path("/"))
 		for _, rt := range (&portal.Handler{}).Table() {
-			if rt.Kind == portal.Page && links[h.path("%s", rt.Path)] != "" && !m.role.Covers(rt.Role) {
+			if rt.Kind == portal.Page && links[h.path("%s", rt.Path)] != "" && !m.role.Covers(rt.Needs) {
 				t.Errorf("a %s is led to %s", m.role, rt.Path)
 			}
 		}

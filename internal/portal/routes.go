@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"claviger/internal/area"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
@@ -14,28 +15,25 @@ import (
 	"claviger/internal/wire"
 )
 
-// Kind is what a row of the table serves.
-type Kind string
-
 // The kinds of rows.
 const (
-	Page   Kind = "page"   // answers GET with a page, a fragment or a download
-	Act    Kind = "act"    // answers POST: it changes or sends something
-	Stream Kind = "stream" // answers GET with server-sent events
+	Page   = area.Page
+	Act    = area.Act
+	Stream = area.Stream
 )
 
-// Route is one row of the table.
-type Route struct {
-	Kind  Kind
-	Path  string       // below /portal/{partner}, such as /deliveries/{delivery}
-	Role  partner.Role // the least role that may request it
-	Serve Serve
+// Route is one row of the table. It needs the least role that may request it.
+type Route = area.Route[partner.Role, *Visit]
+
+// row makes a row of the table.
+func row(kind area.Kind, path string, least partner.Role, serve Serve) Route {
+	return Route{Kind: kind, Path: path, Needs: least, Serve: serve}
 }
 
 // Serve answers a request of a person who may make it. An error that it returns is
 // shown as an error page. Only visit.Partner is theirs: every id of the path, the query
 // or the form is looked up together with visit.Partner.ID.
-type Serve func(w http.ResponseWriter, r *http.Request, visit *Visit) error
+type Serve = func(w http.ResponseWriter, r *http.Request, visit *Visit) error
 
 // Table returns every route of a partner's portal.
 func (h *Handler) Table() []Route { return slices.Concat(h.integrationTable(), h.partnerTable()) }
@@ -43,106 +41,105 @@ func (h *Handler) Table() []Route { return slices.Concat(h.integrationTable(), h
 // integrationTable has the pages about the integration and what it does.
 func (h *Handler) integrationTable() []Route {
 	return []Route{
-		{Page, "", partner.Viewer, h.start},
-		{Page, setupPath, partner.Viewer, h.shows(h.setup)},
-		{Stream, setupPath + "/live", partner.Viewer, h.tells(h.setup)},
-		{Act, setupPath + "/redirect-url", partner.Developer, h.saveURL(profile.Redirect)},
-		{Act, setupPath + "/webhook-url", partner.Developer, h.saveURL(profile.Webhook)},
+		row(Page, "", partner.Viewer, h.start),
+		row(Page, setupPath, partner.Viewer, h.shows(h.setup)),
+		row(Stream, setupPath+"/live", partner.Viewer, h.tells(h.setup)),
+		row(Act, setupPath+"/redirect-url", partner.Developer, h.saveURL(profile.Redirect)),
+		row(Act, setupPath+"/webhook-url", partner.Developer, h.saveURL(profile.Webhook)),
 
-		{Page, licensesPath, partner.Viewer, h.licenses},
-		{Page, licensePath, partner.Viewer, h.shows(h.license)},
-		{Stream, licensePath + "/live", partner.Viewer, h.tells(h.license)},
-		{Page, deliveriesPath, partner.Viewer, h.deliveries},
-		{Stream, livePath, partner.Viewer, h.deliveriesLive},
-		{Page, deliveryPath, partner.Viewer, h.shows(h.delivery)},
-		{Stream, deliveryPath + "/live", partner.Viewer, h.tells(h.delivery)},
-		{Page, attemptPath, partner.Viewer, h.shows(h.delivery)},
-		{Stream, attemptPath + "/live", partner.Viewer, h.tells(h.delivery)},
-		{Page, sendPath, partner.Developer, h.askSend},
-		{Act, sendPath, partner.Developer, h.send},
-		{Page, recoverPath, partner.Viewer, h.recovery},
-		{Act, recoverPath, partner.Developer, h.begin},
-		{Page, jobPath, partner.Viewer, h.shows(h.job)},
-		{Stream, jobPath + "/live", partner.Viewer, h.tells(h.job)},
-		{Act, jobPath + "/pause", partner.Developer, h.pauseJob},
-		{Act, jobPath + "/resume", partner.Developer, h.resumeJob},
-		{Page, jobPath + "/cancel", partner.Developer, h.askCancelJob},
-		{Act, jobPath + "/cancel", partner.Developer, h.cancelJob},
+		row(Page, licensesPath, partner.Viewer, h.licenses),
+		row(Page, licensePath, partner.Viewer, h.shows(h.license)),
+		row(Stream, licensePath+"/live", partner.Viewer, h.tells(h.license)),
+		row(Page, deliveriesPath, partner.Viewer, h.deliveries),
+		row(Stream, livePath, partner.Viewer, h.deliveriesLive),
+		row(Page, deliveryPath, partner.Viewer, h.shows(h.delivery)),
+		row(Stream, deliveryPath+"/live", partner.Viewer, h.tells(h.delivery)),
+		row(Page, attemptPath, partner.Viewer, h.shows(h.delivery)),
+		row(Stream, attemptPath+"/live", partner.Viewer, h.tells(h.delivery)),
+		row(Page, sendPath, partner.Developer, h.askSend),
+		row(Act, sendPath, partner.Developer, h.send),
+		row(Page, recoverPath, partner.Viewer, h.recovery),
+		row(Act, recoverPath, partner.Developer, h.begin),
+		row(Page, jobPath, partner.Viewer, h.shows(h.job)),
+		row(Stream, jobPath+"/live", partner.Viewer, h.tells(h.job)),
+		row(Act, jobPath+"/pause", partner.Developer, h.pauseJob),
+		row(Act, jobPath+"/resume", partner.Developer, h.resumeJob),
+		row(Page, jobPath+"/cancel", partner.Developer, h.askCancelJob),
+		row(Act, jobPath+"/cancel", partner.Developer, h.cancelJob),
 
-		{Page, auditPath, partner.Viewer, h.history},
-		{Page, requestsPath, partner.Viewer, h.requests},
-		{Page, overviewPath, partner.Viewer, h.shows(h.overview)},
-		{Stream, overviewPath + "/live", partner.Viewer, h.tells(h.overview)},
-		{Act, tryPath, partner.Developer, h.try},
+		row(Page, auditPath, partner.Viewer, h.history),
+		row(Page, requestsPath, partner.Viewer, h.requests),
+		row(Page, overviewPath, partner.Viewer, h.shows(h.overview)),
+		row(Stream, overviewPath+"/live", partner.Viewer, h.tells(h.overview)),
+		row(Act, tryPath, partner.Developer, h.try),
 
-		{Page, simulatorPath, partner.Viewer, h.simulator},
-		{Act, runsPath, partner.Developer, h.startRun},
-		{Page, runsPath + "/{run}", partner.Viewer, h.run},
-		{Page, eventsPath, partner.Viewer, h.events},
-		{Page, eventsPath + "/purchase", partner.Viewer, h.eventKind(event.Purchase)},
-		{Act, eventsPath + "/purchase/test", partner.Developer, h.sendEvent(event.Purchase)},
-		{Page, eventsPath + "/activate", partner.Viewer, h.eventKind(event.Activate)},
-		{Act, eventsPath + "/activate/test", partner.Developer, h.sendEvent(event.Activate)},
-		{Page, eventsPath + "/deactivate", partner.Viewer, h.eventKind(event.Deactivate)},
-		{Act, eventsPath + "/deactivate/test", partner.Developer, h.sendEvent(event.Deactivate)},
-		{Page, verifyPath, partner.Viewer, h.verify},
-		{Act, verifyPath, partner.Viewer, h.findSignature},
+		row(Page, simulatorPath, partner.Viewer, h.simulator),
+		row(Act, runsPath, partner.Developer, h.startRun),
+		row(Page, runsPath+"/{run}", partner.Viewer, h.run),
+		row(Page, eventsPath, partner.Viewer, h.events),
+		row(Page, eventsPath+"/purchase", partner.Viewer, h.eventKind(event.Purchase)),
+		row(Act, eventsPath+"/purchase/test", partner.Developer, h.sendEvent(event.Purchase)),
+		row(Page, eventsPath+"/activate", partner.Viewer, h.eventKind(event.Activate)),
+		row(Act, eventsPath+"/activate/test", partner.Developer, h.sendEvent(event.Activate)),
+		row(Page, eventsPath+"/deactivate", partner.Viewer, h.eventKind(event.Deactivate)),
+		row(Act, eventsPath+"/deactivate/test", partner.Developer, h.sendEvent(event.Deactivate)),
+		row(Page, verifyPath, partner.Viewer, h.verify),
+		row(Act, verifyPath, partner.Viewer, h.findSignature),
 	}
 }
 
 // partnerTable has the pages about the partner itself: its secrets, people and settings.
 func (h *Handler) partnerTable() []Route {
 	return []Route{
-		{Page, credentialsPath, partner.Viewer, h.credentials},
-		{Act, keysPath, partner.Developer, h.addKey},
-		{Act, renewPath, partner.Developer, h.renew},
-		{Page, credentialsPath + "/{credential}/rotate", partner.Developer, h.askRotate},
-		{Act, credentialsPath + "/{credential}/rotate", partner.Developer, h.rotate},
-		{Page, credentialsPath + "/{credential}/revoke", partner.Developer, h.askRevoke},
-		{Act, credentialsPath + "/{credential}/revoke", partner.Developer, h.revoke},
+		row(Page, credentialsPath, partner.Viewer, h.credentials),
+		row(Act, keysPath, partner.Developer, h.addKey),
+		row(Act, renewPath, partner.Developer, h.renew),
+		row(Page, credentialsPath+"/{credential}/rotate", partner.Developer, h.askRotate),
+		row(Act, credentialsPath+"/{credential}/rotate", partner.Developer, h.rotate),
+		row(Page, credentialsPath+"/{credential}/revoke", partner.Developer, h.askRevoke),
+		row(Act, credentialsPath+"/{credential}/revoke", partner.Developer, h.revoke),
 
-		{Page, contactsPath, partner.Viewer, h.contacts},
-		{Act, contactsPath, partner.Admin, h.addContact},
-		{Page, contactsPath + "/{contact}/test", partner.Admin, h.askTestMail},
-		{Act, contactsPath + "/{contact}/test", partner.Admin, h.sendTestMail},
-		{Page, contactsPath + "/{contact}/remove", partner.Admin, h.askRemoveContact},
-		{Act, contactsPath + "/{contact}/remove", partner.Admin, h.removeContact},
+		row(Page, contactsPath, partner.Viewer, h.contacts),
+		row(Act, contactsPath, partner.Admin, h.addContact),
+		row(Page, contactsPath+"/{contact}/test", partner.Admin, h.askTestMail),
+		row(Act, contactsPath+"/{contact}/test", partner.Admin, h.sendTestMail),
+		row(Page, contactsPath+"/{contact}/remove", partner.Admin, h.askRemoveContact),
+		row(Act, contactsPath+"/{contact}/remove", partner.Admin, h.removeContact),
 
-		{Page, teamPath, partner.Viewer, h.team},
-		{Act, teamPath + "/invite", partner.Admin, h.invite},
-		{Page, teamPath + "/invitations/{invitation}/withdraw", partner.Admin, h.askWithdraw},
-		{Act, teamPath + "/invitations/{invitation}/withdraw", partner.Admin, h.withdraw},
-		{Page, teamPath + "/members/{member}/role", partner.Admin, h.askRole},
-		{Act, teamPath + "/members/{member}/role", partner.Admin, h.changeRole},
-		{Page, teamPath + "/members/{member}/remove", partner.Admin, h.askRemoveMember},
-		{Act, teamPath + "/members/{member}/remove", partner.Admin, h.removeMember},
-		{Page, teamPath + "/leave", partner.Viewer, h.askLeave},
-		{Act, teamPath + "/leave", partner.Viewer, h.leave},
+		row(Page, teamPath, partner.Viewer, h.team),
+		row(Act, teamPath+"/invite", partner.Admin, h.invite),
+		row(Page, teamPath+"/invitations/{invitation}/withdraw", partner.Admin, h.askWithdraw),
+		row(Act, teamPath+"/invitations/{invitation}/withdraw", partner.Admin, h.withdraw),
+		row(Page, teamPath+"/members/{member}/role", partner.Admin, h.askRole),
+		row(Act, teamPath+"/members/{member}/role", partner.Admin, h.changeRole),
+		row(Page, teamPath+"/members/{member}/remove", partner.Admin, h.askRemoveMember),
+		row(Act, teamPath+"/members/{member}/remove", partner.Admin, h.removeMember),
+		row(Page, teamPath+"/leave", partner.Viewer, h.askLeave),
+		row(Act, teamPath+"/leave", partner.Viewer, h.leave),
 
-		{Page, settingsPath, partner.Viewer, h.settings},
-		{Act, settingsPath, partner.Admin, h.changeSetting},
-		{Page, singleKeyPath, partner.Admin, h.askSingleKey},
-		{Act, singleKeyPath, partner.Admin, h.changeSingleKey},
+		row(Page, settingsPath, partner.Viewer, h.settings),
+		row(Act, settingsPath, partner.Admin, h.changeSetting),
+		row(Page, singleKeyPath, partner.Admin, h.askSingleKey),
+		row(Act, singleKeyPath, partner.Admin, h.changeSingleKey),
 	}
 }
 
-// navigation lists the pages that the portal leads to, in this order. An entry is shown
-// if the table has its page and the person's role may see it.
-var navigation = []struct{ label, path string }{
-	{"Set-up", setupPath},
-	{"Overview", "/overview"},
-	{"Licenses", "/licenses"},
-	{"Deliveries", "/deliveries"},
-	{"Recover", "/recover"},
-	{"Requests", "/requests"},
-	{"Simulator", simulatorPath},
-	{"Events", eventsPath},
-	{"Verify", verifyPath},
-	{"Credentials", "/credentials"},
-	{"Contacts", "/contacts"},
-	{"Team", "/team"},
-	{"Settings", "/settings"},
-	{"Audit", "/audit"},
+// navigation lists the pages that the portal leads to, in this order.
+var navigation = []area.Entry{
+	{Label: "Set-up", Path: setupPath},
+	{Label: "Overview", Path: "/overview"},
+	{Label: "Licenses", Path: "/licenses"},
+	{Label: "Deliveries", Path: "/deliveries"},
+	{Label: "Recover", Path: "/recover"},
+	{Label: "Requests", Path: "/requests"},
+	{Label: "Simulator", Path: simulatorPath},
+	{Label: "Events", Path: eventsPath},
+	{Label: "Verify", Path: verifyPath},
+	{Label: "Credentials", Path: "/credentials"},
+	{Label: "Contacts", Path: "/contacts"},
+	{Label: "Team", Path: "/team"},
+	{Label: "Settings", Path: "/settings"},
+	{Label: "Audit", Path: "/audit"},
 }
 
 // Prefix is where the portal of a partner is.
@@ -154,39 +151,11 @@ func (h *Handler) Routes() []wire.Route {
 	routes = append(routes,
 		h.Site.Route(http.MethodGet, partner.InvitationPath, visitor.Anyone, h.invitation),
 		h.Site.Route(http.MethodPost, partner.InvitationPath, visitor.SignedIn, h.accept))
-	for _, rt := range h.Table() {
-		serve := func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-			visit, err := h.visit(r.Context(), r, v, rt.Role)
-			if err != nil {
-				return err
-			}
-			return rt.Serve(w, r, visit)
-		}
-		switch rt.Kind {
-		case Act:
-			routes = append(routes, h.Site.Route(http.MethodPost, Prefix+rt.Path, visitor.SignedIn, serve))
-		case Stream:
-			routes = append(routes, h.Site.StreamRoute(Prefix+rt.Path, h.mayFollow(rt.Role), serve))
-		case Page:
-			routes = append(routes, h.Site.Route(http.MethodGet, Prefix+rt.Path, visitor.SignedIn, serve))
-		}
+	h.area = &area.Area[partner.Role, *Visit]{
+		Name: "portal", Prefix: Prefix, Site: h.Site, Streams: h.Streams, Table: h.Table(), Navigation: navigation,
+		Title: func(v *Visit) string { return v.Partner.Name }, Enter: h.visit,
 	}
-	return routes
-}
-
-// mayFollow is the access to streams that need the role least. It answers everybody
-// else as somebody who is not signed in, so that their pages give up.
-func (h *Handler) mayFollow(least partner.Role) visitor.Access {
-	return func(r *http.Request, v *visitor.Visitor) error {
-		err := visitor.SignedIn(r, v)
-		if err == nil {
-			_, err = h.visit(r.Context(), r, v, least)
-		}
-		if fault.Is(err, wire.CodeNotFound) {
-			return visitor.ErrSignIn
-		}
-		return err
-	}
+	return append(routes, h.area.Routes()...)
 }
 
 // visit finds out what the visitor may do for the partner of the path. Who may not see
@@ -206,13 +175,9 @@ func (h *Handler) visit(ctx context.Context, r *http.Request, v *visitor.Visitor
 	case !access.Role.Covers(least):
 		return nil, NotFound()
 	}
-	return &Visit{Visitor: v, Partner: access.Partner, Role: access.Role, least: least}, nil
+	return &Visit{Visit: area.Visit[partner.Role]{Visitor: v, Needs: least}, Partner: access.Partner, Role: access.Role}, nil
 }
 
 // NotFound is the error of everything that does not exist for the person who requests
 // it: ids that nobody has, ids of other partners, and pages that need another role.
-// There is one text for all of them, so that the answer tells nothing.
-func NotFound() error {
-	return fault.New(fault.Missing, wire.CodeNotFound,
-		"There is no page at this address, or your role does not include it. Check the address, or ask an admin of your team for access.")
-}
+func NotFound() error { return area.NotFound() }

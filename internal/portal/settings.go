@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -170,7 +171,7 @@ func readVersion(r *http.Request) (s profile.Settings, err error) {
 		err = json.Unmarshal(text, &s)
 	}
 	if err != nil {
-		return s, fault.New(fault.Invalid, codeIncompleteForm, "The form was not sent whole. Nothing was changed; send it again from this page.")
+		return s, fault.New(fault.Invalid, area.CodeIncompleteForm, "The form was not sent whole. Nothing was changed; send it again from this page.")
 	}
 	return s, nil
 }

@@ -116,7 +116,7 @@ func TestAudit(t *testing.T) {
 	h := start(t)
 	boss := h.User("boss@market.example")
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		if _, err := account.SetOperator(t.Context(), tx, apptest.Tester, boss.ID, true, h.Accounts.Now()); err != nil {
+		if _, err := account.SetRole(t.Context(), tx, apptest.Tester, boss.ID, account.RoleAdmin, h.Accounts.Now()); err != nil {
 			return err
 		}
 		now := h.Accounts.Now()

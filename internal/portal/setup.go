@@ -101,7 +101,7 @@ func (h *Handler) saveURL(field profile.Field) Serve {
 		}
 		typed := ui.FormText(r, string(field))
 		err := h.Checks.Start(r.Context(), v.Actor(), v.Partner.ID, field, typed, func(ctx context.Context) error {
-			_, err := h.visit(ctx, r, v.Visitor, v.least)
+			_, err := h.visit(ctx, r, v.Visitor, v.Needs)
 			return err
 		})
 		if f := fault.Of(err); f != nil {

@@ -4,21 +4,18 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
-	"claviger/internal/visitor"
 )
 
 // Visit is a request by a person who acts for a partner.
 type Visit struct {
-	*visitor.Visitor
+	area.Visit[partner.Role]
 	Partner partner.Partner // what they act for: a parameter of every query
 	Role    partner.Role    // as it was stored when the request came
-
-	least partner.Role // of the route
 }
 
 // Actor returns the person as the audit names them: as a member of the partner.
@@ -40,9 +37,7 @@ func (v *Visit) May(least partner.Role) bool { return v.Role.Covers(least) }
 
 // render shows a page of the portal, with the navigation.
 func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *Visit, name string, view ui.View) error {
-	view.Wide, view.NoIndex = true, true
-	view.Nav = &ui.Nav{Title: v.Partner.Name, Items: h.navigation(r, v)}
-	return h.Site.Render(w, r, v.Visitor, name, view)
+	return h.area.Render(w, r, v, name, view)
 }
 
 // call is the call of the partner API that does what a page shows or does, for the
@@ -51,34 +46,11 @@ func (h *Handler) call(what, method, path string, query ...ui.Param) ui.Curl {
 	return ui.Curl{What: what, Method: method, URL: h.Site.Pages.PublicURL + path, Query: query}
 }
 
-// navigation lists the pages that exist and that the person may see.
-func (h *Handler) navigation(r *http.Request, v *Visit) []ui.Item {
-	may := make(map[string]bool)
-	for _, rt := range h.Table() {
-		may[rt.Path] = may[rt.Path] || rt.Kind == Page && v.May(rt.Role)
-	}
-	var items []ui.Item
-	for _, entry := range navigation {
-		if may[entry.path] {
-			to := v.Path("%s", entry.path)
-			items = append(items, ui.Item{Label: entry.label, URL: to, Current: r.URL.Path == to || strings.HasPrefix(r.URL.Path, to+"/")})
-		}
-	}
-	return items
-}
-
 // has reports whether the portal has a page that the person may see.
-func (h *Handler) has(path string, v *Visit) bool {
-	for _, rt := range h.Table() {
-		if rt.Kind == Page && rt.Path == path && v.May(rt.Role) {
-			return true
-		}
-	}
-	return false
-}
+func (h *Handler) has(path string, v *Visit) bool { return h.area.Has(path, v) }
 
 // start leads to the first page of the navigation.
 func (h *Handler) start(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	ui.SeeOther(w, r, h.navigation(r, v)[0].URL)
+	ui.SeeOther(w, r, h.area.Items(r, v)[0].URL)
 	return nil
 }

@@ -166,7 +166,7 @@ func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, e
 	if err != nil {
 		return deleteView{}, err
 	}
-	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator, LastOf: last}
+	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator(), LastOf: last}
 	if view.Confirm == "" {
 		view.Confirm = "delete" // A user of the operator's own systems may have no address.
 	}

@@ -141,7 +141,7 @@ func TestOperatorsDoNotDeleteThemselves(t *testing.T) {
 	h := pagetest.New(t)
 	u := h.AddUser(pagetest.Ann, pagetest.Password)
 	err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		_, err := account.SetOperator(t.Context(), tx, pagetest.Tester, u.ID, true, h.Now())
+		_, err := account.SetRole(t.Context(), tx, pagetest.Tester, u.ID, account.RoleAdmin, h.Now())
 		return err
 	})
 	if err != nil {

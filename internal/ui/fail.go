@@ -59,7 +59,7 @@ func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
 		w.Header().Set(headerRetarget, statusTarget)
 		w.Header().Set(headerReswap, "innerHTML")
 	}
-	_ = p.render(w, r, "failure", View{Title: f.Title, Status: f.Status, NoIndex: true, Fragment: "fragment-failure", Data: f}, func() {})
+	_ = p.render(w, r, pageFailure, View{Title: f.Title, Status: f.Status, NoIndex: true, Fragment: "fragment-failure", Data: f}, func() {})
 }
 
 // titles are the headings of faults; a kind that has none "did not work".

@@ -70,6 +70,7 @@ type View struct {
 
 // Item is one entry of the menu.
 type Item struct {
+	Group   string // in a Nav, the heading of its group; "" for none
 	Label   string
 	URL     string
 	Current bool // it is the page that is shown
@@ -79,6 +80,25 @@ type Item struct {
 type Nav struct {
 	Title string // what the area is about, such as the partner's name
 	Items []Item
+}
+
+// Group is the items of a Nav that stand below one heading.
+type Group struct {
+	Label string
+	Items []Item
+}
+
+// Groups returns the items by their groups, which stand one after another.
+func (n Nav) Groups() []Group {
+	var list []Group
+	for _, item := range n.Items {
+		if len(list) == 0 || list[len(list)-1].Label != item.Group {
+			list = append(list, Group{Label: item.Group})
+		}
+		last := &list[len(list)-1]
+		last.Items = append(last.Items, item)
+	}
+	return list
 }
 
 // Current returns the label of the page that is shown.
@@ -136,8 +156,10 @@ func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error)
 			}
 		}
 	}
-	if err := p.add(base, shell, "shell/failure.html"); err != nil {
-		return nil, err
+	for _, name := range []string{pageFailure, PageConfirm, PageSecrets} {
+		if err := p.add(base, shell, "shell/"+name+".html"); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range names {
 		if !strings.HasPrefix(path.Base(name), "_") {

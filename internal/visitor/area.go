@@ -17,10 +17,13 @@ const (
 	accountPath  = "/account"
 )
 
-// Home returns the page where a user belongs after signing in: members in the portal of
-// their partner or, if they serve several, at the chooser; operators at their account;
+// Home returns the page where a user belongs after signing in: operators in the console;
+// members in the portal of their partner or, if they serve several, at the chooser;
 // buyers at their licenses. Who is several things uses the menu.
 func (s *Site) Home(ctx context.Context, u account.User) (string, error) {
+	if u.Operator() {
+		return ConsolePath + "/", nil
+	}
 	list, err := s.Partners.Accesses(ctx, u.ID, 2)
 	switch {
 	case err != nil:
@@ -29,8 +32,6 @@ func (s *Site) Home(ctx context.Context, u account.User) (string, error) {
 		return PortalPath + "/" + strconv.FormatInt(list[0].Partner.ID, 10), nil
 	case len(list) > 1:
 		return PortalPath + "/", nil
-	case u.Operator:
-		return accountPath, nil
 	}
 	return LicensesPath, nil
 }
@@ -48,7 +49,7 @@ func (s *Site) menu(ctx context.Context, path string, v *Visitor) ([]ui.Item, er
 	if err != nil {
 		return nil, err
 	}
-	if v.User.Operator {
+	if v.User.Operator() {
 		add("Console", ConsolePath+"/", ConsolePath)
 	}
 	if len(serves) > 0 {

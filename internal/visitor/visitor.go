@@ -76,21 +76,27 @@ func (s *Site) user(ctx context.Context, signed ui.Signed) (account.User, error)
 	return u, nil
 }
 
-// StillSignedIn returns ErrSignIn if the visitor of a request that is still being
-// answered has signed out since, or their session has ended in another way.
-func (s *Site) StillSignedIn(ctx context.Context, r *http.Request, v *Visitor) error {
+// Again returns the visitor of a request that is still being answered as they are stored
+// now, and ErrSignIn if they have signed out since, or their session has ended in another
+// way.
+func (s *Site) Again(ctx context.Context, r *http.Request, v *Visitor) (*Visitor, error) {
 	signed, ok, err := s.Sessions.SignedInNow(ctx, s.Sessions.Token(r.Context())) //nolint:contextcheck // the request knows the token
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !ok || signed.UserID != v.User.ID {
-		return ErrSignIn
+		return nil, ErrSignIn
 	}
 	u, err := s.user(ctx, signed)
 	if err == nil && u.ID == 0 {
 		err = ErrSignIn
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	now := *v
+	now.User, now.Signed = u, signed
+	return &now, nil
 }
 
 // Render shows a page of the site to a visitor, with their name and, unless the

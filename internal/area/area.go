@@ -1,0 +1,192 @@
+// Package area is what the portal and the console share: a table of routes that says
+// what each row needs, the check of every request against it, streams that end when the
+// access does, the navigation, pages that ask before an act, and the answer to a form
+// whose thing has changed since it was shown. Package areatest, in it, has the
+// isolation test of both.
+//
+// It owns no page and no table: the texts are those of the package with the pages, the
+// looks those of package ui, and who is signed in is known by package visitor.
+package area
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+	"claviger/internal/wire"
+)
+
+// Kind is what a row of the table serves.
+type Kind string
+
+// The kinds of rows.
+const (
+	Page   Kind = "page"   // answers GET with a page, a fragment or a download
+	Act    Kind = "act"    // answers POST: it changes or sends something
+	Stream Kind = "stream" // answers GET with server-sent events
+)
+
+// Route is one row of the table. N is what rows need, such as a role; V is who visits.
+type Route[N any, V Visitor[N]] struct {
+	Kind  Kind
+	Path  string // below Area.Prefix, such as /deliveries/{delivery}
+	Needs N      // what a person must have to request it
+	Serve func(w http.ResponseWriter, r *http.Request, visit V) error
+}
+
+// Visit is what every area knows of a request that it lets in. The Visit of an area
+// embeds it.
+type Visit[N any] struct {
+	*visitor.Visitor
+	Needs N // of the route
+}
+
+func (v Visit[N]) common() Visit[N] { return v }
+
+// Visitor is the Visit of an area.
+type Visitor[N any] interface {
+	May(needs N) bool                       // whether the person has what a row needs
+	Path(path string, values ...any) string // the address of a page: a path of the table, and values for its verbs
+	common() Visit[N]                       // by embedding Visit
+}
+
+// Entry leads to a page from the navigation.
+type Entry struct{ Group, Label, Path string }
+
+// Area is the pages below one prefix.
+type Area[N any, V Visitor[N]] struct {
+	Name       string // such as portal
+	Prefix     string // of its addresses, such as /portal/{partner}
+	Site       *visitor.Site
+	Streams    *ui.Streams // open pages that follow what happens
+	Table      []Route[N, V]
+	Navigation []Entry // in this order; an entry is shown if the table has its page and the person may see it
+
+	// Title is what the navigation is called.
+	Title func(visit V) string
+	// Enter finds out what a visitor may do, as it is stored now. Whoever lacks what the
+	// row needs gets NotFound, whatever the reason, and so learns nothing.
+	Enter func(ctx context.Context, r *http.Request, v *visitor.Visitor, needs N) (V, error)
+}
+
+// Routes returns the routes of the table for the mux.
+func (a *Area[N, V]) Routes() []wire.Route {
+	routes := make([]wire.Route, 0, len(a.Table))
+	for _, rt := range a.Table {
+		serve := func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+			visit, err := a.Enter(r.Context(), r, v, rt.Needs)
+			if err != nil {
+				return err
+			}
+			return rt.Serve(w, r, visit)
+		}
+		switch rt.Kind {
+		case Act:
+			routes = append(routes, a.Site.Route(http.MethodPost, a.Prefix+rt.Path, visitor.SignedIn, serve))
+		case Stream:
+			routes = append(routes, a.Site.StreamRoute(a.Prefix+rt.Path, a.mayFollow(rt.Needs), serve))
+		case Page:
+			routes = append(routes, a.Site.Route(http.MethodGet, a.Prefix+rt.Path, visitor.SignedIn, serve))
+		}
+	}
+	return routes
+}
+
+// mayFollow is the access to streams that need that. It answers everybody else as
+// somebody who is not signed in, so that their pages give up.
+func (a *Area[N, V]) mayFollow(needs N) visitor.Access {
+	return func(r *http.Request, v *visitor.Visitor) error {
+		err := visitor.SignedIn(r, v)
+		if err == nil {
+			_, err = a.Enter(r.Context(), r, v, needs)
+		}
+		if fault.Is(err, wire.CodeNotFound) {
+			return visitor.ErrSignIn
+		}
+		return err
+	}
+}
+
+// Recheck returns an error if the person of a visit has signed out since, or may no
+// longer have its route.
+func (a *Area[N, V]) Recheck(ctx context.Context, r *http.Request, visit V) error {
+	c := visit.common()
+	now, err := a.Site.Again(ctx, r, c.Visitor)
+	if err != nil {
+		return err
+	}
+	_, err = a.Enter(ctx, r, now, c.Needs)
+	return err
+}
+
+// Follow serves a stream: read returns what is new, and changed receives when there may
+// be something. Whether the person is still signed in and may have it is checked before
+// each message and every 30 seconds. read gets a context that lasts as long as the page.
+func (a *Area[N, V]) Follow(w http.ResponseWriter, r *http.Request, visit V, changed <-chan struct{}, read func(context.Context) ([]ui.Message, error)) error {
+	return a.Streams.Serve(w, r, ui.Stream{
+		Person: visit.common().User.ID, Changed: changed, Read: read,
+		Check: func(ctx context.Context) error { return a.Recheck(ctx, r, visit) },
+	})
+}
+
+// Render shows a page of the area, with the navigation.
+func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, name string, view ui.View) error {
+	view.Wide, view.NoIndex = true, true
+	view.Nav = &ui.Nav{Title: a.Title(visit), Items: a.Items(r, visit)}
+	return a.Site.Render(w, r, visit.common().Visitor, name, view)
+}
+
+// Items lists the pages of the navigation that exist and that the person may see. The
+// page that is shown belongs to the entry with the longest path that it is below.
+func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
+	may := make(map[string]bool)
+	for _, rt := range a.Table {
+		may[rt.Path] = may[rt.Path] || rt.Kind == Page && visit.May(rt.Needs)
+	}
+	var items []ui.Item
+	current, longest := -1, -1
+	for _, entry := range a.Navigation {
+		if !may[entry.Path] {
+			continue
+		}
+		to := visit.Path("%s", entry.Path)
+		if here := strings.TrimSuffix(r.URL.Path, "/"); (here == to || entry.Path != "" && strings.HasPrefix(here, to+"/")) && len(to) > longest {
+			current, longest = len(items), len(to)
+		}
+		items = append(items, ui.Item{Group: entry.Group, Label: entry.Label, URL: to})
+	}
+	if current >= 0 {
+		items[current].Current = true
+	}
+	return items
+}
+
+// Has reports whether the area has a page that the person may see.
+func (a *Area[N, V]) Has(path string, visit V) bool {
+	for _, rt := range a.Table {
+		if rt.Kind == Page && rt.Path == path && visit.May(rt.Needs) {
+			return true
+		}
+	}
+	return false
+}
+
+// NotFound is the error of everything that does not exist for the person who requests
+// it: ids that nobody has, ids of others, and pages that need another role. There is one
+// text for all of them, so that the answer tells nothing.
+func NotFound() error {
+	return fault.New(fault.Missing, wire.CodeNotFound,
+		"There is no page at this address, or your role does not include it. Check the address, or ask an admin of your team for access.")
+}
+
+// Missing answers an id that is unknown, or somebody else's, like every page that does
+// not exist.
+func Missing(err error) error {
+	if f := fault.Of(err); f != nil && f.Kind == fault.Missing {
+		return NotFound()
+	}
+	return err
+}

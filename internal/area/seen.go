@@ -1,0 +1,96 @@
+package area
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+)
+
+// Seen is what a page showed of a thing when its form was made. The form carries it, and
+// the act is refused if the thing is another by then: two people at once do not undo
+// each other's work.
+//
+// The page makes it of what it reads, and its act makes it again of what it reads:
+//
+//	seen := area.Seen{Version: l.UpdatedAt.Format(time.RFC3339Nano), Facts: []area.Fact{{"Status", string(l.Status)}}}
+//	view.Hidden = append(view.Hidden, seen.Param())       // on the page
+//	if err := seen.Unchanged(r); err != nil { … Refuse }  // in its act
+//
+// Between that and the act, the thing can still change: where the domain takes what the
+// sender saw, pass it what seen was made of.
+type Seen struct {
+	Version string // another one whenever the thing was changed: a time, a number, the id of its last event
+	Facts   []Fact // what is told if it was
+}
+
+// Fact is one thing that the page showed.
+type Fact struct{ Name, Value string }
+
+// seenField is the hidden field.
+const seenField = "seen"
+
+// maxTold is how much of one value is told.
+const maxTold = 200
+
+// Param is the hidden field of the form.
+func (s Seen) Param() ui.Param {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings can be encoded
+	}
+	return ui.Param{Name: seenField, Value: base64.RawURLEncoding.EncodeToString(text)}
+}
+
+// Unchanged refuses a form that was made when the thing was another than s, and says
+// what has changed since. A form that does not say what it showed is refused, too.
+func (s Seen) Unchanged(r *http.Request) error {
+	var was Seen
+	text, err := base64.RawURLEncoding.DecodeString(r.PostFormValue(seenField))
+	if err == nil {
+		err = json.Unmarshal(text, &was)
+	}
+	if err != nil || was.Version == "" {
+		return fault.New(fault.Invalid, CodeIncompleteForm, "The form was not sent whole. Nothing was changed. Look at this page as it is now and send it again.")
+	}
+	changes := s.since(was)
+	if was.Version == s.Version && len(changes) == 0 {
+		return nil
+	}
+	if len(changes) == 0 {
+		changes = []string{"It was changed, and what this page shows of it is the same again."}
+	}
+	return fault.New(fault.Conflict, CodeChangedSince,
+		"This has changed since the page was shown, so nothing was done. %s Look at it as it is now, and send the form again if you still want to.", strings.Join(changes, " "))
+}
+
+// since tells what is another than it was.
+func (s Seen) since(was Seen) []string {
+	old := make(map[string]string, len(was.Facts))
+	for _, f := range was.Facts {
+		old[f.Name] = f.Value
+	}
+	var list []string
+	for _, f := range s.Facts {
+		before, known := old[f.Name]
+		if known && before != f.Value {
+			list = append(list, fmt.Sprintf("%s was %s and is now %s.", f.Name, told(before), told(f.Value)))
+		}
+	}
+	return list
+}
+
+// told is a value in a sentence.
+func told(value string) string {
+	if value == "" {
+		return "empty"
+	}
+	if runes := []rune(value); len(runes) > maxTold {
+		value = string(runes[:maxTold]) + "…"
+	}
+	return "“" + value + "”"
+}

@@ -1,0 +1,46 @@
+package console
+
+import "claviger/internal/area"
+
+// The pages that the navigation leads to.
+const (
+	todayPath      = ""
+	searchPath     = "/search"
+	partnersPath   = "/partners"
+	peoplePath     = "/people"
+	licensesPath   = "/licenses"
+	purchasesPath  = "/purchases"
+	deliveriesPath = "/deliveries"
+	outagesPath    = "/outages"
+	mailsPath      = "/mails"
+	numbersPath    = "/numbers"
+	exportsPath    = "/exports"
+	auditPath      = "/audit"
+	tokensPath     = "/tokens"
+	keysPath       = "/keys"
+	jobsPath       = "/jobs"
+	settingsPath   = "/settings"
+	teamPath       = "/team"
+)
+
+// navigation lists the pages that the console leads to, in this order. An entry is shown
+// if the table has its page and the person's role may see it.
+var navigation = []area.Entry{
+	{Label: "Today", Path: todayPath},
+	{Label: "Search", Path: searchPath},
+	{Group: "Customers", Label: "Partners", Path: partnersPath},
+	{Group: "Customers", Label: "People", Path: peoplePath},
+	{Group: "Customers", Label: "Licenses", Path: licensesPath},
+	{Group: "Customers", Label: "Purchases", Path: purchasesPath},
+	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
+	{Group: "Delivery", Label: "Outages", Path: outagesPath},
+	{Group: "Delivery", Label: "Mails", Path: mailsPath},
+	{Group: "Reports", Label: "Numbers", Path: numbersPath},
+	{Group: "Reports", Label: "Exports", Path: exportsPath},
+	{Group: "Reports", Label: "Audit", Path: auditPath},
+	{Group: "System", Label: "Tokens", Path: tokensPath},
+	{Group: "System", Label: "Signing keys", Path: keysPath},
+	{Group: "System", Label: "Jobs", Path: jobsPath},
+	{Group: "System", Label: "Settings", Path: settingsPath},
+	{Group: "System", Label: "Team", Path: teamPath},
+}
