@@ -270,6 +270,23 @@ func TestPauseAndCancel(t *testing.T) {
 	}
 }
 
+// TestPausedJobHoldsNobodyUp: another partner's job goes on while one is paused that waited
+// longer.
+func TestPausedJobHoldsNobodyUp(t *testing.T) {
+	h := newHarness(t)
+	h.partner(1, 1, 600)
+	h.partner(2, 2001, 600)
+	j := h.begin(tester, 1, history.Filter{From: start}, 0)
+	if _, err := h.jobs.Pause(t.Context(), tester, 1, j.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.now = h.now.Add(time.Second)
+	h.begin(tester, 2, history.Filter{From: start}, 0)
+	if !h.once() || h.last(2).Count != 2*batch || h.last(1).Count != batch {
+		t.Errorf("the paused one has %d events, the other %d", h.last(1).Count, h.last(2).Count)
+	}
+}
+
 // TestJobOfAMember: each batch looks at the role of the person who began it.
 func TestJobOfAMember(t *testing.T) {
 	for name, c := range map[string]struct {
