@@ -8,9 +8,13 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 
 FUZZTIME ?= 10s
 
-# Tests wait for disks, browsers and databases: more packages than cores at once.
-# test-sqlite vets all packages by itself, so that go test need not.
-TEST := script/temporary $(GO) test -p 4 -vet=off
+# Tests wait for browsers, databases and retries: more packages than cores at once.
+# The targets vet all packages by themselves, so that go test need not. Without cgo, as
+# the program is shipped, packages are compiled once for the tests and the program;
+# without debug information test binaries are linked in half the time. The end-to-end
+# tests come first, because they take longest.
+TEST := CGO_ENABLED=0 script/temporary $(GO) test -p 4 -vet=off -ldflags=-w
+ALL  := ./internal/e2e ./...
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +28,9 @@ dev: ## Run it seeded, with credentials printed and loopback partners allowed (A
 build: ## Build bin/claviger
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/claviger
 
-test: chromium php test-sqlite test-postgres ## All tests, on SQLite and on a temporary PostgreSQL
+test: chromium php ## go vet and all tests, on SQLite and on a temporary PostgreSQL
+	CGO_ENABLED=0 $(GO) vet ./...
+	script/with-postgres env $(TEST) -exec "$(CURDIR)/script/on-both" $(ALL)
 
 chromium: ## Install Chromium, in which pages are looked at, where it is missing
 	@script/chromium >/dev/null
@@ -32,13 +38,12 @@ chromium: ## Install Chromium, in which pages are looked at, where it is missing
 php: ## Install PHP and Python, in which the samples of docs/webhooks.md are run, where they are missing
 	@script/php >/dev/null
 
-test-sqlite: ## go vet and all tests, on SQLite
-	$(GO) vet ./...
-	$(TEST) ./...
+test-sqlite: chromium php ## go vet and all tests, on SQLite alone
+	CGO_ENABLED=0 $(GO) vet ./...
+	$(TEST) $(ALL)
 
-# Packages that never ask for a database answer from the test cache here.
-test-postgres: ## The same tests on a temporary PostgreSQL
-	script/with-postgres $(TEST) ./...
+test-postgres: chromium php ## All tests, on a temporary PostgreSQL alone
+	script/with-postgres env $(TEST) $(ALL)
 
 test-race: ## All tests under the race detector, on both databases (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race ./...
