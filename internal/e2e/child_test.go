@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,10 +13,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"claviger/internal/devserver"
+	"claviger/internal/e2e/browser"
 )
 
 // logShown is how much of a child's log a failed test shows.
@@ -37,8 +40,35 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if b := started.Load(); b != nil {
+		b.Close()
+	}
 	_ = os.RemoveAll(folder)
 	os.Exit(code)
+}
+
+// started is what launched has started; TestMain ends it.
+var started atomic.Pointer[browser.Browser]
+
+// launched starts the one Chromium of all tests here.
+var launched = sync.OnceValues(func() (*browser.Browser, error) {
+	b, err := browser.Launch()
+	started.Store(b)
+	return b, err
+})
+
+// chromium is the Chromium that all tests share, each in tabs of its own. Without one
+// the test is skipped.
+func chromium(t *testing.T) *browser.Browser {
+	t.Helper()
+	b, err := launched()
+	if errors.Is(err, browser.ErrMissing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // program builds the real program, once, as it is shipped.

@@ -30,7 +30,7 @@ func newBuyer(t *testing.T, change func(*devserver.Config)) *buyer {
 		t.Skip("looked at on SQLite")
 	}
 	card := devNode(t, change)
-	return &buyer{Tab: browser.Start(t).Tab(t), t: t, card: card}
+	return &buyer{Tab: chromium(t).Tab(t), t: t, card: card}
 }
 
 // on fails the test unless the page's heading has this text.

@@ -10,6 +10,8 @@ package browser
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -31,20 +33,41 @@ var axe string
 // beyond what any step needs, so that a busy machine changes nothing.
 const patience = time.Minute
 
+// ErrMissing says that there is no Chromium.
+var ErrMissing = errors.New("there is no Chromium; script/chromium installs it")
+
 // Browser is a running Chromium.
-type Browser struct{ ctx context.Context }
+type Browser struct {
+	ctx context.Context
+	end func()
+}
 
 // Start starts Chromium for a test and ends it with the test. Without Chromium
 // the test is skipped.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	b, err := Launch()
+	if errors.Is(err, ErrMissing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// Launch starts Chromium for all tests of a package, which then ends it by Close. A
+// start costs more of the processor than most tests do after it, and tabs share
+// nothing.
+func Launch() (*Browser, error) {
 	program := find()
 	if program == "" {
-		t.Skip("there is no Chromium; script/chromium installs it")
+		return nil, ErrMissing
 	}
 	dir, err := os.MkdirTemp("", "claviger-browser-")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	alloc, end := chromedp.NewExecAllocator(context.Background(),
 		chromedp.ExecPath(program), chromedp.UserDataDir(dir),
@@ -58,7 +81,7 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("disable-back-forward-cache", true), // who goes back asks for the page again
 	)
 	ctx, cancel := chromedp.NewContext(alloc)
-	t.Cleanup(func() {
+	b := &Browser{ctx: ctx, end: func() {
 		limited, stop := context.WithTimeout(ctx, patience)
 		_ = chromedp.Cancel(limited)
 		stop()
@@ -67,16 +90,18 @@ func Start(t testing.TB) *Browser {
 		// Helpers of Chromium may still write for a moment, and the folder is
 		// not worth a failed test.
 		_ = os.RemoveAll(dir)
-	})
-	// The first step starts the browser, which lives as long as its context: that
-	// must have no deadline, and is given up when the browser does not come.
-	late := time.AfterFunc(patience, cancel)
+	}}
+	// The first step starts the browser, which lives as long as its context: it
+	// must have no deadline.
 	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start Chromium: %v", err)
+		b.Close()
+		return nil, fmt.Errorf("start Chromium: %w", err)
 	}
-	late.Stop()
-	return &Browser{ctx: ctx}
+	return b, nil
 }
+
+// Close ends Chromium.
+func (b *Browser) Close() { b.end() }
 
 // find returns the path of Chromium, "" when there is none.
 func find() string {
