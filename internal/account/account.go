@@ -160,6 +160,7 @@ type Data struct {
 	Email, Name, ExternalID string
 	Operator                bool
 	HasPassword             bool
+	SecondFactor            bool
 	ProvenAt                time.Time // zero: the address has not proven itself
 	CreatedAt               time.Time
 	UpdatedAt               time.Time
@@ -172,7 +173,7 @@ func (b *Book) Data(ctx context.Context, userID int64) (Data, error) {
 		return Data{}, err
 	}
 	return Data{
-		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator(), HasPassword: l.password != "",
+		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator(), HasPassword: l.password != "", SecondFactor: l.SecondFactor,
 		ProvenAt: l.ProvenAt, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}, nil
 }

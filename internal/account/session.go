@@ -23,13 +23,17 @@ type Sessions struct {
 // request takes.
 const deletedKept = time.Hour
 
-// SessionID is the name by which the audit knows the session of a token: enough of
-// the hash under which it is stored to find it.
-func SessionID(token string) string {
-	if token == "" {
+// sessionIDLength is how much of the hash of a session names it.
+const sessionIDLength = 16
+
+// SessionID is the name by which the audit knows the session of a key, which is what the
+// session manager gives this store for a token: enough of the hash under which it is
+// stored to find it.
+func SessionID(key string) string {
+	if key == "" {
 		return ""
 	}
-	return secret.Hash(token)[:16]
+	return secret.Hash(key)[:sessionIDLength]
 }
 
 // FindCtx returns what the session of a token holds, if it has not ended.

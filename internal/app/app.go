@@ -214,7 +214,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }}}
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: &partner.Uses{DB: db, Log: a.log}}
-	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail}
+	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box, Require: a.cfg.RequireSecondFactor}
 	r.Inviter = &partner.Inviter{Partners: r.Partners, Mail: r.Mail, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"), Present: account.Present}
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }

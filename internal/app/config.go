@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
 	"claviger/internal/wire"
@@ -29,22 +30,23 @@ type Config struct {
 	TrustedProxies      httpd.Proxies // trusted about the client's address
 	LogLevel            slog.Level
 	LogFormat           LogFormat
-	AllowPrivateTargets bool            // webhooks may go to http and to private addresses
-	ReadConnections     int             // 0 is what the machine suggests
-	ShutdownTimeout     time.Duration   // how long running requests may take to end
-	Migrate             bool            // bring the schema up to date on start
-	CodeLife            time.Duration   // of the code that connects a buyer
-	AccessLife          time.Duration   // of an access token
-	RefreshLife         time.Duration   // of a refresh token
-	Retry               []time.Duration // when a failed delivery is tried again
-	ParkAfter           time.Duration   // of nothing but failures
-	SupersedeAfter      time.Duration   // since the first refusal of an event
-	SupersedeAttempts   int             // that were refused
-	WebhookConcurrency  int             // webhooks on their way to one partner, at most
-	KeepResponses       time.Duration   // the record of an attempt
-	ProbeEvery          time.Duration   // of a parked endpoint
-	Mail                mail.Config     // how mail is sent; the zero value sends none
-	Log                 *slog.Logger    // nil is standard error, by LogLevel and LogFormat
+	RequireSecondFactor account.Requirement // who must have one to use the console; "" is nobody
+	AllowPrivateTargets bool                // webhooks may go to http and to private addresses
+	ReadConnections     int                 // 0 is what the machine suggests
+	ShutdownTimeout     time.Duration       // how long running requests may take to end
+	Migrate             bool                // bring the schema up to date on start
+	CodeLife            time.Duration       // of the code that connects a buyer
+	AccessLife          time.Duration       // of an access token
+	RefreshLife         time.Duration       // of a refresh token
+	Retry               []time.Duration     // when a failed delivery is tried again
+	ParkAfter           time.Duration       // of nothing but failures
+	SupersedeAfter      time.Duration       // since the first refusal of an event
+	SupersedeAttempts   int                 // that were refused
+	WebhookConcurrency  int                 // webhooks on their way to one partner, at most
+	KeepResponses       time.Duration       // the record of an attempt
+	ProbeEvery          time.Duration       // of a parked endpoint
+	Mail                mail.Config         // how mail is sent; the zero value sends none
+	Log                 *slog.Logger        // nil is standard error, by LogLevel and LogFormat
 
 	SecretFiles map[string]string // the files that secret settings were read from, by the setting's name
 

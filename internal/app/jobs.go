@@ -50,6 +50,8 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"scenario runs":     (&simulator.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune, // and test licenses
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,
+		"signed sessions":   (&account.Sessions{DB: db, Now: a.cfg.Now}).PruneSigned,
+		"challenges":        a.services.Accounts.PruneChallenges,
 		"sign-in links":     a.services.Accounts.Prune, // and sign-ups
 		"invitations":       a.services.Inviter.Prune,
 		"password tries":    a.services.Accounts.PruneTries,

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/httpd"
 )
@@ -40,7 +41,7 @@ func folder(t *testing.T, mode fs.FileMode) string {
 func TestDefaults(t *testing.T) {
 	serve := app.Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DB: "claviger.db",
-		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, ShutdownTimeout: 15 * time.Second, Migrate: true,
+		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireAdmins, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
 		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, KeepResponses: 400 * 24 * time.Hour,
 		SupersedeAfter: 10 * time.Minute, SupersedeAttempts: 4, WebhookConcurrency: 256,
@@ -54,6 +55,7 @@ func TestDefaults(t *testing.T) {
 	}
 	dev := serve
 	dev.AdminAddr, dev.DB, dev.RateLimit, dev.LogFormat, dev.AllowPrivateTargets = "", "", 0, app.Text, true
+	dev.RequireSecondFactor = account.RequireNone
 	if diff := cmp.Diff(dev, app.Defaults(app.Dev)); diff != "" {
 		t.Errorf("dev (-want +got):\n%s", diff)
 	}

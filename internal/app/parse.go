@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"claviger/internal/account"
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
 	"claviger/internal/secret"
@@ -161,6 +162,16 @@ func logFormat(c *Config, v string) error {
 		return nil
 	default:
 		return errors.New("must be json or text")
+	}
+}
+
+func requireFactor(c *Config, v string) error {
+	switch q := account.Requirement(strings.ToLower(v)); q {
+	case account.RequireNone, account.RequireAdmins, account.RequireOperators:
+		c.RequireSecondFactor = q
+		return nil
+	default:
+		return errors.New("must be none, admins or operators")
 	}
 }
 

@@ -79,6 +79,11 @@ var settings = []Setting{
 		set:  number(0, 1_000_000, func(c *Config) *int { return &c.RateLimit }),
 	},
 	{
+		Name: "require-second-factor", Value: "who", Default: "admins", dev: "none",
+		Help: "Who needs a one-time code or a passkey to use the console: none, admins or operators",
+		set:  requireFactor,
+	},
+	{
 		Name: "trusted-proxies", Value: "list",
 		Help: "Addresses or networks whose X-Forwarded-For is believed, such as 10.0.0.0/8,192.0.2.7",
 		set:  proxies,

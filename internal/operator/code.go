@@ -4,5 +4,6 @@ package operator
 const (
 	codeIdempotencyRequired = "idempotency_required"
 	codeMissingScope        = "missing_scope"
+	codeMemberAccount       = "member_account"
 	codeOperatorAccount     = "operator_account"
 )

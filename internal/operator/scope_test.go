@@ -194,3 +194,30 @@ func TestLinkOfAnOperator(t *testing.T) {
 		t.Errorf("admin: %d %s", a.Status, a.Body)
 	}
 }
+
+// TestLinkForMember: whoever can sign in as a member of a partner can do what the member
+// can, so a link for one takes the scope admin.
+func TestLinkForMember(t *testing.T) {
+	h := newHarness(t)
+	member := h.must(201, "POST", "/operator/v1/users", `{"email":"mem@example.com"}`)
+	buyer := h.must(201, "POST", "/operator/v1/users", `{"email":"buyer@example.com"}`)
+	var m, b struct {
+		ID int64 `json:"id"`
+	}
+	member.Into(t, &m)
+	buyer.Into(t, &b)
+	h.must(201, "POST", "/operator/v1/partners", `{"name":"Tide Planner","external_id":"tide"}`)
+	h.must(201, "POST", "/operator/v1/partners/1/members", `{"email":"mem@example.com","role":"viewer"}`)
+	link := func(scope account.Scope, id int64) answer {
+		return h.send(h.tokens[scope], "POST", fmt.Sprintf("/operator/v1/users/%d/session", id), "")
+	}
+	if a := link(account.Support, m.ID); a.Status != 403 || a.Code() != "member_account" {
+		t.Errorf("support, a member: %d %s", a.Status, a.Body)
+	}
+	if a := link(account.Support, b.ID); a.Status != 201 {
+		t.Errorf("support, a buyer: %d %s", a.Status, a.Body)
+	}
+	if a := link(account.Admin, m.ID); a.Status != 201 {
+		t.Errorf("admin, a member: %d %s", a.Status, a.Body)
+	}
+}

@@ -110,19 +110,33 @@ func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.To
 	if _, err := decode(w, r, &b); err != nil {
 		return err
 	}
-	if !t.May(account.Admin) {
-		// Who can sign in as an operator can do what an operator can.
-		u, err := o.Accounts.Get(r.Context(), pathID(r))
-		if err != nil {
-			return err
-		}
-		if u.Operator() {
-			return fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. A sign-in link for an operator needs a token with the scope admin.")
-		}
+	if err := o.mayLink(r, t); err != nil {
+		return err
 	}
 	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r), b.Next)
 	if err != nil {
 		return err
 	}
 	return wire.JSON(w, http.StatusCreated, linkJSON{url, wire.Time(expires)})
+}
+
+// mayLink refuses a token without the scope admin a link for anybody but a buyer: whoever
+// can sign in as an operator or as a member of a partner can do what they can.
+func (o *Operator) mayLink(r *http.Request, t account.Token) error {
+	if t.May(account.Admin) {
+		return nil
+	}
+	u, err := o.Accounts.Get(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	if u.Operator() {
+		return fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. A sign-in link for an operator needs a token with the scope admin.")
+	}
+	serves, err := o.Partners.Accesses(r.Context(), u.ID, 1)
+	if err == nil && len(serves) > 0 {
+		err = fault.New(fault.Forbidden, codeMemberAccount,
+			"This user is a member of a partner. A sign-in link for a member needs a token with the scope admin.")
+	}
+	return err
 }

@@ -128,7 +128,7 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 
 // staySignedIn signs this browser in again after all sessions of its user were ended.
 func (h *Handler) staySignedIn(w http.ResponseWriter, r *http.Request, u account.User, at time.Time, done, next string) error {
-	if err := h.Site.Sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, at); err != nil {
+	if err := h.Site.StaySignedIn(r, u, at); err != nil {
 		return err
 	}
 	h.Site.Sessions.Flash(r.Context(), done)
@@ -145,7 +145,7 @@ func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *v
 	if err != nil {
 		return err
 	}
-	return h.staySignedIn(w, r, u, v.Signed.At, "You are signed out everywhere else.", accountPath)
+	return h.staySignedIn(w, r, u, v.Signed.At, "You are signed out everywhere else.", next(r))
 }
 
 // deleteView is the page that erases the visitor.
@@ -177,6 +177,9 @@ func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, e
 }
 
 func (h *Handler) deletePage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if h.confirmFirst(w, r, v, deletePath) {
+		return nil
+	}
 	view, err := h.deleteView(r, v)
 	if err != nil {
 		return err
@@ -189,6 +192,9 @@ func (h *Handler) deletePage(w http.ResponseWriter, r *http.Request, v *visitor.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
+	}
+	if h.confirmFirst(w, r, v, deletePath) {
+		return nil
 	}
 	view, err := h.deleteView(r, v)
 	if err != nil {

@@ -23,14 +23,15 @@ type dataFile struct {
 }
 
 type dataAccount struct {
-	Email       string    `json:"email"`
-	Name        string    `json:"name"`
-	Reference   string    `json:"reference,omitempty"`
-	Operator    bool      `json:"operator,omitempty"`
-	HasPassword bool      `json:"has_password"`
-	ConfirmedAt wire.Time `json:"email_confirmed_at,omitzero"`
-	CreatedAt   wire.Time `json:"created_at"`
-	UpdatedAt   wire.Time `json:"updated_at"`
+	Email        string    `json:"email"`
+	Name         string    `json:"name"`
+	Reference    string    `json:"reference,omitempty"`
+	Operator     bool      `json:"operator,omitempty"`
+	HasPassword  bool      `json:"has_password"`
+	SecondFactor bool      `json:"second_factor"`
+	ConfirmedAt  wire.Time `json:"email_confirmed_at,omitzero"`
+	CreatedAt    wire.Time `json:"created_at"`
+	UpdatedAt    wire.Time `json:"updated_at"`
 }
 
 type dataLicense struct {
@@ -93,7 +94,7 @@ func (h *Handler) accountData(r *http.Request, v *visitor.Visitor) (dataAccount,
 		return dataAccount{}, err
 	}
 	return dataAccount{
-		Email: d.Email, Name: d.Name, Reference: d.ExternalID, Operator: d.Operator, HasPassword: d.HasPassword,
+		Email: d.Email, Name: d.Name, Reference: d.ExternalID, Operator: d.Operator, HasPassword: d.HasPassword, SecondFactor: d.SecondFactor,
 		ConfirmedAt: wire.Time(d.ProvenAt), CreatedAt: wire.Time(d.CreatedAt), UpdatedAt: wire.Time(d.UpdatedAt),
 	}, nil
 }

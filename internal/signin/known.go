@@ -31,10 +31,10 @@ func (h *Handler) knownCookie() string {
 
 func (h *Handler) secure() bool { return strings.HasPrefix(h.Site.Pages.PublicURL, "https://") }
 
-// signUserIn makes this the session of a user who signs in now, on the way to next,
-// and their browser a known one.
+// signUserIn makes this the session of a user who has completed signing in, on the way to
+// next, and their browser a known one.
 func (h *Handler) signUserIn(w http.ResponseWriter, r *http.Request, u account.User, next string) error {
-	if err := h.Site.SignIn(r.Context(), u, h.Now(), next); err != nil {
+	if err := h.Site.SignIn(r, u, h.Now(), next); err != nil {
 		return err
 	}
 	h.setKnownCookie(w, u)

@@ -2,7 +2,6 @@ package signin
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -74,19 +73,8 @@ func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if err != nil {
 		return h.expiredLink(w, r, v, led, err)
 	}
-	if err := h.signUserIn(w, r, e.User, e.Next); err != nil {
-		return err
-	}
 	h.Site.Sessions.Pop(ctx, signUpSecret)
-	if e.NeedsPassword {
-		h.allowPassword(r, e.User)
-		ui.SeeOther(w, r, passwordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
-		return nil
-	}
-	if e.Purpose == account.ForSignUp {
-		h.Site.Sessions.Flash(ctx, "Your email address is confirmed. Welcome!")
-	}
-	return h.redirectToNext(w, r, e.User, e.Next)
+	return h.firstStepDone(w, r, e)
 }
 
 // tooManyLinks is the page for a client that tried too many invalid links.

@@ -7,6 +7,7 @@ package signin
 import (
 	"embed"
 	"net/http"
+	"slices"
 	"time"
 
 	"claviger/internal/account"
@@ -58,7 +59,7 @@ func (h *Handler) Routes() []wire.Route {
 	own := func(method, path string, serve visitor.Handler) wire.Route {
 		return h.Site.Route(method, path, visitor.SignedIn, serve)
 	}
-	return []wire.Route{
+	return append([]wire.Route{
 		open(http.MethodGet, visitor.SignInPath, h.signInPage),
 		open(http.MethodPost, visitor.SignInPath, h.signIn),
 		open(http.MethodGet, sendLinkPath, redirectTo(visitor.SignInPath)),
@@ -78,18 +79,57 @@ func (h *Handler) Routes() []wire.Route {
 		own(http.MethodGet, "/account/sign-out-everywhere", redirectTo(accountPath)),
 		own(http.MethodPost, "/account/sign-out-everywhere", h.signOutEverywhere),
 		own(http.MethodGet, "/account/data", h.data),
-		own(http.MethodGet, "/account/delete", h.deletePage),
-		own(http.MethodPost, "/account/delete", h.delete),
+		own(http.MethodGet, deletePath, h.deletePage),
+		own(http.MethodPost, deletePath, h.delete),
 		open(http.MethodGet, deletedPath, h.deleted),
 		open(http.MethodGet, ui.TimesPath, redirectTo(accountPath)),
 		open(http.MethodPost, ui.TimesPath, h.times),
+	}, h.factorRoutes(open, own)...)
+}
+
+// factorRoutes are the pages of second factors and sessions.
+func (h *Handler) factorRoutes(open, own func(method, path string, serve visitor.Handler) wire.Route) []wire.Route {
+	form := func(kind func(string, string, visitor.Handler) wire.Route, path, page string, serve visitor.Handler) []wire.Route {
+		return []wire.Route{kind(http.MethodGet, path, redirectTo(page)), kind(http.MethodPost, path, serve)}
 	}
+	both := func(kind func(string, string, visitor.Handler) wire.Route, path string, page, serve visitor.Handler) []wire.Route {
+		return []wire.Route{kind(http.MethodGet, path, page), kind(http.MethodPost, path, serve)}
+	}
+	security := visitor.SecurityPath
+	return slices.Concat(
+		form(open, passkeySignInPath, visitor.SignInPath, h.passkeySignIn),
+		form(open, passkeySignInPath+"/options", visitor.SignInPath, h.passkeySignInOptions),
+		both(open, secondStepPath, h.secondStepPage, h.secondStep),
+		form(open, secondStepPath+"/passkey", secondStepPath, h.passkeyStep),
+		form(open, secondStepPath+"/passkey/options", secondStepPath, h.passkeyStepOptions),
+		both(own, confirmPath, h.confirmPage, h.confirm),
+		form(own, confirmPath+"/passkey", confirmPath, h.confirmByPasskey),
+		form(own, confirmPath+"/passkey/options", confirmPath, h.confirmOptions),
+		[]wire.Route{own(http.MethodGet, security, h.security)},
+		both(own, codesPath, h.codesPage, h.addCodes),
+		both(own, codesPath+"/remove", h.removePage, h.removeCodes),
+		form(own, passkeysPath, security, h.addPasskey),
+		form(own, passkeysPath+"/options", security, h.addPasskeyOptions),
+		form(own, passkeysPath+"/{id}/name", security, h.renamePasskey),
+		both(own, passkeysPath+"/{id}/remove", h.removePage, h.removePasskey),
+		both(own, recoveryPath, h.recoveryPage, h.newRecoveryCodes),
+		form(own, security+"/sessions/{id}/end", security, h.endSession),
+	)
 }
 
 // The pages that others lead to.
 const (
-	accountPath   = "/account"
-	passwordPath  = "/account/password"
+	accountPath  = "/account"
+	passwordPath = "/account/password"
+	deletePath   = "/account/delete"
+	confirmPath  = "/account/confirm"
+	codesPath    = visitor.SecurityPath + "/codes"
+	passkeysPath = visitor.SecurityPath + "/passkeys"
+	recoveryPath = visitor.SecurityPath + "/recovery"
+
+	secondStepPath    = visitor.SignInPath + "/second"
+	passkeySignInPath = visitor.SignInPath + "/passkey"
+
 	checkMailPath = "/check-mail"
 	deletedPath   = "/goodbye"
 )

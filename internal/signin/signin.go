@@ -20,6 +20,12 @@ func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.
 	return h.showSignIn(w, r, v, http.StatusOK, signInForm(r, v.User.Email))
 }
 
+// signInView is the sign-in page.
+type signInView struct {
+	ui.Form
+	Passkeys bool // they can be used at this address
+}
+
 // signInForm is the form with an address in it.
 func signInForm(r *http.Request, email string) ui.Form {
 	return ui.Form{Next: next(r), Fields: []ui.Field{
@@ -33,7 +39,7 @@ func (h *Handler) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.
 	if err != nil {
 		return err
 	}
-	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: f}
+	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: signInView{Form: f, Passkeys: h.passkeysHere(r)}}
 	if !h.OAuth.Expects(req, v.User.ID) {
 		view.Notice = "Sign in with the account that is connected to " + req.Partner.Name + "."
 	}
@@ -68,10 +74,7 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err != nil {
 		return err
 	}
-	if err := h.signUserIn(w, r, u, f.Next); err != nil {
-		return err
-	}
-	return h.redirectToNext(w, r, u, f.Next)
+	return h.firstStepDone(w, r, account.Entry{User: u, Purpose: account.ForSignIn, Next: f.Next})
 }
 
 // refusedSignIn is the text for a sign-in that failed, "" if err is something else. It is

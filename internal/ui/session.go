@@ -2,6 +2,8 @@ package ui
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"time"
@@ -10,25 +12,29 @@ import (
 )
 
 // How long a session lasts: at most lifetime, and idle without a visit. A visit
-// is written down once an hour and not each time, so idle may be that much short.
+// is written down every touch and not each time, so idle may be that much short.
 const (
 	lifetime = 30 * 24 * time.Hour
 	idle     = 7 * 24 * time.Hour
-	touch    = time.Hour
+	touch    = 5 * time.Minute
 )
 
 // Names of the values of a session.
 const (
-	keyUser  = "user"
-	keyEpoch = "epoch"
-	keyAt    = "at"
-	keySeen  = "seen"
-	keyFlash = "flash"
-	keyValue = "kept." // a prefix, as stored sessions have it
+	keyUser   = "user"
+	keyEpoch  = "epoch"
+	keyAt     = "at"
+	keyFactor = "factor"
+	keySeen   = "seen"
+	keyFlash  = "flash"
+	keyValue  = "kept." // a prefix, as stored sessions have it
 )
 
 // sessionsKey marks the context of a request whose session is loaded.
 type sessionsKey struct{}
+
+// touchedKey marks the context of a request that wrote down its visit.
+type touchedKey struct{}
 
 // Sessions know who is signed in at a browser, by a cookie. A visitor gets one when
 // there is something to store, and not before.
@@ -45,6 +51,7 @@ type Signed struct {
 	UserID int64
 	Epoch  int64     // of the user's sessions; another one than the user's now means signed out
 	At     time.Time // when the person proved who they are
+	Factor bool      // they proved it by a second factor as well
 }
 
 // NewSessions makes sessions that are stored in store. secure says that browsers
@@ -58,17 +65,17 @@ func NewSessions(store scs.CtxStore, secure bool) *Sessions {
 	// Not scs.New: it starts a goroutine that never ends. The price is that the
 	// sessions of two stores cannot be wrapped around one another.
 	m := &scs.SessionManager{
-		Store:            idleStore{store},
-		Lifetime:         lifetime,
-		Codec:            scs.GobCodec{},
-		HashTokenInStore: true,
-		Cookie:           scs.SessionCookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Persist: true},
+		Store:    idleStore{store},
+		Lifetime: lifetime,
+		Codec:    scs.GobCodec{},
+		Cookie:   scs.SessionCookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Persist: true},
 	}
 	return &Sessions{Fail: plain.Fail, scs: m}
 }
 
 // idleStore ends a session that is not used for a while. scs could do so too, but
-// would then write on each request.
+// would then write on each request. The store below is given a hash of the token, which
+// scs could do as well, but nobody would know it then; see Key.
 type idleStore struct{ scs.CtxStore }
 
 // CommitCtx stores the session for as long as it may be idle, if not shorter.
@@ -76,7 +83,23 @@ func (s idleStore) CommitCtx(ctx context.Context, token string, data []byte, exp
 	if until := time.Now().Add(idle); until.Before(expiry) {
 		expiry = until
 	}
-	return s.CtxStore.CommitCtx(ctx, token, data, expiry)
+	return s.CtxStore.CommitCtx(ctx, storeKey(token), data, expiry)
+}
+
+// FindCtx returns what the session of a token holds.
+func (s idleStore) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	return s.CtxStore.FindCtx(ctx, storeKey(token))
+}
+
+// DeleteCtx ends the session of a token.
+func (s idleStore) DeleteCtx(ctx context.Context, token string) error {
+	return s.CtxStore.DeleteCtx(ctx, storeKey(token))
+}
+
+// storeKey is what the store knows a token by.
+func storeKey(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // Wrap loads the session of a request, and saves it before the answer when it has
@@ -97,6 +120,7 @@ func (s *Sessions) Wrap(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(ctx, sessionsKey{}, s))
 		if seen := s.scs.GetInt64(ctx, keySeen); seen != 0 && time.Since(time.Unix(0, seen)) > touch {
 			s.scs.Put(ctx, keySeen, time.Now().UnixNano())
+			r = r.WithContext(context.WithValue(r.Context(), touchedKey{}, true))
 		}
 		sw := &sessionWriter{ResponseWriter: w, request: r, sessions: s}
 		next.ServeHTTP(sw, r)
@@ -181,16 +205,38 @@ func (w *sessionWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // SignIn makes this the session of a user. It gets a new token, so that nobody
 // who knew the old one is signed in with them.
-func (s *Sessions) SignIn(ctx context.Context, userID, epoch int64, at time.Time) error {
-	if err := s.scs.RenewToken(ctx); err != nil {
-		return fmt.Errorf("renew the session: %w", unavailable{err})
+func (s *Sessions) SignIn(ctx context.Context, who Signed) error {
+	if err := s.Renew(ctx); err != nil {
+		return err
 	}
-	s.scs.Put(ctx, keyUser, userID)
-	s.scs.Put(ctx, keyEpoch, epoch)
-	s.scs.Put(ctx, keyAt, at.UnixNano())
+	s.scs.Put(ctx, keyUser, who.UserID)
+	s.scs.Put(ctx, keyEpoch, who.Epoch)
+	s.scs.Put(ctx, keyAt, who.At.UnixNano())
+	s.scs.Put(ctx, keyFactor, who.Factor)
 	s.scs.Put(ctx, keySeen, time.Now().UnixNano())
 	return nil
 }
+
+// Renew gives this session a new token: whoever knew the old one has nothing of what is
+// stored from now on.
+func (s *Sessions) Renew(ctx context.Context) error {
+	if err := s.scs.RenewToken(ctx); err != nil {
+		return fmt.Errorf("renew the session: %w", unavailable{err})
+	}
+	return nil
+}
+
+// Key is what the store knows this session by now, "" when there is none.
+func (s *Sessions) Key(ctx context.Context) string {
+	if token := s.scs.Token(ctx); token != "" {
+		return storeKey(token)
+	}
+	return ""
+}
+
+// Touched reports whether this request wrote down that the session was used, which
+// happens every few minutes.
+func (s *Sessions) Touched(ctx context.Context) bool { return ctx.Value(touchedKey{}) != nil }
 
 // Token is the secret of this request's session, as it was when the request came;
 // "" when it has none.
@@ -214,6 +260,7 @@ func (s *Sessions) SignedIn(ctx context.Context) (Signed, bool) {
 		UserID: id,
 		Epoch:  s.scs.GetInt64(ctx, keyEpoch),
 		At:     time.Unix(0, s.scs.GetInt64(ctx, keyAt)).UTC(),
+		Factor: s.scs.GetBool(ctx, keyFactor),
 	}, true
 }
 

@@ -94,7 +94,7 @@ func (v *visitor) visit(do func(ctx context.Context, w http.ResponseWriter)) *ht
 func (v *visitor) signIn(id int64) {
 	v.t.Helper()
 	v.visit(func(ctx context.Context, _ http.ResponseWriter) {
-		if err := v.sessions.SignIn(ctx, id, 3, sold); err != nil {
+		if err := v.sessions.SignIn(ctx, ui.Signed{UserID: id, Epoch: 3, At: sold}); err != nil {
 			v.t.Error(err)
 		}
 	})

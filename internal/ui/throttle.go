@@ -60,6 +60,25 @@ func (t *Throttle) OwnPassword(r *http.Request, userID int64) time.Duration {
 	return count(r, t.Clients, t.Accounts, "user "+strconv.FormatInt(userID, 10))
 }
 
+// Code counts one try of a one-time code or a recovery code of a user.
+func (t *Throttle) Code(r *http.Request, userID int64) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return count(r, t.Clients, t.Accounts, "codes of user "+strconv.FormatInt(userID, 10))
+}
+
+// Passkey counts one try to sign in by passkey, of whoever has it.
+func (t *Throttle) Passkey(r *http.Request) time.Duration {
+	if t == nil {
+		return 0
+	}
+	if q := t.Clients.Take(r); !q.OK {
+		return max(q.After, time.Second)
+	}
+	return 0
+}
+
 // LinkGuard returns the guard of mailed links: nil, which allows everything,
 // without a throttle.
 func (t *Throttle) LinkGuard() *wire.Guard {

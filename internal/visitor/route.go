@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"claviger/internal/fault"
 	"claviger/internal/ui"
@@ -26,6 +27,25 @@ type Access func(r *http.Request, v *Visitor) error
 // ErrSignIn is the answer of an Access to visitors who have to sign in first.
 var ErrSignIn = errors.New("the visitor has to sign in")
 
+// errEnroll is the answer to visitors who need a second factor first.
+var errEnroll = errors.New("the visitor needs a second factor")
+
+// SecurityPath is the page where people add second factors. Its parameter next is where
+// they go afterwards.
+const SecurityPath = accountPath + "/security"
+
+// enrolled refuses visitors of the console who must have a second factor and have none.
+// It is asked for every route of the console, so that no page can leave it out.
+func (s *Site) enrolled(r *http.Request, v *Visitor) error {
+	if r.URL.Path != ConsolePath && !strings.HasPrefix(r.URL.Path, ConsolePath+"/") {
+		return nil
+	}
+	if s.Accounts.Require.Of(v.User) && !v.User.SecondFactor {
+		return errEnroll
+	}
+	return nil
+}
+
 // Anyone is the access to pages that everybody may see.
 func Anyone(*http.Request, *Visitor) error { return nil }
 
@@ -39,27 +59,27 @@ func SignedIn(_ *http.Request, v *Visitor) error {
 
 // Route makes the route of a page. A form that comes from another site is refused.
 func (s *Site) Route(method, path string, access Access, h Handler) wire.Route {
-	return s.route(method, path, s.Pages.SameOrigin(s.serve(access, h, s.sendToSignIn)))
+	return s.route(method, path, s.Pages.SameOrigin(s.serve(access, h, s.leave)))
 }
 
 // CrossSiteRoute makes the route of a page that takes forms of other sites too. It
 // must not change anything on behalf of the visitor.
 func (s *Site) CrossSiteRoute(method, path string, access Access, h Handler) wire.Route {
-	return s.route(method, path, s.serve(access, h, s.sendToSignIn))
+	return s.route(method, path, s.serve(access, h, s.leave))
 }
 
 // StreamRoute makes the route of a stream of events. It never redirects: whoever may
 // not have the stream gets 401, at which app.js gives up.
 func (s *Site) StreamRoute(path string, access Access, h Handler) wire.Route {
-	return s.route(http.MethodGet, path, s.serve(access, h, func(w http.ResponseWriter, r *http.Request) {
+	return s.route(http.MethodGet, path, s.serve(access, h, func(w http.ResponseWriter, r *http.Request, _ string) {
 		ui.SwapNothing(w.Header())
 		s.refuse(w, r)
 	}))
 }
 
-// serve finds out who visits, checks their access and runs the handler. signIn answers
-// visitors who have to sign in first.
-func (s *Site) serve(access Access, h Handler, signIn http.HandlerFunc) http.Handler {
+// serve finds out who visits, checks their access and runs the handler. leave answers
+// visitors who have to sign in, or to add a second factor, at another page first.
+func (s *Site) serve(access Access, h Handler, leave func(w http.ResponseWriter, r *http.Request, at string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, err := s.visitor(r)
 		if err == nil {
@@ -67,12 +87,17 @@ func (s *Site) serve(access Access, h Handler, signIn http.HandlerFunc) http.Han
 				wire.RequestLogOf(r.Context()).Who = "user:" + strconv.FormatInt(v.User.ID, 10)
 			}
 			if err = access(r, v); err == nil {
+				err = s.enrolled(r, v)
+			}
+			if err == nil {
 				err = h(w, r, v)
 			}
 		}
 		switch {
 		case errors.Is(err, ErrSignIn):
-			signIn(w, r)
+			leave(w, r, SignInPath)
+		case errors.Is(err, errEnroll):
+			leave(w, r, SecurityPath)
 		case err != nil:
 			s.Pages.Fail(w, r, err)
 		}
@@ -94,11 +119,11 @@ func (s *Site) route(method, path string, serve http.Handler) wire.Route {
 	return rt
 }
 
-// sendToSignIn has a person sign in and then return. A form is not sent again: the
-// person returns to the page that it is on. htmx would follow a redirect by itself and
-// put the sign-in page into an element, so it gets an error that makes it leave the
-// page.
-func (s *Site) sendToSignIn(w http.ResponseWriter, r *http.Request) {
+// leave sends a person to the page at, such as the sign-in page, and then back. A form is
+// not sent again: the person returns to the page that it is on. htmx would follow a
+// redirect by itself and put the page into an element, so it gets an error that makes it
+// leave the page.
+func (s *Site) leave(w http.ResponseWriter, r *http.Request, at string) {
 	next := r.URL.RequestURI()
 	switch {
 	case ui.IsFragment(r):
@@ -106,11 +131,12 @@ func (s *Site) sendToSignIn(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		next = pathOf(r.Referer())
 	}
+	to := at + "?next=" + url.QueryEscape(next)
 	if !ui.IsHTMX(r) {
-		ui.SeeOther(w, r, SignIn(next))
+		ui.SeeOther(w, r, to)
 		return
 	}
-	ui.SetRedirect(w.Header(), SignIn(next))
+	ui.SetRedirect(w.Header(), to)
 	s.refuse(w, r)
 }
 

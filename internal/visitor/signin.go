@@ -9,6 +9,8 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/oauth"
 	"claviger/internal/secret"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
 )
 
 // signedInFor is the session's record of a sign-in on the way to an application's
@@ -17,9 +19,10 @@ import (
 const signedInFor = "signed-in-for"
 
 // SignIn makes this the session of a user who signs in now, on the way to the path
-// next.
-func (s *Site) SignIn(ctx context.Context, u account.User, now time.Time, next string) error {
-	if err := s.Sessions.SignIn(ctx, u.ID, u.SessionEpoch, now); err != nil {
+// next. Whoever has a second factor has proven it, too.
+func (s *Site) SignIn(r *http.Request, u account.User, now time.Time, next string) error {
+	ctx := r.Context()
+	if err := s.Sessions.SignIn(ctx, ui.Signed{UserID: u.ID, Epoch: u.SessionEpoch, At: now, Factor: u.SecondFactor}); err != nil {
 		return err
 	}
 	if strings.HasPrefix(next, oauth.AuthorizePath+"?") {
@@ -27,7 +30,25 @@ func (s *Site) SignIn(ctx context.Context, u account.User, now time.Time, next s
 	} else {
 		s.Sessions.Pop(ctx, signedInFor)
 	}
-	return nil
+	return s.Accounts.NoteSession(ctx, s.Sessions.Key(ctx), s.session(r, u, now))
+}
+
+// StaySignedIn gives this browser a session of the user in place of the one it had: all
+// others ended, or the person proved again, at the time at, who they are.
+func (s *Site) StaySignedIn(r *http.Request, u account.User, at time.Time) error {
+	ctx := r.Context()
+	old := s.Sessions.Key(ctx)
+	if err := s.Sessions.SignIn(ctx, ui.Signed{UserID: u.ID, Epoch: u.SessionEpoch, At: at, Factor: u.SecondFactor}); err != nil {
+		return err
+	}
+	session := s.session(r, u, at)
+	session.Replaces = old
+	return s.Accounts.NoteSession(ctx, s.Sessions.Key(ctx), session)
+}
+
+// session describes the session of a request to its owner.
+func (s *Site) session(r *http.Request, u account.User, begun time.Time) account.NewSession {
+	return account.NewSession{UserID: u.ID, Epoch: u.SessionEpoch, Browser: Browser(r.UserAgent()), Client: wire.Client(r), BegunAt: begun}
 }
 
 // SignOut ends the session of this browser and has it remove what it cached of our

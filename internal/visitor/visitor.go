@@ -59,7 +59,11 @@ func (s *Site) visitor(r *http.Request) (*Visitor, error) {
 	case u.ID == 0:
 		return &Visitor{Client: wire.Client(r)}, s.Sessions.SignOut(r.Context())
 	}
-	return &Visitor{User: u, Signed: signed, Session: account.SessionID(s.Sessions.Token(r.Context())), Client: wire.Client(r)}, nil
+	v := &Visitor{User: u, Signed: signed, Session: account.SessionID(s.Sessions.Key(r.Context())), Client: wire.Client(r)}
+	if s.Sessions.Touched(r.Context()) {
+		err = s.Accounts.NoteSession(r.Context(), s.Sessions.Key(r.Context()), s.session(r, u, signed.At))
+	}
+	return v, err
 }
 
 // user returns who signed in, nobody if the session was ended elsewhere.
@@ -70,7 +74,7 @@ func (s *Site) user(ctx context.Context, signed ui.Signed) (account.User, error)
 		return account.User{}, nil
 	case err != nil:
 		return account.User{}, err
-	case !u.ErasedAt.IsZero() || u.SessionEpoch != signed.Epoch:
+	case !u.ErasedAt.IsZero() || u.SessionEpoch != signed.Epoch || u.SecondFactor && !signed.Factor:
 		return account.User{}, nil
 	}
 	return u, nil

@@ -1,0 +1,109 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// sessionKept is how long it is known who is signed in with a session: as long as one
+// lasts at most.
+const sessionKept = 31 * 24 * time.Hour
+
+// maxSessions is how many of their sessions people see, the last used ones.
+const maxSessions = 50
+
+// SignedSession is a session of a user, as they see it.
+type SignedSession struct {
+	ID      string // as the audit names it
+	Browser string // in words
+	Client  string // the address it was last used from
+	BegunAt time.Time
+	SeenAt  time.Time // right to a few minutes
+
+	hash string
+}
+
+func scanSession(r *sqldb.Row, s *SignedSession) error {
+	err := r.Scan(&s.hash, &s.Browser, &s.Client, &s.BegunAt, &s.SeenAt)
+	s.ID = s.hash[:min(len(s.hash), sessionIDLength)]
+	return err
+}
+
+// NewSession is who is signed in with a session.
+type NewSession struct {
+	UserID, Epoch   int64
+	Browser, Client string
+	BegunAt         time.Time
+	Replaces        string // the key of the session that it goes on from; "": none
+}
+
+// NoteSession notes who is signed in with the session that is stored under a key, and
+// that it is used now.
+func (b *Book) NoteSession(ctx context.Context, key string, s NewSession) error {
+	now := b.Now()
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		hash := secret.Hash(key)
+		if s.Replaces != "" {
+			tx.Queue(`UPDATE signed_sessions SET hash = $2 WHERE hash = $1 AND user_id = $3`, secret.Hash(s.Replaces), hash, s.UserID)
+		}
+		tx.Queue(`INSERT INTO signed_sessions (hash, user_id, epoch, browser, client, begun_at, seen_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (hash) DO UPDATE SET
+			user_id = excluded.user_id, epoch = excluded.epoch, browser = excluded.browser, client = excluded.client, seen_at = excluded.seen_at`,
+			hash, s.UserID, s.Epoch, s.Browser, s.Client, s.BegunAt, now, now.Add(sessionKept))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note who is signed in: %w", err)
+	}
+	return nil
+}
+
+// SessionsOf lists the sessions that a user is signed in with, the last used one first.
+func (b *Book) SessionsOf(ctx context.Context, u User) ([]SignedSession, error) {
+	list, err := sqldb.All(ctx, b.DB, scanSession, `SELECT g.hash, g.browser, g.client, g.begun_at, g.seen_at
+		FROM signed_sessions AS g JOIN sessions ON sessions.hash = g.hash
+		WHERE g.user_id = $1 AND g.epoch = $2 AND sessions.expires_at > $3 AND sessions.data <> ''
+		ORDER BY g.seen_at DESC LIMIT $4`, u.ID, u.SessionEpoch, b.Now(), maxSessions)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	return list, nil
+}
+
+// EndSession signs a user out where they are signed in with one of their sessions.
+func (b *Book) EndSession(ctx context.Context, by audit.Actor, u User, id string) error {
+	list, err := b.SessionsOf(ctx, u)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.ID != id {
+			continue
+		}
+		return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+			now := b.Now()
+			tx.Queue(`UPDATE sessions SET data = '', expires_at = $2 WHERE hash = $1`, s.hash, now.Add(deletedKept))
+			tx.Queue(`DELETE FROM signed_sessions WHERE hash = $1`, s.hash)
+			audit.Record(tx, now, by, "user.session_end", subject(u.ID), audit.Facts{"session": id}, nil)
+			return nil
+		})
+	}
+	return fault.New(fault.Missing, CodeUnknownSession, "This browser is signed out already.")
+}
+
+// PruneSigned removes who was signed in with sessions that have ended, and returns how
+// many there were.
+func (s *Sessions) PruneSigned(ctx context.Context) (int64, error) {
+	n, err := s.DB.DeleteInBatches(ctx, s.Now(), `DELETE FROM signed_sessions WHERE hash IN (
+		SELECT hash FROM signed_sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
+	if err != nil {
+		return n, fmt.Errorf("prune who was signed in: %w", err)
+	}
+	return n, nil
+}
