@@ -100,22 +100,29 @@ func (r *Registry) Find(ctx context.Context, partnerID int64, f Find, before int
 	return found, nil
 }
 
-// query is the statement for the next licenses between two ordinals.
+// query is the statement for the next licenses between two ordinals. It leaves SQLite one
+// index to choose: without statistics it would rather read all of a partner's licenses
+// than few of them by another index.
 func (f Find) query(partnerID, low, high int64, n int) (sql string, args []any) {
-	where, args := `partner_id = $1 AND ord >= $2 AND ord <= $3`, []any{partnerID, low, high, n}
-	add := func(condition string, value any) {
-		args = append(args, value)
-		where += fmt.Sprintf(condition, len(args))
-	}
-	if keyForm.MatchString(f.Key) {
-		add(` AND license_key = $%d`, f.Key)
-	} else if f.Key != "" {
-		add(` AND substr(license_key, 33) = $%d`, f.Key[len(f.Key)-minEnd:])
-	}
+	args = []any{partnerID, low, high, n}
+	status := ""
 	if f.Status != 0 {
-		add(` AND status = $%d`, int(f.Status))
+		args, status = append(args, int(f.Status)), ` AND status = $5`
 	}
-	return `SELECT ` + columns + ` FROM licenses WHERE ` + where + ` ORDER BY ord DESC LIMIT $4`, args
+	const between = `partner_id = $1 AND ord >= $2 AND ord <= $3`
+	switch whole := keyForm.MatchString(f.Key); {
+	case whole:
+		args = append(args, f.Key)
+		return fmt.Sprintf(`SELECT `+columns+` FROM licenses WHERE `+between+status+` AND license_key = $%d LIMIT $4`, len(args)), args
+	case f.Key != "":
+		args = append(args, f.Key[len(f.Key)-minEnd:])
+		return fmt.Sprintf(`SELECT `+columns+` FROM licenses WHERE substr(license_key, 33) = $%d AND +partner_id = $1 AND +ord >= $2 AND +ord <= $3`+status+`
+			ORDER BY partner_id DESC, ord DESC LIMIT $4`, len(args)), args
+	case status != "":
+		return `SELECT ` + columns + ` FROM licenses WHERE partner_id = $1 AND ord IN (
+			SELECT ord FROM licenses WHERE ` + between + status + ` ORDER BY ord DESC LIMIT $4) ORDER BY ord DESC`, args
+	}
+	return `SELECT ` + columns + ` FROM licenses WHERE ` + between + ` ORDER BY ord DESC LIMIT $4`, args
 }
 
 // ordinals is the range of ordinals of a partner's licenses that were made in a span of

@@ -95,8 +95,10 @@ func TestFindPlans(t *testing.T) {
 	for range 60 {
 		h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 100})
 	}
-	if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error { tx.Queue(`ANALYZE`); return nil }); err != nil {
-		t.Fatal(err)
+	if sqldbtest.Postgres() { // the service has no statistics of SQLite
+		if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error { tx.Queue(`ANALYZE`); return nil }); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, c := range map[string]struct {
 		find  license.Find
