@@ -118,9 +118,11 @@ func thousands(n uint64) string {
 	return s
 }
 
+var labelWords = strings.NewReplacer("api_", "API ", "_", " ", "-", " ")
+
 // label makes a status readable: "refund_reversed" is "Refund reversed".
 func label(status any) string {
-	s := strings.NewReplacer("api_", "API ", "_", " ", "-", " ").Replace(fmt.Sprint(status))
+	s := labelWords.Replace(fmt.Sprint(status))
 	first, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
 		return ""

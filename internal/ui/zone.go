@@ -2,7 +2,6 @@ package ui
 
 import (
 	"bytes"
-	"fmt"
 	"html/template"
 	"net/http"
 	"regexp"
@@ -123,28 +122,48 @@ func timeTag(t time.Time, as string) template.HTML {
 		return ""
 	}
 	t = t.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" data-as="%s" title="%s">%s</time>`,
-		t.Format(time.RFC3339), as, t.Format("2006-01-02 15:04:05 UTC"), t.Format(layouts[as])))
+	b := make([]byte, 0, 128)
+	b = append(append(append(t.AppendFormat(append(b, timeBegins...), time.RFC3339), timeAs...), as...), timeTitle...)
+	b = append(t.AppendFormat(b, "2006-01-02 15:04:05 UTC"), timeText...)
+	b = append(t.AppendFormat(b, layouts[as]), timeEnds...)
+	return template.HTML(b) //nolint:gosec // times have nothing to escape
 }
 
-// timeElement is what timeTag writes. Nothing else that is shown can look like it: what
-// templates insert has its "<" escaped.
-var timeElement = regexp.MustCompile(`<time datetime="([^"]+)" data-as="([a-z]+)" title="([^"]+)">[^<]*</time>`)
+// What timeTag writes between its values. Nothing else that is shown can look like it:
+// what templates insert has its "<" escaped.
+const (
+	timeBegins = `<time datetime="`
+	timeAs     = `" data-as="`
+	timeTitle  = `" title="`
+	timeText   = `">`
+	timeEnds   = `</time>`
+)
 
 // inZone writes the times of a page in a zone.
 func inZone(page []byte, zone *time.Location) []byte {
-	if zone == time.UTC || !bytes.Contains(page, []byte("<time ")) {
+	if zone == time.UTC {
 		return page
 	}
-	return timeElement.ReplaceAllFunc(page, func(element []byte) []byte {
-		part := timeElement.FindSubmatch(element)
-		at, err := time.Parse(time.RFC3339, string(part[1]))
-		if err != nil {
-			return element
+	out := make([]byte, 0, len(page)+1024)
+	for {
+		before, rest, found := bytes.Cut(page, []byte(timeBegins))
+		out = append(out, before...)
+		if !found {
+			return out
 		}
-		return fmt.Appendf(nil, `<time datetime="%s" data-as="%s" title="%s">%s</time>`,
-			part[1], part[2], part[3], FormatTime(at.In(zone), layouts[string(part[2])]))
-	})
+		out = append(out, timeBegins...)
+		page = rest
+		at, rest, _ := bytes.Cut(rest, []byte(timeAs))
+		as, rest, _ := bytes.Cut(rest, []byte(timeTitle))
+		title, rest, _ := bytes.Cut(rest, []byte(timeText))
+		_, rest, found = bytes.Cut(rest, []byte(timeEnds))
+		t, err := time.Parse(time.RFC3339, string(at))
+		if layout := layouts[string(as)]; found && err == nil && layout != "" {
+			out = append(append(append(append(append(append(out, at...), timeAs...), as...), timeTitle...), title...), timeText...)
+			out = append(t.In(zone).AppendFormat(out, strings.ReplaceAll(layout, "UTC", "MST")), timeEnds...)
+			page = rest
+		}
+	}
 }
 
 // FormatTime writes a time by a layout in which UTC stands for the name of its zone,

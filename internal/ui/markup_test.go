@@ -1,0 +1,80 @@
+package ui_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"claviger/internal/ui"
+)
+
+// written is what is written by hand.
+type written struct {
+	Table    ui.Table
+	Field    ui.Field
+	Timeline ui.Timeline
+	Nav      ui.Nav
+}
+
+// hostile are texts that mean something in HTML, in attributes or in URLs.
+var hostile = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+	"", "a", "<script>alert(1)</script>", `" onclick="alert(1)`, "'", "&amp;", "+1", "\x00", "javascript:alert(1)", "/portal/1?a=b&c=d", "//evil.example",
+	"/a b", "/a%20b", "https://example.com/?q=a&b=<", "data:text/html,x", "mailto:a@example.com", "#x", "/ü", "/a\"b", "JaVaScRiPt:x", "\xff",
+}))
+
+func drawn(t *rapid.T) written {
+	text := func(name string) string { return hostile.Draw(t, name) }
+	at := rapid.SampledFrom([]time.Time{{}, time.Date(2026, 11, 16, 8, 0, 1, 0, time.UTC)}).Draw(t, "at")
+	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
+	var w written
+	w.Table = ui.Table{Cards: yes("cards"), Lines: yes("lines"), Columns: []ui.Column{{}, {Number: yes("number"), Wide: yes("wide")}, {Wrap: yes("wrap"), Wide: yes("wide")}}}
+	for range rapid.IntRange(0, 3).Draw(t, "rows") {
+		row := ui.Row{ID: text("row id")}
+		for range 3 {
+			c := ui.Cell{Text: text("text"), URL: text("url"), Code: yes("code"), Status: text("status"), At: at, Exact: yes("exact"), Note: text("note")}
+			if yes("links") {
+				c.Links = []ui.RowLink{{Label: text("label"), Of: text("of"), URL: text("link")}}
+			}
+			row.Cells = append(row.Cells, c)
+		}
+		w.Table.Rows = append(w.Table.Rows, row)
+		w.Timeline.Entries = append(w.Timeline.Entries, ui.TimelineEntry{At: at, Title: text("title"), URL: text("url"), Text: text("text"), Status: text("status")})
+		w.Nav.Items = append(w.Nav.Items, ui.Item{Label: text("label"), URL: text("url"), Current: yes("current"), Group: text("group")})
+	}
+	w.Field = ui.Field{
+		Name: text("name"), Label: text("label"), Value: text("value"), Hint: text("hint"), Error: text("error"), Autocomplete: text("autocomplete"),
+		Type: rapid.SampledFrom([]string{"", "email", "password", "select", "textarea", "checkbox"}).Draw(t, "type"), Rows: rapid.IntRange(0, 9).Draw(t, "lines"),
+		Options: []ui.Option{{Value: text("value"), Label: text("label")}, {}}, Checked: yes("checked"), Required: yes("required"), Autofocus: yes("autofocus"),
+	}
+	return w
+}
+
+// TestMarkup holds what is written by hand against html/template, whatever the texts and
+// URLs are.
+func TestMarkup(t *testing.T) {
+	pages, err := ui.New(os.DirFS("testdata/oracle"), nil, "*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawn(t)
+		answer := httptest.NewRecorder()
+		if err := pages.Render(answer, httptest.NewRequest("GET", "/", nil), "markup", ui.View{Data: w}); err != nil {
+			t.Fatal(err)
+		}
+		body := answer.Body.String()
+		for i, got := range []string{string(w.Table.Body()), string(w.Field.HTML()), string(w.Timeline.Body()), string(w.Nav.List())} {
+			_, rest, _ := strings.Cut(body, fmt.Sprintf(`<hr id="mark-%d">`, i+1))
+			want, _, ok := strings.Cut(rest, fmt.Sprintf(`<hr id="mark-%d">`, i+2))
+			if diff := cmp.Diff(want, got); diff != "" || !ok {
+				t.Fatalf("part %d (-html/template +by hand):\n%s", i+1, diff)
+			}
+		}
+	})
+}
