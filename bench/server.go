@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"claviger/bench/internal/seed"
 	"claviger/bench/internal/yard"
@@ -40,6 +41,7 @@ func serveRole(ctx context.Context, args []string) error {
 func serveService(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(serviceRole, flag.ContinueOnError)
 	url := flags.String("db", "", "the database")
+	behind := flags.Duration("behind", 0, "how far its clock is behind, for data that was seeded then")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -47,6 +49,7 @@ func serveService(ctx context.Context, args []string) error {
 	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
 	cfg.Log = cfg.Logger(io.Discard)
+	cfg.Now = func() time.Time { return app.Now().Add(-*behind) }
 	service, err := app.New(ctx, cfg)
 	if err != nil {
 		return err
@@ -93,11 +96,16 @@ func start(ctx context.Context, first []byte, program string, args ...string) (_
 
 // startService starts the whole service on a database.
 func startService(ctx context.Context, url string) (*server, error) {
+	return startServiceAt(ctx, url, 0)
+}
+
+// startServiceAt starts it with a clock that is behind by so much.
+func startServiceAt(ctx context.Context, url string, behind time.Duration) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	return start(ctx, nil, self, serviceRole, "-db", url)
+	return start(ctx, nil, self, serviceRole, "-db", url, "-behind", behind.String())
 }
 
 // startYardstick starts a yardstick, which is told what to do.

@@ -48,6 +48,23 @@ func (c *Client) Do(request []byte) (status int, size int64, err error) {
 	return status, size, nil
 }
 
+// FirstByte is Do that returns how long it took until the answer began.
+func (c *Client) FirstByte(request []byte) (status int, took time.Duration, err error) {
+	start := time.Now()
+	if _, err := c.conn.Write(request); err != nil {
+		return 0, 0, fmt.Errorf("send a request: %w", err)
+	}
+	if _, err := c.reader.Peek(1); err != nil {
+		return 0, 0, fmt.Errorf("wait for an answer: %w", err)
+	}
+	took = time.Since(start)
+	status, size, err := c.head()
+	if err == nil {
+		_, err = io.CopyN(io.Discard, c.reader, size)
+	}
+	return status, took, err
+}
+
 // Ask is Do for who needs the answer: its body, until the next request.
 func (c *Client) Ask(request []byte) (status int, body []byte, err error) {
 	status, size, err := c.send(request)
@@ -66,6 +83,11 @@ func (c *Client) send(request []byte) (status int, size int64, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, 0, fmt.Errorf("send a request: %w", err)
 	}
+	return c.head()
+}
+
+// head reads an answer up to its body.
+func (c *Client) head() (status int, size int64, err error) {
 	line, err := c.line()
 	if err != nil {
 		return 0, 0, err
@@ -193,6 +215,11 @@ func (c Crowd) Rate(ctx context.Context, d time.Duration, want int, next func(wo
 // Get is the text of a GET request.
 func Get(target, token string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", target, token)
+}
+
+// Page is the text of a GET request of a browser with a cookie.
+func Page(target, cookie string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: licenses.example.com\r\nCookie: %s\r\n\r\n", target, cookie)
 }
 
 // Post is the text of a POST request with a JSON body.

@@ -120,7 +120,7 @@ func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses 
 	}
 	steps := []func(*sqldb.Tx) error{func(tx *sqldb.Tx) (err error) {
 		if postgres { // which builds an index faster than it keeps one
-			indexes, err = dropIndexes(ctx, tx)
+			indexes, err = dropIndexes(ctx, tx, "licenses", "events")
 		}
 		return err
 	}}
@@ -162,10 +162,10 @@ func prepare(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
 // index is one that is dropped before the rows come and made again after.
 type index struct{ name, text string }
 
-func dropIndexes(ctx context.Context, tx *sqldb.Tx) ([]index, error) {
+func dropIndexes(ctx context.Context, tx *sqldb.Tx, tables ...string) ([]index, error) {
 	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, i *index) error { return r.Scan(&i.name, &i.text) },
-		`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename IN ('licenses', 'events')
-			AND indexname NOT IN (SELECT conname FROM pg_constraint)`)
+		`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename = ANY($1)
+			AND indexname NOT IN (SELECT conname FROM pg_constraint)`, tables)
 	for _, i := range list {
 		if err == nil {
 			_, err = tx.Exec(ctx, `DROP INDEX `+i.name)

@@ -148,7 +148,7 @@ func filled(ctx context.Context, at string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT coalesce(max(licenses), 0) FROM partner_counters`)
+	n, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT CAST(coalesce(sum(licenses), 0) AS bigint) FROM partner_counters`)
 	return n, errors.Join(err, db.Close())
 }
 
