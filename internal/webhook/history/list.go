@@ -228,6 +228,11 @@ func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, 
 func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) (n int, more bool, err error) {
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		n, more = 0, false
+		if f == (Filter{State: Failed, From: f.From, To: f.To}) {
+			n, err = countFailed(ctx, tx, partnerID, f, most+1)
+			more, n = n > most, min(n, most)
+			return err
+		}
 		w, err := newWalk(ctx, tx, partnerID, f, Key{})
 		if err != nil {
 			return err
@@ -247,6 +252,15 @@ func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) 
 		return 0, false, fmt.Errorf("count deliveries: %w", err)
 	}
 	return n, more, nil
+}
+
+// countFailed counts failed deliveries by the indexes alone, most of them at most.
+func countFailed(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, most int) (int, error) {
+	of := func(condition string) string {
+		return `(SELECT count(*) FROM (SELECT 1 FROM outbox WHERE partner_id = $1 AND ` + condition + ` AND created_at >= $2 AND created_at < $3 LIMIT $4) AS o)`
+	}
+	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT `+of(webhook.IsPending+` AND attempts > 0`)+` + `+of(webhook.IsGivenUp), partnerID, f.From, f.last().At, most)
+	return int(n), err
 }
 
 // narrows reports whether rows of the source may not match.

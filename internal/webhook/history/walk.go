@@ -41,12 +41,14 @@ type counted struct {
 const fewWaiting = 2000
 
 // The sources. Each yields rows before a key ($3, $4) of a partner ($1) since a time ($2).
+// The signs of fromLicense leave SQLite one index: without statistics it would read all of
+// the partner's deliveries.
 var (
 	fromDeliveries = `(SELECT event_id, created_at, license_id, license_key, kind FROM deliveries
 		WHERE partner_id = $1 AND created_at >= $2 AND created_at <= $3 AND (created_at, event_id) < ($3, $4)
 		ORDER BY created_at DESC, event_id DESC LIMIT $5) AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id`
 	fromLicense = `(SELECT event_id, created_at, license_id, license_key, kind FROM deliveries
-		WHERE license_id = $6 AND partner_id = $1 AND created_at >= $2 AND (created_at, event_id) < ($3, $4)
+		WHERE license_id = $6 AND +partner_id = $1 AND +created_at >= $2 AND (+created_at, event_id) < ($3, $4)
 		ORDER BY event_id DESC LIMIT $5) AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id`
 	fromEvent = `(SELECT event_id, created_at, license_id, license_key, kind FROM deliveries
 		WHERE event_id = $6 AND partner_id = $1 AND created_at >= $2 AND (created_at, event_id) < ($3, $4) LIMIT $5) AS d
