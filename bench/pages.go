@@ -128,7 +128,7 @@ func session(ctx context.Context, db *sqldb.DB, u account.User) (string, error) 
 	var failed error
 	answer := httptest.NewRecorder()
 	sessions.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		failed = sessions.SignIn(r.Context(), u.ID, u.SessionEpoch, app.Now())
+		failed = sessions.SignIn(r.Context(), ui.Signed{UserID: u.ID, Epoch: u.SessionEpoch, At: app.Now()})
 	})).ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 	list := answer.Result().Cookies()
 	if failed != nil || len(list) == 0 {
