@@ -14,7 +14,7 @@ import (
 // go round among the rest, numbered m = 0…. So every partner sells all the time.
 //
 // Every twentieth event was taken at its second attempt. Of the newest, some are still
-// open or given up: see {open} and {gone}.
+// open or given up, of the first partner and of others: see {open} and {gone}.
 type world struct {
 	licenses, events, begun, end int64
 	postgres                     bool
@@ -48,8 +48,8 @@ func newWorld(licenses int64, postgres bool) []worldStep {
 		"{at}", `({begun} + e * {spacing})`,
 		"{kind}", `(CASE WHEN k = 0 OR {status} = 1 THEN 1 WHEN k = 4 THEN {status} ELSE 2 END)`,
 		"{reason}", `(CASE WHEN k = 0 THEN 'purchased' WHEN {status} = 1 THEN 'plan_changed' WHEN k = 1 THEN 'redeemed' WHEN k = 4 AND {status} = 3 THEN 'refunded' ELSE 'plan_changed' END)`,
-		"{open}", fmt.Sprintf(`(e %% 50 = 7 AND {events} - e < %d)`, newestOpen),
-		"{gone}", fmt.Sprintf(`(e %% 50 = 8 AND {events} - e < %d)`, newestGone),
+		"{open}", fmt.Sprintf(`(e %% 50 IN (7, 9) AND {events} - e < %d)`, newestOpen),
+		"{gone}", fmt.Sprintf(`(e %% 50 IN (4, 8) AND {events} - e < %d)`, newestGone),
 		"{line}", "'\n'",
 		"{refused}", `(CASE WHEN i % 3 = 0 THEN 401 WHEN i % 3 = 1 THEN 500 ELSE 0 END)`)
 	var indexes []index

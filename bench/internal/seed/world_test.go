@@ -43,6 +43,10 @@ func TestFillWorld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	states, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT DISTINCT partner_id = 1, state FROM outbox) AS s`)
+	if err != nil || states != 6 {
+		t.Errorf("%d of open, exhausted and superseded of the first partner and of others, %v", states, err)
+	}
 	for _, sql := range []string{
 		`SELECT count(*) FROM events AS e LEFT JOIN deliveries AS d ON d.event_id = e.id AND d.partner_id = e.partner_id AND d.license_key = e.license_key
 			WHERE d.event_id IS NULL`,
