@@ -1,0 +1,110 @@
+package e2e_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/webauthn"
+	"github.com/chromedp/chromedp"
+
+	"claviger/internal/account"
+	"claviger/internal/account/accounttest"
+	"claviger/internal/devserver"
+	"claviger/internal/e2e/browser"
+)
+
+// withAuthenticator gives the tab a device that makes passkeys and verifies its user.
+func withAuthenticator(b *buyer) {
+	b.t.Helper()
+	b.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		if _, err := chromedp.Call(ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+			return err
+		}
+		_, err := chromedp.Call(ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+			Protocol: "ctap2", Ctap2version: "ctap2_1", Transport: "internal", HasResidentKey: true, HasUserVerification: true,
+			AutomaticPresenceSimulation: true, IsUserVerified: true,
+		}})
+		return err
+	}))
+}
+
+// givesPassword gives an address and its password.
+func (b *buyer) givesPassword(email, password string) {
+	b.t.Helper()
+	b.visit("/sign-in")
+	b.Type("#email", email)
+	b.Type("#password", password)
+	b.Press(`form[action="/sign-in"] button.primary`)
+}
+
+// TestPasskey: an operator who must have a second factor is led to add a passkey, and
+// signs in with it, in place of the password and beside it.
+func TestPasskey(t *testing.T) {
+	b := newBuyer(t, func(cfg *devserver.Config) { cfg.App.RequireSecondFactor = account.RequireAdmins })
+	b.card.BaseURL = strings.Replace(b.card.BaseURL, "127.0.0.1", "localhost", 1)
+	withAuthenticator(b)
+	b.givesPassword(b.card.Operator.Email, b.card.Operator.Password)
+	b.visit("/console/")
+	b.on("Security")
+	b.Look("security-required")
+	b.Press(`form[data-passkey="create"] button`)
+	b.on("Your recovery codes")
+	if n := browser.Eval[int](b.Tab, `document.querySelectorAll(".codes li").length`); n != 10 {
+		t.Errorf("%d recovery codes", n)
+	}
+	b.Look("recovery-codes")
+	b.Press(".actions a.primary")
+	if !strings.HasSuffix(b.Location(), "/console/") {
+		t.Errorf("went on to %s", b.Location())
+	}
+	b.visit("/account/security")
+	b.Look("security")
+	b.Press(".person button")
+
+	b.visit("/sign-in")
+	b.Look("sign-in-passkey")
+	b.Press(`form[data-passkey="get"] button`)
+	b.Await(".person")
+	b.Press(".person button")
+
+	b.Expect("401") // of the wrong code
+	b.givesPassword(b.card.Operator.Email, b.card.Operator.Password)
+	b.on("Second step")
+	b.Look("second-step")
+	b.Type("#code", "0000 0000 0000 0000")
+	b.Press("form:not([data-passkey]) button.primary")
+	b.on("Second step")
+	b.Press(`form[data-passkey="get"] button`)
+	b.Await(".person")
+	b.Quiet()
+}
+
+// TestOneTimeCode: a member switches one-time codes on and signs in with one; the same
+// works without scripts, see package signin.
+func TestOneTimeCode(t *testing.T) {
+	b := newBuyer(t, nil)
+	b.givesPassword(b.card.Member.Email, b.card.Member.Password)
+	b.visit("/account/security/codes")
+	b.on("Add one-time codes")
+	b.Look("one-time-codes")
+	secret := regexp.MustCompile(`\s`).ReplaceAllString(b.Text(".key code"), "")
+	b.Type("#code", accounttest.Code(t, secret, time.Now()))
+	b.Press("form[action='/account/security/codes'] button.primary")
+	b.on("Your recovery codes")
+	code := b.Text(".codes li")
+	b.Press(".actions a.primary")
+	b.Press(".person button")
+	b.givesPassword(b.card.Member.Email, b.card.Member.Password)
+	b.on("Second step")
+	b.visit("/portal/")
+	b.on("Sign in")
+	b.visit("/sign-in/second")
+	b.Type("#code", code)
+	b.Press("form:not([data-passkey]) button.primary")
+	b.Await(".person")
+	b.Quiet()
+}
+
