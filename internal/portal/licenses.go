@@ -123,7 +123,7 @@ func formTier(tier int) any {
 // licensesTable lists licenses, one line each.
 func licensesTable(v *Visit, list []license.License) ui.Table {
 	t := ui.Table{
-		ID: "licenses", Caption: "Licenses, newest first",
+		ID: "licenses", Caption: "Licenses, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "License key"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased"}, {Label: "Last change"}},
 	}
 	for _, l := range list {
