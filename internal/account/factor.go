@@ -45,15 +45,6 @@ type Factors struct {
 // Any reports whether there is a second factor.
 func (f Factors) Any() bool { return f.TOTP || len(f.Passkeys) > 0 }
 
-// count is the number of second factors.
-func (f Factors) count() int {
-	n := len(f.Passkeys)
-	if f.TOTP {
-		n++
-	}
-	return n
-}
-
 // Factors returns the second factors of a user.
 func (b *Book) Factors(ctx context.Context, userID int64) (Factors, error) {
 	var f Factors

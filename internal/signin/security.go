@@ -3,7 +3,6 @@ package signin
 import (
 	"html/template"
 	"net/http"
-	"strings"
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
@@ -105,7 +104,6 @@ func (h *Handler) addCodes(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 // recoveryView shows recovery codes, this once.
 type recoveryView struct {
 	Codes []string
-	Text  string // all of them, for the clipboard
 	Next  string
 }
 
@@ -128,7 +126,7 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *visito
 		to = visitor.SecurityPath
 	}
 	return h.Site.Render(w, r, v, "recovery-codes", ui.View{
-		Title: "Your recovery codes", NoIndex: true, Notice: done, Data: recoveryView{codes, strings.Join(codes, "\n"), to},
+		Title: "Your recovery codes", NoIndex: true, Notice: done, Data: recoveryView{codes, to},
 	})
 }
 
