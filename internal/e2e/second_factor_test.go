@@ -107,4 +107,3 @@ func TestOneTimeCode(t *testing.T) {
 	b.Await(".person")
 	b.Quiet()
 }
-
