@@ -38,6 +38,7 @@ tools                             # know nothing of licenses
     mail       : fault validate secret sqldb
     ui         : fault validate wire
     audit      : paging sqldb
+    batch      :
     idempotency: fault sqldb
 domain         : audit            # own tables and rules; a command takes the acting audit.Actor
     partner    : fault paging validate secret idempotency mail sqldb
@@ -46,13 +47,15 @@ domain         : audit            # own tables and rules; a command takes the ac
     outage     : partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb
     dispatch   : courier cluster webhook sqldb
-    replay     : fault partner webhook sqldb
+    replay     : fault batch partner webhook sqldb
     event      : fault paging webhook sqldb
     simulator  : fault paging secret courier scenario partner profile webhook event sqldb
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
     requestlog : sqldb
     stats      : event webhook sqldb
+    bulk       : fault batch account partner license webhook sqldb
+    export     : fault paging wire account license event webhook requestlog sqldb
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
     area       : visitor          # what the portal and the console share

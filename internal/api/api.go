@@ -14,6 +14,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
+	"claviger/internal/export"
 	"claviger/internal/license"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
@@ -68,6 +69,7 @@ type API struct {
 type Portal struct {
 	Replays  *replay.Jobs
 	Requests *requestlog.Log
+	Exports  *export.Exporter
 	Stats    *stats.Book
 	Policy   webhook.Policy // what becomes of a webhook URL that fails
 	Audit    *audit.Log

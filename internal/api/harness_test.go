@@ -49,7 +49,7 @@ func newHarness(t testing.TB) *harness {
 		Harness: a, clock: clock,
 		API: api.API{
 			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Profiles: a.Profiles,
-			Portal:    api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats, Policy: webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute}, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator},
+			Portal:    api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats, Policy: webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute}, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator, Exports: a.Exports},
 			PublicURL: publicURL, Brand: "Acme",
 		},
 	}

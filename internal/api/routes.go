@@ -3,6 +3,7 @@ package api
 import (
 	"strconv"
 
+	"claviger/internal/export"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
 )
@@ -40,6 +41,10 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("POST", "/v2/redeliveries/{redelivery_id}/resume", a.onRedelivery("resume")),
 		auth.Route("POST", "/v2/redeliveries/{redelivery_id}/cancel", a.onRedelivery("cancel")),
 		auth.RouteWithQuery("GET", "/v2/requests", a.listRequests),
+		auth.RouteWithQuery("GET", "/v2/exports/licenses", a.exportList(export.Licenses)),
+		auth.RouteWithQuery("GET", "/v2/exports/deliveries", a.exportList(export.Deliveries)),
+		auth.RouteWithQuery("GET", "/v2/exports/requests", a.exportList(export.Requests)),
+		auth.RouteWithQuery("GET", "/v2/exports/audit", a.exportList(export.Audit)),
 		auth.RouteWithQuery("GET", "/v2/stats", a.readStats),
 		auth.Route("GET", "/v2/endpoint", a.readEndpoint),
 		auth.Route("POST", "/v2/endpoint/try", a.tryEndpoint),

@@ -27,6 +27,7 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/dispatch"
 	"claviger/internal/event"
+	"claviger/internal/export"
 	"claviger/internal/httpd"
 	"claviger/internal/idempotency"
 	"claviger/internal/license"
@@ -72,6 +73,7 @@ type Services struct {
 
 	Simulator *simulator.Simulator
 	Checks    *profile.Runs
+	Exports   *export.Exporter
 }
 
 // App is the service, built and listening.
@@ -155,7 +157,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 			{Name: "schema", Ask: func(ctx context.Context) error { return current(ctx, db) }},
 			{Name: "webhooks", Ask: func(ctx context.Context) error { return a.node.Ready(ctx) }},
 		},
-		OnDrain: []func(){a.streams.Close},
+		OnDrain: []func(){a.streams.Close, func() { a.services.Exports.Close() }},
 		// After the last request: first what works on its own, then the database.
 		OnStop: []func(context.Context) error{
 			a.endJobs,
@@ -235,6 +237,9 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.OAuth = a.connect(r, box)
 	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Keys: r.Licenses.Keys, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}
+	r.Exports = &export.Exporter{
+		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History, Requests: r.Requests, Accounts: r.Accounts,
+	}
 	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
 	a.services = r
 }
@@ -267,13 +272,13 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	partners := &api.API{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles,
-		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Policy: a.policy(), Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator},
+		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Policy: a.policy(), Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator, Exports: r.Exports},
 		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard,
+		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard, Exports: r.Exports,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 		Partner: operator.PartnerAnswers{
 			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,

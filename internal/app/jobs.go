@@ -46,6 +46,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 	return map[string]func(context.Context) (int64, error){
 		"stored outcomes":   a.services.Outcomes.Prune,
 		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
+		"exports":           a.services.Exports.Prune,
 		"redeliveries":      (&replay.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"scenario runs":     (&simulator.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune, // and test licenses
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,

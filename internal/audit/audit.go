@@ -48,6 +48,19 @@ type Actor struct {
 // System is the actor of what nobody asked for by name, such as a command line.
 func System(name string) Actor { return Actor{Kind: BySystem, Name: name} }
 
+// ParseActor reads which actors are meant: a kind, or one of its actors as in user:3.
+func ParseActor(s string) (kind string, id int64, ok bool) {
+	kind, number, one := strings.Cut(s, ":")
+	if one {
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n < 1 || kind == BySystem {
+			return "", 0, false
+		}
+		id = n
+	}
+	return kind, id, slices.Contains([]string{ByToken, ByUser, ByPartner, BySystem}, kind)
+}
+
 // Entry is one act. Before and After are compact JSON objects, "" where there is
 // nothing to tell.
 type Entry struct {
@@ -174,6 +187,7 @@ type Filter struct {
 	ActorKind string
 	ActorID   int64     // goes with ActorKind
 	From, To  time.Time // when it was done: From included, To not
+	PartnerID int64     // that it was done to, or whose member did it
 }
 
 // List returns one page of the entries that fit f, newest first unless the page
@@ -223,6 +237,9 @@ func (f Filter) where() (string, []any) {
 	}
 	if !f.To.IsZero() {
 		add("at <", f.To)
+	}
+	if f.PartnerID != 0 {
+		add("partner_id <> 0 AND partner_id =", f.PartnerID) // the former is the index's
 	}
 	if terms == nil {
 		return "", nil

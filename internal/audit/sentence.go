@@ -72,6 +72,8 @@ func (e Entry) Sentence(names map[int64]string) string {
 		return fmt.Sprintf("Accepted an invitation as %s.", after.text("role"))
 	case "plan.create", "plan.update", "plan.delete":
 		return fmt.Sprintf("%s the plan of tier %d.", planVerbs[e.Action], max(before.number("tier"), after.number("tier")))
+	case "export.begin":
+		return fmt.Sprintf("Exported a file: %s.", after.text("kind"))
 	case "endpoint.try":
 		return "Had the webhook URL tried at once."
 	case "event.redeliver":

@@ -154,6 +154,22 @@ func (r *Registry) Hold(ctx context.Context, by audit.Actor, key string, why Hol
 	})
 }
 
+// HoldNew is Hold for a license that is not held: one that is, is refused. The functions
+// in then run in the same transaction, with the held license.
+func (r *Registry) HoldNew(ctx context.Context, by audit.Actor, key string, why Hold, then ...func(*sqldb.Tx, License) error) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.hold", why.reason(), func(_ *partnerTx, s *state) error {
+		if s.Held != 0 {
+			return fault.New(fault.Conflict, CodeLicenseHeld, "The license is on hold already (%s).", s.Held)
+		}
+		s.Held = why
+		return nil
+	}, then...)
+}
+
 // Reinstate lifts the hold and nothing else: the status follows from the other
 // facts again.
 func (r *Registry) Reinstate(ctx context.Context, by audit.Actor, key string) (License, error) {

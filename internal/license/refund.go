@@ -45,8 +45,8 @@ func scanRefund(r *sqldb.Row, f *Refund) error {
 
 // Refund refunds all purchases that the order names, or none. Each license whose
 // status or tier changes gets one event. A repeat returns the first refund, with its
-// licenses as the refund left them.
-func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder) (Refund, error) {
+// licenses as the refund left them. The functions in then run in the same transaction.
+func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, then ...func(*sqldb.Tx, Refund) error) (Refund, error) {
 	if o.LicenseKey != "" {
 		l, err := r.ByKey(ctx, o.LicenseKey)
 		if err != nil {
@@ -70,6 +70,11 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder) (R
 		}
 		if f, err = r.refund(ctx, tx, by, o); err != nil {
 			return err
+		}
+		for _, do := range then {
+			if err := do(tx, f); err != nil {
+				return err
+			}
 		}
 		return idempotency.Store(tx, o.Idempotency, outcome{RefundID: f.ID, Licenses: left(f.Licenses...)}, r.Now())
 	})

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"claviger/internal/account"
@@ -92,18 +89,10 @@ func auditFilter(q url.Values) (audit.Filter, error) {
 	if !q.Has("actor") {
 		return f, nil
 	}
-	kind, id, named := strings.Cut(q.Get("actor"), ":")
-	if named {
-		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil || n < 1 {
-			return f, badActor()
-		}
-		f.ActorID = n
-	}
-	if !slices.Contains([]string{audit.ByToken, audit.ByUser, audit.ByPartner, audit.BySystem}, kind) || named && kind == audit.BySystem {
+	var ok bool
+	if f.ActorKind, f.ActorID, ok = audit.ParseActor(q.Get("actor")); !ok {
 		return f, badActor()
 	}
-	f.ActorKind = kind
 	return f, nil
 }
 

@@ -58,7 +58,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 	partners := &api.API{Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Portal: api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats}, PublicURL: publicURL}
 	h.operator = &operator.Operator{
 		Accounts: a.Accounts, Partners: a.Partners, Profiles: a.Profiles, Licenses: a.Licenses, Events: a.Events,
-		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, PublicURL: publicURL,
+		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, Exports: a.Exports, PublicURL: publicURL,
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses, PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
 		Partner: operator.PartnerAnswers{
 			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,

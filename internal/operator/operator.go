@@ -9,11 +9,13 @@ package operator
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
+	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
@@ -34,6 +36,7 @@ type Operator struct {
 	Webhooks *webhook.Outbox
 	Replays  *replay.Jobs
 	Audit    *audit.Log
+	Exports  *export.Exporter
 
 	// Explain, LicenseEvents and LicenseResponses answer what partners read of their
 	// licenses under /v2, in the same form. They are that API's, which this package
@@ -70,7 +73,7 @@ func (o *Operator) Routes() []wire.Route {
 	list := func(path string, h wire.Handler[account.Token]) wire.Route {
 		return auth.RouteWithQuery("GET", "/operator/v1"+path, h, may(account.Read))
 	}
-	return append([]wire.Route{
+	return slices.Concat([]wire.Route{
 		wire.Public("GET", "/operator/v1/openapi.json", description),
 
 		on(account.Admin, "POST", "/partners", o.createPartner),
@@ -119,7 +122,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/audit", o.listAudit),
-	}, o.deliveryRoutes(on, list)...)
+	}, o.deliveryRoutes(on, list), o.exportRoutes(list))
 }
 
 // authenticate looks up the token of a request.

@@ -43,6 +43,10 @@ POST   /operator/v1/purchases                    sell
 POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
 GET    /operator/v1/licenses                     read sell support
+GET    /operator/v1/exports/licenses               read sell support
+GET    /operator/v1/exports/purchases              read sell support
+GET    /operator/v1/exports/events                 read sell support
+GET    /operator/v1/exports/audit                  read sell support
 GET    /operator/v1/licenses/{key}               read sell support
 GET    /operator/v1/licenses/{key}/explain          read sell support
 GET    /operator/v1/licenses/{key}/events           read sell support
@@ -99,6 +103,9 @@ func TestScopes(t *testing.T) {
 			}
 			if pattern == "/operator/v1/partners/{id}/members" {
 				body = `{"email":"a@b.example","role":"viewer"}`
+			}
+			if strings.HasPrefix(pattern, "/operator/v1/exports/") {
+				path = pattern + "?format=none" // an export is audited
 			}
 			a := h.send(token, method, path, body)
 			allowed := scope == account.Admin || slices.Contains(may, string(scope))

@@ -19,6 +19,12 @@ const maxReason = 255
 // authorized, and nothing is sent to it.
 func (p Partner) Paused() bool { return !p.PausedAt.IsZero() }
 
+// CheckReason refuses a reason that no pause can have.
+func CheckReason(reason string) error {
+	_, err := validate.Line("reason", reason, 1, maxReason)
+	return err
+}
+
 // Pause pauses a partner in the caller's transaction. A paused partner keeps the
 // time of its pause and gets the new reason.
 func (r *Registry) Pause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, reason string) (Partner, error) {

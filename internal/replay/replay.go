@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"claviger/internal/audit"
+	"claviger/internal/batch"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
@@ -41,12 +42,10 @@ type Job struct {
 	Rate       int    // events a second; 0: as fast as batches are made
 	By         audit.Actor
 	Progress
+	batch.State
 
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
-	PausedAt   time.Time // zero: it is not paused
-	Stopped    string    // why it ended before its time; "": it did not
-	FinishedAt time.Time // zero: it is not finished
+	CreatedAt time.Time
+	UpdatedAt time.Time
 
 	at     history.Key // events up to this one are done
 	nextAt time.Time   // of the next batch
@@ -60,32 +59,16 @@ type Progress struct {
 	Skipped  int64 // failed, and delivered since
 }
 
-// Status is where a job stands.
-type Status string
+// Status is how a job stands.
+type Status = batch.Status
 
-// The statuses of a job.
+// The statuses.
 const (
-	Running Status = "running"
-	Paused  Status = "paused"
-	Stopped Status = "stopped"
-	Done    Status = "done"
+	Running = batch.Running
+	Paused  = batch.Paused
+	Stopped = batch.Stopped
+	Done    = batch.Done
 )
-
-// Status is where the job stands.
-func (j Job) Status() Status {
-	switch {
-	case j.Stopped != "":
-		return Stopped
-	case !j.FinishedAt.IsZero():
-		return Done
-	case !j.PausedAt.IsZero():
-		return Paused
-	}
-	return Running
-}
-
-// Open reports whether there is more to do.
-func (j Job) Open() bool { return j.FinishedAt.IsZero() }
 
 // Estimate is how long the rest of a job takes at its rate; 0 when nothing is left or
 // it has no rate.

@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"claviger/internal/audit"
+	"claviger/internal/batch"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
 
-// batch is how many events one transaction makes due. The partner's sales wait for it
+// batchSize is how many events one transaction makes due. The partner's sales wait for it
 // meanwhile.
-const batch = 250
+const batchSize = 250
 
 // work does the next batch of a job, under the partner's lock.
 func (s *Jobs) work(ctx context.Context, tx *sqldb.Tx, now time.Time, j *Job) error {
@@ -26,13 +27,13 @@ func (s *Jobs) work(ctx context.Context, tx *sqldb.Tx, now time.Time, j *Job) er
 		return err
 	}
 	if reason != "" {
-		j.Stopped, j.FinishedAt = reason, now
+		j.Stop(reason, now)
 		tx.Queue(`UPDATE replay_jobs SET stopped = $2, updated_at = $3, finished_at = $3 WHERE id = $1`, j.ID, reason, now)
 		return nil
 	}
-	most := batch
+	most := batchSize
 	if j.Rate > 0 {
-		most = min(batch, j.Rate)
+		most = min(batchSize, j.Rate)
 	}
 	c, err := j.Filter.Candidates(ctx, tx, j.PartnerID, j.at, most)
 	if err != nil {
@@ -78,31 +79,18 @@ func mayGoOn(ctx context.Context, tx *sqldb.Tx, j Job) (reason string, err error
 // Pause has a job wait, Resume has it go on, and Cancel ends it; what it has made due is
 // sent all the same. An act that is done already changes nothing.
 func (s *Jobs) Pause(ctx context.Context, by audit.Actor, partnerID, id int64) (Job, error) {
-	return s.act(ctx, by, partnerID, id, "partner.redeliver_pause", func(j *Job, now time.Time) bool {
-		paused := j.PausedAt.IsZero()
-		if paused {
-			j.PausedAt = now
-		}
-		return paused
-	})
+	return s.act(ctx, by, partnerID, id, "partner.redeliver_pause", func(j *Job, now time.Time) bool { return j.State.Pause(now) })
 }
 
 // Resume has a paused job go on.
 func (s *Jobs) Resume(ctx context.Context, by audit.Actor, partnerID, id int64) (Job, error) {
-	return s.act(ctx, by, partnerID, id, "partner.redeliver_resume", func(j *Job, _ time.Time) bool {
-		paused := !j.PausedAt.IsZero()
-		j.PausedAt = time.Time{}
-		return paused
-	})
+	return s.act(ctx, by, partnerID, id, "partner.redeliver_resume", func(j *Job, _ time.Time) bool { return j.State.Resume() })
 }
-
-// cancelled is why a job ended that somebody cancelled.
-const cancelled = "It was cancelled."
 
 // Cancel ends a job.
 func (s *Jobs) Cancel(ctx context.Context, by audit.Actor, partnerID, id int64) (Job, error) {
 	return s.act(ctx, by, partnerID, id, "partner.redeliver_cancel", func(j *Job, now time.Time) bool {
-		j.Stopped, j.FinishedAt = cancelled, now
+		j.Stop(batch.Cancelled, now)
 		return true
 	})
 }
@@ -161,27 +149,7 @@ type Replayer struct {
 
 // Run works until ctx ends.
 func (p *Replayer) Run(ctx context.Context) {
-	every := p.Every
-	if every == 0 {
-		every = time.Second / 5
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	failed := false
-	for {
-		more, err := p.Once(ctx)
-		if err != nil && ctx.Err() == nil && !failed {
-			p.Log.Error("a redelivery failed; it is tried again", "err", err)
-		}
-		if failed = err != nil; more && err == nil {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+	(&batch.Worker{Once: p.Once, What: "a redelivery", Every: p.Every, Log: p.Log}).Run(ctx)
 }
 
 // Once does the next batch of the job that waited longest, and reports whether there

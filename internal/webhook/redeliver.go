@@ -31,11 +31,12 @@ var reopened = ` ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, up
 // partnerID 0 stands for any partner; another partner's event is as good as none.
 func (o *Outbox) Redeliver(ctx context.Context, by audit.Actor, partnerID, eventID int64) error {
 	return o.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		return o.redeliver(ctx, tx, by, partnerID, eventID)
+		return o.RedeliverIn(ctx, tx, by, partnerID, eventID)
 	})
 }
 
-func (o *Outbox) redeliver(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID, eventID int64) error {
+// RedeliverIn is Redeliver in the caller's transaction.
+func (o *Outbox) RedeliverIn(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID, eventID int64) error {
 	type owner struct{ partnerID, licenseID int64 }
 	of, err := sqldb.One(ctx, tx, func(r *sqldb.Row, v *owner) error { return r.Scan(&v.partnerID, &v.licenseID) },
 		`SELECT partner_id, license_id FROM deliveries WHERE event_id = $1 AND (partner_id = $2 OR $2 = 0)`, eventID, partnerID)

@@ -105,6 +105,7 @@ func TestEveryOperation(t *testing.T) {
 	key := sale.Licenses.Items[0].LicenseKey
 	partnerOperations(t, h.App.URL(), made.APIKey, key, a, h.Simulator)
 	marketDeliveries(t, market, made.ID)
+	marketExports(ctx, t, market)
 	marketOperations(t, market, made.ID, key, sale.Licenses.Items[1].LicenseKey)
 	if left := slices.DeleteFunc(contract.Unseen(), func(op string) bool { return op == "GET /operator/v1/openapi.json" }); len(left) > 0 {
 		t.Errorf("the client has no method for %v, or this test does not call it", left)
@@ -167,6 +168,7 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application, no
 	}
 	_ = all(t, c.WebhookResponses(ctx, key, claviger.ResponseFilter{Success: new(true)}))
 	_ = all(t, c.Requests(ctx, claviger.RequestFilter{Path: "/v2", Limit: 10}))
+	partnerExports(ctx, t, c)
 	must(c.Endpoint(ctx))(t)
 	if err := c.TryEndpoint(ctx); err != nil {
 		t.Error(err)

@@ -22,6 +22,14 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
+// Exports are lines of JSON, which the validator does not know: to it they are text.
+func init() {
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+		text, err := io.ReadAll(body)
+		return string(text), err
+	})
+}
+
 // Contract is an OpenAPI document that exchanges are checked against.
 type Contract struct {
 	doc    *openapi3.T

@@ -110,8 +110,35 @@ func (c *Client) Do(ctx context.Context, r Request, out any) (*Response, error) 
 	}
 }
 
+// Open sends a request once and returns its answer to be read as it comes, however long
+// it is; the caller closes it. What is not answered with 2xx is an *Error. The timeout of
+// the client bounds the whole answer, unless the client has none.
+func (c *Client) Open(ctx context.Context, r Request) (io.ReadCloser, error) {
+	resp, err := c.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp.Body, nil
+	}
+	got, err := read(r, resp)
+	if err != nil {
+		return nil, err
+	}
+	return nil, errorOf(r, got)
+}
+
 // Send sends a request once and returns what came back, whatever its status.
 func (c *Client) Send(ctx context.Context, r Request) (*Response, error) {
+	resp, err := c.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return read(r, resp)
+}
+
+// open sends a request once. The caller closes the body.
+func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 	var body io.Reader = http.NoBody
 	if r.Body != nil {
 		text, err := json.Marshal(r.Body)
@@ -140,6 +167,11 @@ func (c *Client) Send(ctx context.Context, r Request) (*Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("claviger: %w", err)
 	}
+	return resp, nil
+}
+
+// read reads an answer whole.
+func read(r Request, resp *http.Response) (*Response, error) {
 	defer resp.Body.Close() //nolint:errcheck // it was read, or is given up
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err == nil && len(text) > maxBody {

@@ -1,0 +1,8 @@
+package export
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeExportEnded    = "export_ended"
+	codeTooManyExports = "too_many_exports"
+	codeUnknownExport  = "unknown_export"
+)

@@ -1,0 +1,194 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/audit"
+	"claviger/internal/export"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+var (
+	noon   = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	person = audit.Actor{Kind: audit.ByUser, ID: 7}
+)
+
+// table is a list of so many batches of two rows.
+func table(batches int) export.Table {
+	n := 0
+	return export.Table{
+		Kind: export.Licenses, Columns: []string{"id", "name", "at"},
+		About: func(context.Context) (export.Estimate, error) { return export.Estimate{Rows: int64(2 * batches)}, nil },
+		Next: func(context.Context) (rows [][]export.Cell, more bool, err error) {
+			for range 2 {
+				n++
+				rows = append(rows, []export.Cell{export.Number(n), export.Text(fmt.Sprint("row ", n)), export.Time(noon)})
+			}
+			return rows, n < 2*batches, nil
+		},
+	}
+}
+
+func anybody(context.Context) error { return nil }
+
+func newExporter(t *testing.T) *export.Exporter {
+	return &export.Exporter{DB: sqldbtest.Open(t), Now: func() time.Time { return noon }}
+}
+
+// TestCells: only texts that a spreadsheet would take for a formula are changed, and only
+// in CSV.
+func TestCells(t *testing.T) {
+	cells := []export.Cell{
+		export.Text("=1+1"), export.Text("+49"), export.Text("-x"), export.Text("@a"), export.Text("\ttab"), export.Text("\rcr"),
+		export.Text("a=b"), export.Text(`say "hi", you`), export.Text("two\nlines"), export.Text("#complete"), export.Text(""),
+		export.Number(-5), export.Number(12), export.Bool(true), export.Time(noon), export.Time(time.Time{}), export.ID(0), export.JSON(`{"a":"=1"}`), export.JSON(""),
+	}
+	columns := make([]string, len(cells))
+	for i := range columns {
+		columns[i] = fmt.Sprintf("c%d", i)
+	}
+	for format, want := range map[export.Format]string{
+		export.CSV: strings.Join(columns, ",") + "\n" +
+			"'=1+1,'+49,'-x,'@a,'\ttab,\"'\rcr\",a=b,\"say \"\"hi\"\", you\",\"two\nlines\",\"#complete\",,-5,12,true,2026-11-15T12:00:00.000000Z,,,\"{\"\"a\"\":\"\"=1\"\"}\",\n" +
+			"#complete,1" + strings.Repeat(",", len(cells)-2) + "\n",
+		export.NDJSON: `{"c0":"=1+1","c1":"+49","c2":"-x","c3":"@a","c4":"\ttab","c5":"\rcr","c6":"a=b","c7":"say \"hi\", you","c8":"two\nlines","c9":"#complete","c10":"",` +
+			`"c11":-5,"c12":12,"c13":true,"c14":"2026-11-15T12:00:00.000000Z","c15":null,"c16":null,"c17":{"a":"=1"},"c18":null}` + "\n" +
+			`{"export_complete":true,"rows":1}` + "\n",
+	} {
+		one := export.Table{Kind: export.Audit, Columns: columns, Next: func(context.Context) ([][]export.Cell, bool, error) {
+			return [][]export.Cell{cells}, false, nil
+		}}
+		var b bytes.Buffer
+		if err := newExporter(t).Run(t.Context(), &b, export.Job{Table: one, Format: format, By: person, Check: anybody}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", format, diff)
+		}
+	}
+}
+
+// TestCheckedBeforeEachBatch: whoever may not have the list any more gets no further batch,
+// and a file that does not say that it is whole.
+func TestCheckedBeforeEachBatch(t *testing.T) {
+	x, left := newExporter(t), 3 // one before it begins
+	var b bytes.Buffer
+	removed := errors.New("not a member any more")
+	err := x.Run(t.Context(), &b, export.Job{Table: table(5), By: person, Nonce: "n", Check: func(context.Context) error {
+		if left--; left < 0 {
+			return removed
+		}
+		return nil
+	}})
+	if want := "id,name,at\n1,row 1,2026-11-15T12:00:00.000000Z\n2,row 2,2026-11-15T12:00:00.000000Z\n3,row 3,2026-11-15T12:00:00.000000Z\n4,row 4,2026-11-15T12:00:00.000000Z\n"; !errors.Is(err, removed) || b.String() != want {
+		t.Errorf("%v, %q", err, b.String())
+	}
+	if p, err := x.Progress(t.Context(), person, "n"); err != nil || p.State != export.Ended || p.Rows != 4 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestProgress: the person who began an export sees how far it is, and nobody else does.
+func TestProgress(t *testing.T) {
+	x := newExporter(t)
+	now := noon
+	x.Now = func() time.Time { now = now.Add(time.Second); return now }
+	var seen []int64
+	err := x.Run(t.Context(), writer(func([]byte) error {
+		p, err := x.Progress(t.Context(), person, "n")
+		seen = append(seen, p.Rows)
+		if err == nil && (p.State != export.Running || p.About.Rows != 6) {
+			t.Errorf("while it runs: %+v", p)
+		}
+		return err
+	}), export.Job{Table: table(3), Format: export.NDJSON, By: person, Nonce: "n", Check: anybody})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{0, 2, 4}, seen); diff != "" {
+		t.Errorf("rows seen while it runs (-want +got)\n%s", diff)
+	}
+	if p, err := x.Progress(t.Context(), person, "n"); err != nil || p.State != export.Done || p.Rows != 6 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := x.Progress(t.Context(), audit.Actor{Kind: audit.ByUser, ID: 8}, "n"); !fault.Is(err, "unknown_export") {
+		t.Errorf("somebody else: %v", err)
+	}
+	now = now.Add(export.Kept + time.Hour)
+	if n, err := x.Prune(t.Context()); n != 1 || err != nil {
+		t.Errorf("pruned %d, %v", n, err)
+	}
+}
+
+// writer is an io.Writer of a function.
+type writer func([]byte) error
+
+func (f writer) Write(b []byte) (int, error) { return len(b), f(b) }
+
+// TestClientThatLeaves: an export ends with the first piece that cannot be sent.
+func TestClientThatLeaves(t *testing.T) {
+	x, gone, writes := newExporter(t), errors.New("gone"), 0
+	err := x.Run(t.Context(), writer(func([]byte) error {
+		if writes++; writes == 2 {
+			return gone
+		}
+		return nil
+	}), export.Job{Table: table(9), By: person, Nonce: "n", Check: anybody})
+	if p, _ := x.Progress(t.Context(), person, "n"); !errors.Is(err, gone) || writes != 2 || p.State != export.Ended {
+		t.Errorf("%v after %d writes; %+v", err, writes, p)
+	}
+}
+
+// TestExportsAreBounded: a person has few at a time, and a node that stops ends them.
+func TestExportsAreBounded(t *testing.T) {
+	x := newExporter(t)
+	x.PerActor = 1
+	err := x.Run(t.Context(), writer(func([]byte) error {
+		err := x.Run(t.Context(), io.Discard, export.Job{Table: table(1), By: person, Check: anybody})
+		if !fault.Is(err, "too_many_exports") {
+			t.Errorf("a second one: %v", err)
+		}
+		other := person
+		other.ID++
+		return x.Run(t.Context(), io.Discard, export.Job{Table: table(1), By: other, Check: anybody})
+	}), export.Job{Table: table(1), By: person, Check: anybody})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches := 0
+	err = x.Run(t.Context(), writer(func([]byte) error { batches++; x.Close(); return nil }), export.Job{Table: table(5), By: person, Check: anybody})
+	if !fault.Is(err, "export_ended") || batches != 1 {
+		t.Errorf("when the node stops: %v after %d batches", err, batches)
+	}
+}
+
+// TestExportsAreAudited: each has an entry, before its first row.
+func TestExportsAreAudited(t *testing.T) {
+	x := newExporter(t)
+	for _, by := range []audit.Actor{person, {Kind: audit.ByUser, ID: 8, ActingFor: 3}} {
+		list := table(1)
+		list.PartnerID = 3
+		if err := x.Run(t.Context(), io.Discard, export.Job{Table: list, Format: export.CSV, By: by, Check: anybody}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := sqldb.All(t.Context(), x.DB, sqldb.Value[string], `SELECT action || ' ' || subject || ' ' || after FROM audit_entries ORDER BY id`)
+	want := []string{
+		`export.begin export:licenses {"format":"csv","kind":"licenses","partner_id":3}`,
+		`export.begin partner:3 {"format":"csv","kind":"licenses","partner_id":3}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}

@@ -1,0 +1,148 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/paging"
+	"claviger/internal/wire"
+)
+
+// parameters are the filters of the marketplace's lists, by the names that the operator
+// API has for them.
+var parameters = map[Kind][]string{
+	Licenses:  {"partner_id", "license_key", "email", "external_id", "status", "tier", "from", "to"},
+	Purchases: {"partner_id", "external_id", "from", "to"},
+	Events:    {"partner_id", "license_key", "event", "from", "to"},
+	Audit:     {"partner_id", "subject", "action", "actor", "from", "to"},
+}
+
+// Parameters returns the filters of one of OperatorKinds; nil for any other kind.
+func Parameters(k Kind) []string { return parameters[k] }
+
+// UnknownKind is the fault of a list that cannot be exported; kinds are those that can.
+func UnknownKind(kinds []Kind) error {
+	list := string(kinds[0])
+	for _, k := range kinds[1:] {
+		list += ", " + string(k)
+	}
+	return fault.New(fault.Missing, codeUnknownExport, "There is no such export. There are: %s.", list)
+}
+
+// OperatorTable is a list of the marketplace, narrowed by the parameters of a query.
+func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Table, error) {
+	switch k {
+	case Licenses:
+		w, err := x.LicenseWalk(ctx, q)
+		return x.OperatorLicenses(w), err
+	case Purchases:
+		w := license.SaleWalk{SaleFilter: license.SaleFilter{ExternalID: q.Get("external_id")}}
+		err := read(q, &w.PartnerID, &w.From, &w.To)
+		return x.OperatorPurchases(w), err
+	case Events:
+		w, err := x.eventWalk(ctx, q)
+		return x.OperatorEvents(w), err
+	case Audit:
+		f, err := auditFilter(q)
+		return x.OperatorAudit(f), err
+	case Deliveries, Requests:
+	}
+	return Table{}, UnknownKind(OperatorKinds)
+}
+
+// read reads what every list has: the partner and the span of time.
+func read(q url.Values, partnerID *int64, from, to *time.Time) (err error) {
+	if s := q.Get("partner_id"); s != "" {
+		if *partnerID, err = strconv.ParseInt(s, 10, 64); err != nil || *partnerID < 1 {
+			return fault.Parameter("partner_id", "must be the id of a partner.")
+		}
+	}
+	for _, bound := range []struct {
+		name string
+		to   *time.Time
+	}{{"from", from}, {"to", to}} {
+		if s := q.Get(bound.name); s != "" {
+			at, err := wire.ParseTime(s)
+			if err != nil || at.Year() < 1970 || at.Year() > 2200 {
+				return fault.Parameter(bound.name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+			}
+			*bound.to = at
+		}
+	}
+	return nil
+}
+
+// nobody is an id that nothing has: a filter by somebody unknown matches nothing.
+const nobody = -1
+
+// LicenseWalk reads which licenses of the marketplace a query means.
+func (x *Exporter) LicenseWalk(ctx context.Context, q url.Values) (license.Walk, error) {
+	w := license.Walk{Find: license.Find{Key: q.Get("license_key")}, ExternalID: q.Get("external_id")}
+	err := read(q, &w.PartnerID, &w.From, &w.To)
+	if err != nil {
+		return w, err
+	}
+	if w.Status, err = event.ParseStatus(q.Get("status")); err != nil {
+		return w, err
+	}
+	if s := q.Get("tier"); s != "" {
+		if w.Tier, err = strconv.Atoi(s); err != nil || w.Tier < 1 {
+			return w, fault.Parameter("tier", "must be a whole number from 1.")
+		}
+	}
+	if email := q.Get("email"); email != "" {
+		owners, _, err := x.Accounts.List(ctx, account.Filter{Email: email}, paging.First())
+		if err != nil {
+			return w, err
+		}
+		if w.OwnerID = nobody; len(owners) > 0 {
+			w.OwnerID = owners[0].ID
+		}
+	}
+	return w, nil
+}
+
+func (x *Exporter) eventWalk(ctx context.Context, q url.Values) (event.Walk, error) {
+	var w event.Walk
+	err := read(q, &w.PartnerID, &w.From, &w.To)
+	if err != nil {
+		return w, err
+	}
+	if w.Kind, err = event.ParseKind(q.Get("event")); err != nil {
+		return w, err
+	}
+	if key := q.Get("license_key"); key != "" {
+		l, err := x.Licenses.ByKey(ctx, key)
+		switch {
+		case fault.Is(err, license.CodeUnknownLicense):
+			w.LicenseID = nobody
+		case err != nil:
+			return w, fmt.Errorf("look up a license: %w", err)
+		default:
+			w.LicenseID = l.ID
+		}
+	}
+	return w, nil
+}
+
+func auditFilter(q url.Values) (audit.Filter, error) {
+	f := audit.Filter{Subject: q.Get("subject"), Action: q.Get("action")}
+	if err := read(q, &f.PartnerID, &f.From, &f.To); err != nil {
+		return f, err
+	}
+	if s := q.Get("actor"); s != "" {
+		var ok bool
+		if f.ActorKind, f.ActorID, ok = audit.ParseActor(s); !ok {
+			return f, fault.Parameter("actor", "must be token, user or partner, each with or without an id such as user:3, or system.")
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,173 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/apptest"
+	"claviger/internal/audit"
+	"claviger/internal/export"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/requestlog"
+	"claviger/internal/webhook/history"
+)
+
+// harness is an application with two partners, whose licenses fill more than one batch.
+type harness struct {
+	*apptest.Harness
+	ours, theirs partner.Partner
+	one          license.License
+}
+
+const perPartner = 600
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{Harness: apptest.New(t, apptest.StoppedClock(noon).Set)}
+	for name, p := range map[string]*partner.Partner{"Ours": &h.ours, "Theirs": &h.theirs} {
+		*p, _ = h.Partner(name, profile.URLs{})
+		h.Plans(p.ID, 2, partner.Plan{PriceCents: 100, Currency: "USD"})
+		for range perPartner / 100 {
+			h.one = h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 100, Buyer: &account.Person{Email: "ann@example.com"}})
+		}
+	}
+	h.one = h.Buy(license.Purchase{PartnerID: h.ours.ID, Tier: 2, Quantity: 1, ExternalID: "order-1", Buyer: &account.Person{Email: "+bea@example.com", Name: "Bea"}})
+	_, err := h.Licenses.Hold(t.Context(), apptest.Tester, h.one.Key, license.HoldOther)
+	h.Must(err)
+	return h
+}
+
+// rows exports a table and returns its rows, without the line that says that it is whole.
+func (h *harness) rows(table export.Table) (rows []map[string]any, text string) {
+	h.Helper()
+	var b bytes.Buffer
+	h.Must(h.Exports.Run(h.Context(), &b, export.Job{Table: table, Format: export.NDJSON, By: person, Check: anybody}))
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for _, line := range lines {
+		var row map[string]any
+		h.Must(json.Unmarshal([]byte(line), &row))
+		rows = append(rows, row)
+	}
+	last := len(rows) - 1
+	if rows[last]["export_complete"] != true || rows[last]["rows"] != float64(last) {
+		h.Errorf("the last line is %s", lines[last])
+	}
+	return rows[:last], b.String()
+}
+
+// TestOperatorLists: each list is exported whole, once each, newest first, and narrowed by
+// its filters.
+func TestOperatorLists(t *testing.T) {
+	h := newHarness(t)
+	id := func(p partner.Partner) string { return strconv.FormatInt(p.ID, 10) }
+	for _, c := range []struct {
+		kind  export.Kind
+		query string
+		key   string
+		want  int
+	}{
+		{export.Licenses, "", "license_key", 2*perPartner + 1},
+		{export.Licenses, "partner_id=" + id(h.ours), "license_key", perPartner + 1},
+		{export.Licenses, "status=deactivated", "license_key", 1},
+		{export.Licenses, "status=inactive&partner_id=" + id(h.theirs), "license_key", perPartner},
+		{export.Licenses, "email=ann@example.com", "license_key", 2 * perPartner},
+		{export.Licenses, "email=nobody@example.com", "license_key", 0},
+		{export.Licenses, "tier=2", "license_key", 1},
+		{export.Licenses, "external_id=order-1", "license_key", 1},
+		{export.Licenses, "license_key=" + h.one.Key, "license_key", 1},
+		{export.Licenses, "license_key=" + h.one.Key[30:], "license_key", 1},
+		{export.Licenses, "to=2026-11-15T12:00:00Z", "license_key", 0},
+		{export.Licenses, "from=2026-11-15T12:00:00Z", "license_key", 2*perPartner + 1},
+		{export.Purchases, "", "id", 13},
+		{export.Purchases, "partner_id=" + id(h.theirs), "id", 6},
+		{export.Purchases, "external_id=order-1", "id", 1},
+		{export.Purchases, "from=2026-11-15T12:00:01Z", "id", 0},
+		{export.Events, "", "event_id", 2*perPartner + 2},
+		{export.Events, "partner_id=" + id(h.ours), "event_id", perPartner + 2},
+		{export.Events, "event=deactivate", "event_id", 1},
+		{export.Events, "license_key=" + h.one.Key, "event_id", 2},
+		{export.Events, "license_key=" + h.one.Key + "&partner_id=" + id(h.theirs), "event_id", 0},
+		{export.Audit, "action=license.hold", "id", 1},
+		{export.Audit, "subject=license:" + h.one.Key, "id", 1},
+		{export.Audit, "actor=token", "id", 0},
+	} {
+		q, err := url.ParseQuery(strings.ReplaceAll(c.query, "+", "%2B"))
+		h.Must(err)
+		table, err := h.Exports.OperatorTable(t.Context(), c.kind, q)
+		h.Must(err)
+		if about, err := table.About(t.Context()); err != nil || about.Known() && (about.Rows != int64(c.want)) {
+			t.Errorf("%s %s: about %+v, %v; want %d", c.kind, c.query, about, err, c.want)
+		}
+		rows, _ := h.rows(table)
+		seen := map[any]bool{}
+		for _, r := range rows {
+			seen[r[c.key]] = true
+		}
+		if len(rows) != c.want || len(seen) != c.want {
+			t.Errorf("%s %s: %d rows, %d of them different; want %d", c.kind, c.query, len(rows), len(seen), c.want)
+		}
+	}
+}
+
+// TestWhatOperatorsSee: owners and buyers are in the marketplace's files.
+func TestWhatOperatorsSee(t *testing.T) {
+	h := newHarness(t)
+	for _, kind := range []export.Kind{export.Licenses, export.Purchases} {
+		table, err := h.Exports.OperatorTable(t.Context(), kind, url.Values{"external_id": {"order-1"}})
+		h.Must(err)
+		if _, text := h.rows(table); !strings.Contains(text, `"+bea@example.com"`) {
+			t.Errorf("%s: %s", kind, text)
+		}
+	}
+	for query, field := range map[string]string{
+		"partner_id=x": "partner_id", "status=odd": "status", "tier=0": "tier", "from=yesterday": "from", "to=0001-01-01T00:00:00Z": "to", "license_key=zz": "license_key",
+	} {
+		q, _ := url.ParseQuery(query)
+		table, err := h.Exports.OperatorTable(t.Context(), export.Licenses, q)
+		if err == nil {
+			_, _, err = table.Next(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	if _, err := h.Exports.OperatorTable(t.Context(), export.Deliveries, nil); err == nil {
+		t.Error("deliveries are of partners")
+	}
+}
+
+// TestPartnerLists: a partner's files have what is its own, and never a buyer or what an
+// operator wrote.
+func TestPartnerLists(t *testing.T) {
+	h := newHarness(t)
+	_, _, err := h.Profiles.Pause(t.Context(), apptest.Tester, h.ours.ID, "secret words about fraud")
+	h.Must(err)
+	for kind, c := range map[export.Kind]struct {
+		table export.Table
+		want  int
+	}{
+		export.Licenses:   {h.Exports.PartnerLicenses(h.ours.ID, license.Find{}), perPartner + 1},
+		"one license":     {h.Exports.PartnerLicenses(h.ours.ID, license.Find{Tier: 2}), 1},
+		export.Deliveries: {h.Exports.PartnerDeliveries(h.ours.ID, history.Filter{}), perPartner + 2},
+		"one delivery":    {h.Exports.PartnerDeliveries(h.ours.ID, history.Filter{Kind: 3}), 1},
+		export.Requests:   {h.Exports.PartnerRequests(h.ours.ID, requestlog.Filter{}), 0},
+		export.Audit:      {h.Exports.PartnerAudit(h.ours.ID, audit.Span{}), int(h.Count(`SELECT count(*) FROM audit_entries WHERE partner_id = $1`, h.ours.ID))},
+	} {
+		rows, text := h.rows(c.table)
+		if len(rows) != c.want {
+			t.Errorf("%s: %d rows, want %d", kind, len(rows), c.want)
+		}
+		for _, hidden := range []string{"@example.com", "Bea", "fraud"} {
+			if strings.Contains(text, hidden) {
+				t.Errorf("%s has %q in it", kind, hidden)
+			}
+		}
+	}
+}

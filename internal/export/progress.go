@@ -1,0 +1,116 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// State is what became of an export.
+type State string
+
+// The states.
+const (
+	Running State = "running"
+	Done    State = "done"
+	Ended   State = "ended" // before it was whole: the client left, or who asked may not any more
+)
+
+// Progress is how far an export is.
+type Progress struct {
+	Kind      Kind
+	Format    Format
+	About     Estimate
+	Rows      int64
+	State     State
+	StartedAt time.Time
+	UpdatedAt time.Time
+}
+
+// lost is after which time without a sign of life an export counts as ended: its node
+// is gone. A client may take half a minute for one batch.
+const lost = 2 * time.Minute
+
+// Kept is how long the progress of an export can be read.
+const Kept = 24 * time.Hour
+
+// progress is that of an export that runs.
+type progress struct {
+	db    *sqldb.DB
+	now   func() time.Time
+	every time.Duration
+	job   Job
+	rows  int64
+	last  time.Time // when it was written
+}
+
+// report writes the progress if it was not written just before.
+func (p *progress) report(ctx context.Context) error {
+	now := p.now()
+	if p.job.Nonce == "" || now.Sub(p.last) < p.every {
+		return nil
+	}
+	p.last = now
+	return p.store(ctx, Running)
+}
+
+// end writes how the export ended, and returns the error that it ended with.
+func (p *progress) end(ctx context.Context, err error) error {
+	if p.job.Nonce == "" {
+		return err
+	}
+	state := Done
+	if err != nil {
+		state = Ended
+	}
+	// The client may have left: the page shows that the file is not whole all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, p.store(ctx, state))
+}
+
+func (p *progress) store(ctx context.Context, s State) error {
+	by := p.job.By
+	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE exports SET done = $4, state = $5, updated_at = $6 WHERE actor_kind = $1 AND actor_id = $2 AND nonce = $3`,
+			by.Kind, by.ID, p.job.Nonce, p.rows, string(s), p.now())
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write how far an export is: %w", err)
+	}
+	return nil
+}
+
+// Progress returns how far an export of somebody is. Nobody sees those of others.
+func (x *Exporter) Progress(ctx context.Context, by audit.Actor, nonce string) (Progress, error) {
+	p, err := sqldb.One(ctx, x.DB, func(r *sqldb.Row, p *Progress) error {
+		return r.Scan((*string)(&p.Kind), (*string)(&p.Format), &p.About.Rows, &p.About.More, &p.Rows, (*string)(&p.State), &p.StartedAt, &p.UpdatedAt)
+	}, `SELECT kind, format, about, more, done, state, started_at, updated_at FROM exports WHERE actor_kind = $1 AND actor_id = $2 AND nonce = $3`,
+		by.Kind, by.ID, nonce)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return p, fault.New(fault.Missing, codeUnknownExport, "This export has not begun, or was long ago.")
+	case err != nil:
+		return p, fmt.Errorf("read how far an export is: %w", err)
+	}
+	if p.State == Running && x.Now().Sub(p.UpdatedAt) > lost {
+		p.State = Ended
+	}
+	return p, nil
+}
+
+// Prune removes the progress of exports that began before Kept.
+func (x *Exporter) Prune(ctx context.Context) (int64, error) {
+	n, err := x.DB.DeleteInBatches(ctx, x.Now().Add(-Kept), `DELETE FROM exports WHERE (actor_kind, actor_id, nonce) IN (
+		SELECT actor_kind, actor_id, nonce FROM exports WHERE started_at < $1 ORDER BY started_at LIMIT $2)`)
+	if err != nil {
+		return n, fmt.Errorf("prune exports: %w", err)
+	}
+	return n, nil
+}
