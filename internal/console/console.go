@@ -53,12 +53,13 @@ import (
 type Handler struct {
 	Shell
 
-	Today Today
+	Today    Today
+	Partners Partners
 }
 
 // sections are all sections, in the order of their rows in the table.
 func (h *Handler) sections() []pages {
-	return []pages{&h.Today}
+	return []pages{&h.Today, &h.Partners}
 }
 
 //go:embed all:pages

@@ -65,7 +65,7 @@ func start(t testing.TB, change ...func(*app.Config)) *harness {
 }
 
 // testMoney turns limits off that are for production.
-func testMoney(cfg *app.Config) { cfg.TestMoney = true }
+func testMoney(cfg *app.Config) { cfg.TestMoney, cfg.RequireSecondFactor = true, "" }
 
 // operator makes a user with a role.
 func (h *harness) operator(email string, role account.Role) account.User {

@@ -13,7 +13,10 @@ import (
 // placeholder is looked at by itself; who adds one with a placeholder adds it here.
 // `make screenshots` takes pictures of all of them, in light and dark, at 1280 and 390
 // pixels.
-var consoleDetails = []struct{ name, list, css string }{}
+var consoleDetails = []struct{ name, list, css string }{
+	{"partner", "/partners", "#partners tbody a"},
+	{"partner-pause", "/partners/1", "main a[href$='/pause']"},
+}
 
 // newOperator starts the service with sold licenses and signs the operator in.
 func newOperator(t *testing.T) *buyer {

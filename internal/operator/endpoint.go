@@ -14,30 +14,19 @@ type partnerDetailJSON struct {
 
 // endpointJSON is how a partner's endpoint does, on the wire.
 type endpointJSON struct {
-	State         string  `json:"state"`
-	FailingSince  mayTime `json:"failing_since"`
-	ParkedAt      mayTime `json:"parked_at"`
-	Waiting       int64   `json:"waiting"`
-	WaitingMore   bool    `json:"waiting_more"`
-	LastSuccessAt mayTime `json:"last_success_at"`
-	LastErrorAt   mayTime `json:"last_error_at"`
-	LastError     string  `json:"last_error"`
+	State         webhook.EndpointState `json:"state"`
+	FailingSince  mayTime               `json:"failing_since"`
+	ParkedAt      mayTime               `json:"parked_at"`
+	Waiting       int64                 `json:"waiting"`
+	WaitingMore   bool                  `json:"waiting_more"`
+	LastSuccessAt mayTime               `json:"last_success_at"`
+	LastErrorAt   mayTime               `json:"last_error_at"`
+	LastError     string                `json:"last_error"`
 }
 
 func endpointOf(p partner.Partner, f profile.Profile, h webhook.EndpointHealth) endpointJSON {
-	e := endpointJSON{
-		State: "healthy", FailingSince: mayTime(h.FailingSince), ParkedAt: mayTime(h.ParkedAt), Waiting: h.Waiting, WaitingMore: h.More,
+	return endpointJSON{
+		State: h.State(p, f), FailingSince: mayTime(h.FailingSince), ParkedAt: mayTime(h.ParkedAt), Waiting: h.Waiting, WaitingMore: h.More,
 		LastSuccessAt: mayTime(h.LastSuccessAt), LastErrorAt: mayTime(h.LastErrorAt), LastError: h.LastError,
 	}
-	switch {
-	case p.Paused():
-		e.State = "paused"
-	case f.WebhookURL == "":
-		e.State = "no_url"
-	case !h.ParkedAt.IsZero():
-		e.State = "parked"
-	case !h.FailingSince.IsZero():
-		e.State = "failing"
-	}
-	return e
 }

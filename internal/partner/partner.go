@@ -170,6 +170,20 @@ func (r *Registry) List(ctx context.Context, p paging.Page) (list []Partner, tot
 	return list, total, nil
 }
 
+// ByName returns partners in the order of their names, after the one with the id after;
+// 0: from the first on.
+func (r *Registry) ByName(ctx context.Context, after int64, limit int) ([]Partner, error) {
+	where, args := "", []any{limit}
+	if after != 0 {
+		where, args = `WHERE (name, id) > (SELECT name, id FROM partners WHERE id = $2)`, append(args, after)
+	}
+	list, err := sqldb.All(ctx, r.DB, scan, `SELECT `+columns+` FROM partners `+where+` ORDER BY name, id LIMIT $1`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list partners by name: %w", err)
+	}
+	return list, nil
+}
+
 // lock locks the partner's row until the transaction ends and returns it. It
 // serializes changes of a partner, its secrets and its plans. Writers of its
 // licenses do not wait here; see Lock.

@@ -134,16 +134,13 @@ func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact
 	return p, contacts, err
 }
 
-// Of returns the profiles of a page of partners, by partner, without contacts. One
-// statement reads the range of ids.
+// Of returns the profiles of a page of partners, by partner, without contacts.
 func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Profile, error) {
-	all := map[int64]Profile{}
-	if len(partners) == 0 {
-		return all, nil
+	all, ids := make(map[int64]Profile, len(partners)), make([]int64, len(partners))
+	for i, p := range partners {
+		ids[i] = p.ID
 	}
-	first, last := partners[0].ID, partners[len(partners)-1].ID
-	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM profiles WHERE partner_id >= $1 AND partner_id <= $2`,
-		min(first, last), max(first, last))
+	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = ANY($1)`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("list profiles: %w", err)
 	}

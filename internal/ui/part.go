@@ -118,7 +118,7 @@ func thousands(n uint64) string {
 	return s
 }
 
-var labelWords = strings.NewReplacer("api_", "API ", "_", " ", "-", " ")
+var labelWords = strings.NewReplacer("api_", "API ", "_url", " URL", "_", " ", "-", " ")
 
 // label makes a status readable: "refund_reversed" is "Refund reversed".
 func label(status any) string {
@@ -136,6 +136,7 @@ var tones = map[string]string{
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
 	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
 	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
+	"healthy": "good", "parked": "bad", "no_url": "warn",
 	"failing": "bad", "exhausted": "bad", "superseded": "neutral", "done": "good", "stopped": "warn",
 	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
 }

@@ -170,17 +170,13 @@ type EndpointHealth struct {
 func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointHealth, error) {
 	var e EndpointHealth
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		waiting := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
-			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+IsPending+` LIMIT $2) AS waiting`, partnerID, MaxCounted+1)
+		waiting := queueWaiting(tx, partnerID, MaxCounted)
 		h, err := sqldb.One(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = $1`, partnerID)
 		if err != nil && !errors.Is(err, sqldb.ErrNone) {
 			return err
 		}
 		n, err := waiting.One(ctx)
-		e = EndpointHealth{
-			FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, LastSuccessAt: h.takenAt, LastErrorAt: h.errorAt, LastError: h.error,
-			Waiting: min(n, MaxCounted), More: n > MaxCounted,
-		}
+		e = h.told(n, MaxCounted)
 		return err
 	})
 	if err != nil {

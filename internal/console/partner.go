@@ -1,0 +1,124 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/ui"
+	"claviger/internal/webhook"
+)
+
+// partnerView is the page of a partner.
+type partnerView struct {
+	Partner  partner.Partner
+	Profile  profile.Profile
+	Tabs     ui.Tabs
+	Badge    string
+	Title    string // how the endpoint does
+	Text     []string
+	Since    time.Time // when that began; zero: nothing says so
+	Success  time.Time
+	Probe    time.Time // of a parked endpoint
+	Links    []ui.Item // what else there is about the partner
+	PauseURL string    // "" if the person may not
+	Resume   string
+	Calls    []ui.Curl
+}
+
+// partnerTabs are the pages about one partner.
+var partnerTabs = []area.Entry{
+	{Label: "State", Path: partnerPath},
+}
+
+// tabs lead to the pages about one partner that the person may see.
+func (p *Partners) tabs(v *Visit, one partner.Partner, current string) ui.Tabs {
+	t := ui.Tabs{Label: "Pages about " + one.Name}
+	for _, tab := range partnerTabs {
+		if p.area.Has(tab.Path, v) {
+			t.Items = append(t.Items, ui.Tab{Label: tab.Label, URL: v.Path("%s", ofPartner(tab.Path, one.ID)), Current: tab.Path == current})
+		}
+	}
+	return t
+}
+
+// ofPartner is a path of the table for one partner.
+func ofPartner(path string, id int64) string {
+	return strings.Replace(path, "{partner}", strconv.FormatInt(id, 10), 1)
+}
+
+// partner shows how a partner does and what there is about it.
+func (p *Partners) partner(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	one, f, err := p.one(r)
+	if err != nil {
+		return err
+	}
+	e, err := p.Webhooks.EndpointHealth(r.Context(), one.ID)
+	if err != nil {
+		return err
+	}
+	row := partnerRow{Partner: one, health: e, state: e.State(one, f)}
+	view := partnerView{
+		Partner: one, Profile: f, Tabs: p.tabs(v, one, partnerPath), Links: p.links(v, one),
+		Badge: string(row.state), Since: row.since(), Success: e.LastSuccessAt,
+		Calls: []ui.Curl{p.call("Read this partner by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d", one.ID))},
+	}
+	view.Title, view.Text = row.words()
+	if row.state == webhook.EndpointParked {
+		view.Probe = e.ProbeAt
+	}
+	if v.May(account.Admin) {
+		if one.Paused() {
+			view.Resume = v.Path("%s", ofPartner(resumePath, one.ID))
+		}
+		view.PauseURL = v.Path("%s", ofPartner(pausePath, one.ID))
+	}
+	return p.render(w, r, v, "partner", ui.View{Title: one.Name, Data: view})
+}
+
+// words say how the endpoint does.
+func (row partnerRow) words() (title string, text []string) {
+	wait := "No event waits."
+	switch e := row.health; {
+	case e.More:
+		wait = "More than " + ui.Count(e.Waiting) + " events wait."
+	case e.Waiting == 1:
+		wait = "1 event waits."
+	case e.Waiting > 1:
+		wait = ui.Count(e.Waiting) + " events wait."
+	}
+	switch row.state {
+	case webhook.EndpointPaused:
+		return "Paused", []string{"Reason: " + row.PauseReason, "Nothing is sold, redeemed or authorized, and nothing is sent. " + wait}
+	case webhook.EndpointNoURL:
+		return "No webhook URL is set", []string{wait}
+	case webhook.EndpointParked:
+		return "Parked", []string{"Its server fails: " + row.health.LastError, "One event is sent now and then to see whether it is back; the first success opens it. " + wait}
+	case webhook.EndpointFailing:
+		return "Failing", []string{"Its server fails: " + row.health.LastError, wait}
+	case webhook.EndpointHealthy:
+	}
+	if row.health.LastSuccessAt.IsZero() {
+		return "Ready, and nothing was sent yet", []string{wait}
+	}
+	return "Healthy", []string{wait}
+}
+
+// links lead to what else the console has about a partner.
+func (p *Partners) links(v *Visit, one partner.Partner) []ui.Item {
+	var list []ui.Item
+	for _, to := range []area.Entry{
+		{Label: "Licenses", Path: licensesPath}, {Label: "Deliveries", Path: deliveriesPath}, {Label: "Audit", Path: auditPath},
+	} {
+		if p.area.Has(to.Path, v) {
+			list = append(list, ui.Item{Label: to.Label, URL: v.Path("%s?partner=%d", to.Path, one.ID)})
+		}
+	}
+	return list
+}

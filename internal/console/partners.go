@@ -1,0 +1,247 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/ui"
+	"claviger/internal/webhook"
+)
+
+// Partners is the pages about the partner applications.
+type Partners struct {
+	section
+
+	Partners *partner.Registry
+	Profiles *profile.Book
+	Webhooks *webhook.Outbox
+}
+
+const (
+	partnerPath = partnersPath + "/{partner}"
+	pausePath   = partnerPath + "/pause"
+	resumePath  = partnerPath + "/resume"
+)
+
+func (p *Partners) table() []Route {
+	return []Route{
+		row(Page, partnersPath, account.Read, p.list),
+		row(Page, partnerPath, account.Read, p.partner),
+		row(Page, pausePath, account.Admin, p.askPause),
+		row(Act, pausePath, account.Admin, p.pause),
+		row(Page, resumePath, account.Admin, p.askResume),
+		row(Act, resumePath, account.Admin, p.resume),
+	}
+}
+
+const (
+	partnersPerPage = 500  // which are read; filters choose among them
+	maxWaiting      = 1000 // how far the list counts what waits for a partner
+)
+
+// partnersView is the list of partners.
+type partnersView struct {
+	Stats   []ui.Stat
+	Of      string // what the numbers are about
+	Filters ui.Filters
+	Results ui.Results
+	GoOn    string // where the search goes on if nothing on this page matches
+	Call    ui.Curl
+}
+
+// partnerRow is a partner of the list, with how its endpoint does.
+type partnerRow struct {
+	partner.Partner
+	state  webhook.EndpointState
+	health webhook.EndpointHealth
+}
+
+// list shows the partners by name, each with how its endpoint does.
+func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	q := r.URL.Query()
+	name, state := strings.TrimSpace(q.Get("name")), webhook.EndpointState(q.Get("state"))
+	after, _ := strconv.ParseInt(q.Get("after"), 10, 64) // what is no number is the first page
+	rows, more, err := p.rows(r, after)
+	if err != nil {
+		return err
+	}
+	view := partnersView{
+		Filters: ui.Filters{Label: "Search partners", URL: v.Path(partnersPath), Fields: partnerFilters(name, state), Active: name != "" || state != "", Fold: true},
+		Call:    p.call("List the partners by API", http.MethodGet, "/operator/v1/partners", ui.Param{Name: "limit", Value: 100}),
+	}
+	counts := map[webhook.EndpointState]int64{}
+	var found []partnerRow
+	for _, row := range rows {
+		counts[row.state]++
+		if row.matches(name, state) {
+			found = append(found, row)
+		}
+	}
+	view.Stats = stateStats(v, counts)
+	view.Results = ui.Results{
+		Filters: view.Filters, Table: partnersTable(v, found), Pager: ui.Pager{Label: "Pages of partners"},
+		Nothing: ui.Empty{Title: "No partners yet", Text: "A partner is an application for which licenses are sold."},
+	}
+	if after != 0 {
+		view.Results.Pager.Prev = v.Path(partnersPath) + withQuery(q, "after", "")
+		view.Of = "These numbers are about the partners of this page."
+	}
+	if more {
+		next := v.Path(partnersPath) + withQuery(q, "after", strconv.FormatInt(rows[len(rows)-1].ID, 10))
+		view.Results.Pager.Next, view.Of = next, "These numbers are about the first "+ui.Count(partnersPerPage)+" partners of this page."
+		if len(found) == 0 {
+			view.GoOn = next
+		}
+	}
+	return p.render(w, r, v, "partners", ui.View{Title: "Partners", Data: view})
+}
+
+// rows reads one page of partners with how they do, and whether more follow.
+func (p *Partners) rows(r *http.Request, after int64) (rows []partnerRow, more bool, err error) {
+	list, err := p.Partners.ByName(r.Context(), after, partnersPerPage+1)
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(list) > partnersPerPage; more {
+		list = list[:partnersPerPage]
+	}
+	profiles, err := p.Profiles.Of(r.Context(), list)
+	if err != nil {
+		return nil, false, err
+	}
+	ids := make([]int64, len(list))
+	for i, one := range list {
+		ids[i] = one.ID
+	}
+	health, err := p.Webhooks.EndpointsHealth(r.Context(), ids, maxWaiting)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, one := range list {
+		h := health[one.ID]
+		rows = append(rows, partnerRow{Partner: one, health: h, state: h.State(one, profiles[one.ID])})
+	}
+	return rows, more, nil
+}
+
+// matches reports whether the filters mean the partner: a part of its name, its external
+// id, and its state.
+func (row partnerRow) matches(name string, state webhook.EndpointState) bool {
+	return (state == "" || row.state == state) &&
+		(name == "" || strings.Contains(strings.ToLower(row.Name), strings.ToLower(name)) || row.ExternalID == name)
+}
+
+// since is when the state began; zero if nothing says so.
+func (row partnerRow) since() time.Time {
+	switch row.state {
+	case webhook.EndpointPaused:
+		return row.PausedAt
+	case webhook.EndpointParked, webhook.EndpointFailing:
+		return row.health.FailingSince
+	case webhook.EndpointHealthy, webhook.EndpointNoURL:
+	}
+	return time.Time{}
+}
+
+// why says what the state is about.
+func (row partnerRow) why() string {
+	switch row.state {
+	case webhook.EndpointPaused:
+		return row.PauseReason
+	case webhook.EndpointParked, webhook.EndpointFailing:
+		return row.health.LastError
+	case webhook.EndpointNoURL:
+		return "Events wait until a webhook URL is set."
+	case webhook.EndpointHealthy:
+	}
+	if row.health.LastSuccessAt.IsZero() {
+		return "Nothing was sent yet."
+	}
+	return ""
+}
+
+func partnerFilters(name string, state webhook.EndpointState) []ui.Field {
+	states := []ui.Option{{Value: "", Label: "All"}}
+	for _, s := range webhook.EndpointStates {
+		states = append(states, ui.Option{Value: string(s), Label: stateNames[s]})
+	}
+	return []ui.Field{
+		{Name: "name", Label: "Name or external id", Value: name, Autocomplete: "off"},
+		{Name: "state", Label: "State", Type: "select", Value: string(state), Options: states},
+	}
+}
+
+// stateNames are the states as people read them.
+var stateNames = map[webhook.EndpointState]string{
+	webhook.EndpointHealthy: "Healthy", webhook.EndpointFailing: "Failing", webhook.EndpointParked: "Parked",
+	webhook.EndpointPaused: "Paused", webhook.EndpointNoURL: "No URL",
+}
+
+// stateStats are how many partners are in each state; each number leads to them.
+func stateStats(v *Visit, counts map[webhook.EndpointState]int64) []ui.Stat {
+	tones := map[webhook.EndpointState]string{webhook.EndpointParked: "bad", webhook.EndpointFailing: "bad", webhook.EndpointPaused: "warn", webhook.EndpointNoURL: "warn"}
+	var stats []ui.Stat
+	for _, s := range webhook.EndpointStates {
+		stat := ui.Stat{Label: stateNames[s], Value: ui.Count(counts[s]), URL: v.Path(partnersPath) + "?state=" + string(s)}
+		if counts[s] > 0 {
+			stat.Tone = tones[s]
+		}
+		stats = append(stats, stat)
+	}
+	return stats
+}
+
+func partnersTable(v *Visit, list []partnerRow) ui.Table {
+	t := ui.Table{ID: "partners", Caption: "Partners by name", Lines: true, Columns: []ui.Column{
+		{Label: "Partner"}, {Label: "State"}, {Label: "Waiting", Number: true}, {Label: "Since"}, {Label: "Why", Wrap: true}, {Label: "Last success", Wide: true},
+	}}
+	for _, row := range list {
+		t.Rows = append(t.Rows, ui.Row{ID: "partner-" + strconv.FormatInt(row.ID, 10), Cells: []ui.Cell{
+			{Text: row.Name, URL: v.Path(partnersPath+"/%d", row.ID)}, {Status: string(row.state)}, {Text: waitingCount(row.health)},
+			{At: row.since()}, {Text: row.why()}, {At: row.health.LastSuccessAt},
+		}})
+	}
+	return t
+}
+
+// waitingCount is how many events wait, in a cell.
+func waitingCount(e webhook.EndpointHealth) string {
+	if e.More {
+		return ui.Count(e.Waiting) + "+"
+	}
+	return ui.Count(e.Waiting)
+}
+
+// withQuery is a query with another value of one parameter; "" leaves it out.
+func withQuery(q url.Values, name, value string) string {
+	changed := url.Values{}
+	for n, values := range q {
+		if n != name {
+			changed[n] = values
+		}
+	}
+	if value != "" {
+		changed.Set(name, value)
+	}
+	if len(changed) == 0 {
+		return ""
+	}
+	return "?" + changed.Encode()
+}
+
+// one reads the partner of the path, with its profile.
+func (p *Partners) one(r *http.Request) (partner.Partner, profile.Profile, error) {
+	found, err := p.Partners.Get(r.Context(), area.ID(r, "partner"))
+	if err != nil {
+		return found, profile.Profile{}, area.Missing(err)
+	}
+	f, err := p.Profiles.Read(r.Context(), p.Profiles.DB, found.ID)
+	return found, f, area.Missing(err)
+}

@@ -1,0 +1,87 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/sqldb"
+)
+
+// EndpointState is how a partner's endpoint does, in a word.
+type EndpointState string
+
+// The states of endpoints.
+const (
+	EndpointHealthy EndpointState = "healthy"
+	EndpointFailing EndpointState = "failing"
+	EndpointParked  EndpointState = "parked"
+	EndpointPaused  EndpointState = "paused" // the partner is paused
+	EndpointNoURL   EndpointState = "no_url"
+)
+
+// EndpointStates are all of them, those first that need somebody.
+var EndpointStates = []EndpointState{EndpointParked, EndpointFailing, EndpointPaused, EndpointNoURL, EndpointHealthy}
+
+// State is the state of the endpoint of a partner with that profile.
+func (e EndpointHealth) State(p partner.Partner, f profile.Profile) EndpointState {
+	switch {
+	case p.Paused():
+		return EndpointPaused
+	case f.WebhookURL == "":
+		return EndpointNoURL
+	case !e.ParkedAt.IsZero():
+		return EndpointParked
+	case !e.FailingSince.IsZero():
+		return EndpointFailing
+	}
+	return EndpointHealthy
+}
+
+// EndpointsHealth tells how the endpoints of several partners do, and how much waits for
+// each, counted up to atMost: a list of partners must not read every row that waits.
+func (o *Outbox) EndpointsHealth(ctx context.Context, partnerIDs []int64, atMost int64) (map[int64]EndpointHealth, error) {
+	all := make(map[int64]EndpointHealth, len(partnerIDs))
+	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		waiting := make([]*sqldb.Result[int64], len(partnerIDs))
+		for i, id := range partnerIDs {
+			waiting[i] = queueWaiting(tx, id, atMost)
+		}
+		rows, err := sqldb.All(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = ANY($1)`, partnerIDs)
+		if err != nil {
+			return err
+		}
+		stored := make(map[int64]Health, len(rows))
+		for _, h := range rows {
+			stored[h.partnerID] = h
+		}
+		for i, id := range partnerIDs {
+			n, err := waiting[i].One(ctx)
+			if err != nil {
+				return err
+			}
+			all[id] = stored[id].told(n, atMost)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read how endpoints do: %w", err)
+	}
+	return all, nil
+}
+
+// queueWaiting queues the count of what waits for a partner, which ends at one more than
+// atMost.
+func queueWaiting(tx *sqldb.Tx, partnerID, atMost int64) *sqldb.Result[int64] {
+	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
+		SELECT 1 FROM outbox WHERE partner_id = $1 AND `+IsPending+` LIMIT $2) AS waiting`, partnerID, atMost+1)
+}
+
+// told is the row with how much waits, as operators are told.
+func (h Health) told(waiting, atMost int64) EndpointHealth {
+	return EndpointHealth{
+		FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, LastSuccessAt: h.takenAt, LastErrorAt: h.errorAt, LastError: h.error,
+		Waiting: min(waiting, atMost), More: waiting > atMost,
+	}
+}
