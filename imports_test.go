@@ -54,7 +54,7 @@ domain         : audit            # own tables and rules; a command takes the ac
     oauth      : fault validate secret wire sqldb partner account profile license
     requestlog : sqldb
     stats      : event webhook sqldb
-    bulk       : fault batch account partner license webhook sqldb
+    bulk       : fault paging batch account partner license webhook sqldb
     export     : fault paging wire account license event webhook requestlog sqldb
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :

@@ -162,6 +162,30 @@ func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
 	return t, nil
 }
 
+// MayStill reports whether an actor may do what needs a scope, as it is stored now: for
+// what goes on after the request that began it.
+func (b *Book) MayStill(ctx context.Context, by audit.Actor, s Scope) (bool, error) {
+	switch by.Kind {
+	case audit.ByToken:
+		t, err := sqldb.One(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens
+			WHERE id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, by.ID, b.Now())
+		if errors.Is(err, sqldb.ErrNone) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("look up a token: %w", err)
+		}
+		return t.May(s), nil
+	case audit.ByUser:
+		u, err := b.Get(ctx, by.ID)
+		if fault.Is(err, CodeUnknownUser) {
+			return false, nil
+		}
+		return u.ErasedAt.IsZero() && u.Role.May(s), err
+	}
+	return by.Kind == audit.BySystem, nil
+}
+
 func tokenSubject(id int64) string { return "token:" + strconv.FormatInt(id, 10) }
 
 func (t Token) facts() audit.Facts {

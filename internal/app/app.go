@@ -23,6 +23,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/api"
 	"claviger/internal/audit"
+	"claviger/internal/bulk"
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
 	"claviger/internal/dispatch"
@@ -74,6 +75,7 @@ type Services struct {
 	Simulator *simulator.Simulator
 	Checks    *profile.Runs
 	Exports   *export.Exporter
+	Bulk      *bulk.Jobs
 }
 
 // App is the service, built and listening.
@@ -240,6 +242,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Exports = &export.Exporter{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History, Requests: r.Requests, Accounts: r.Accounts,
 	}
+	r.Bulk = &bulk.Jobs{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, May: r.Accounts.MayStill}
 	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
 	a.services = r
 }

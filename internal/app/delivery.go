@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"claviger/internal/batch"
 	"claviger/internal/courier"
 	"claviger/internal/dispatch"
 	"claviger/internal/fault"
@@ -88,6 +89,7 @@ func (a *App) work() []func(context.Context) {
 		a.services.Partners.Uses.Run,
 		a.services.Requests.Run,
 		a.job("redeliveries", nil, (&replay.Replayer{Jobs: a.services.Replays, Log: a.log}).Run),
+		a.job("bulk acts", nil, (&batch.Worker{Once: a.services.Bulk.Once, What: "a bulk act", Log: a.log}).Run),
 		a.job("outages", nil, watch.Run),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),

@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
+	"claviger/internal/bulk"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -47,6 +48,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"stored outcomes":   a.services.Outcomes.Prune,
 		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"exports":           a.services.Exports.Prune,
+		"bulk acts":         (&bulk.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"redeliveries":      (&replay.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"scenario runs":     (&simulator.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune, // and test licenses
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,

@@ -1,0 +1,262 @@
+// Package bulk does one act on many licenses, deliveries or partners. It owns the tables
+// bulk_jobs and bulk_rows; the acts themselves are those of license, webhook and partner.
+//
+// A job is prepared first: what a filter means at that moment is written down, row by row,
+// so that what a person confirms is what they were shown. After the confirmation the rows
+// are done one by one, oldest first, each in one transaction with its result and its audit
+// entry: whenever a process ends, no row is done twice and none is left out. A row that is
+// refused says why, and the others go on. Before each batch it is checked again that the
+// person who confirmed may still do the act.
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/batch"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// MaxRows is how many rows a job has at most: what a person can still look through.
+const MaxRows = 10_000
+
+// Act is what is done to each row.
+type Act string
+
+// The acts.
+const (
+	Hold      Act = "hold"      // of licenses
+	Refund    Act = "refund"    // of licenses, with all their purchases
+	Redeliver Act = "redeliver" // of events
+	Pause     Act = "pause"     // of partners
+)
+
+// Acts are all of them.
+var Acts = []Act{Hold, Refund, Redeliver, Pause}
+
+// Scope is what somebody needs for the act: the same as for a single one.
+func (a Act) Scope() account.Scope {
+	switch a {
+	case Hold, Redeliver:
+		return account.Support
+	case Refund:
+		return account.Sell
+	case Pause:
+	}
+	return account.Admin
+}
+
+// Job is an act on many rows.
+type Job struct {
+	ID       int64
+	Act      Act
+	Reason   string // why a license is held or a partner paused; the note of a refund
+	Selected string // what was selected, in words
+	By       audit.Actor
+	Progress
+	batch.State
+
+	CreatedAt time.Time
+	StartedAt time.Time // zero: it is prepared, and nobody has confirmed it
+	UpdatedAt time.Time
+}
+
+// Progress is how far a job is.
+type Progress struct {
+	Total     int64
+	Succeeded int64
+	Refused   int64
+}
+
+// Left is how many rows are not done.
+func (p Progress) Left() int64 { return p.Total - p.Succeeded - p.Refused }
+
+// Prepared is the status of a job that nobody has confirmed.
+const Prepared batch.Status = "prepared"
+
+// Status is how the job stands.
+func (j Job) Status() batch.Status {
+	if j.StartedAt.IsZero() && j.Open() {
+		return Prepared
+	}
+	return j.State.Status()
+}
+
+// Target is something that a job acts on.
+type Target struct {
+	ID        int64  // of the license, the event or the partner
+	Subject   string // its name for people: the license key, the event's id, the partner's name
+	PartnerID int64
+	Was       string // its state when it was selected
+}
+
+// Selection finds what a job acts on, oldest first: at most so many.
+type Selection func(ctx context.Context, most int) ([]Target, error)
+
+// Jobs prepares, starts and reads jobs.
+type Jobs struct {
+	DB       *sqldb.DB
+	Now      func() time.Time
+	Licenses *license.Registry
+	Partners *partner.Registry
+	Outbox   *webhook.Outbox
+
+	// May reports whether an actor may still do what needs a scope.
+	May func(ctx context.Context, by audit.Actor, s account.Scope) (bool, error)
+}
+
+const columns = `id, act, reason, selected, actor_kind, actor_id, actor_name, session, client, total, succeeded, refused,
+	created_at, started_at, updated_at, paused_at, stopped, finished_at`
+
+func scan(r *sqldb.Row, j *Job) error {
+	return r.Scan(&j.ID, (*string)(&j.Act), &j.Reason, &j.Selected, &j.By.Kind, &j.By.ID, &j.By.Name, &j.By.Session, &j.By.Client,
+		&j.Total, &j.Succeeded, &j.Refused, &j.CreatedAt, &j.StartedAt, &j.UpdatedAt, &j.PausedAt, &j.Stopped, &j.FinishedAt)
+}
+
+// Order says what is to be done.
+type Order struct {
+	Act      Act
+	Reason   string
+	Selected string // the selection in words
+	Select   Selection
+}
+
+// check refuses what no row could be done with.
+func (o *Order) check() error {
+	switch o.Act {
+	case Hold:
+		_, err := license.ParseHold(o.Reason)
+		return err
+	case Pause:
+		return partner.CheckReason(o.Reason)
+	case Refund, Redeliver:
+		return nil
+	}
+	return fault.Field("act", "must be hold, refund, redeliver or pause.")
+}
+
+// Prepare writes down what an act is to be done to. Nothing is done to it yet.
+func (s *Jobs) Prepare(ctx context.Context, by audit.Actor, o Order) (Job, error) {
+	if err := o.check(); err != nil {
+		return Job{}, err
+	}
+	targets, err := o.Select(ctx, MaxRows+1)
+	switch {
+	case err != nil:
+		return Job{}, err
+	case len(targets) == 0:
+		return Job{}, fault.New(fault.Conflict, codeNothingSelected, "Nothing matches these filters, so there is nothing to do.")
+	case len(targets) > MaxRows:
+		return Job{}, fault.New(fault.Conflict, codeTooManySelected,
+			"More than %d rows match. A bulk act takes %d at most: narrow the filters, and do the rest afterwards.", MaxRows, MaxRows)
+	}
+	var j Job
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := s.Now()
+		var err error
+		j, err = sqldb.One(ctx, tx, scan, `INSERT INTO bulk_jobs (act, reason, selected, actor_kind, actor_id, actor_name, session, client, total, succeeded, refused,
+				created_at, started_at, updated_at, paused_at, stopped, finished_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, 0, $10, 0, '', 0) RETURNING `+columns,
+			string(o.Act), o.Reason, o.Selected, by.Kind, by.ID, by.Name, by.Session, by.Client, len(targets), now)
+		if err != nil {
+			return err
+		}
+		rows := make([][]any, len(targets))
+		for i, t := range targets {
+			rows[i] = []any{j.ID, int64(i + 1), t.ID, t.Subject, t.PartnerID, t.Was, int64(0), "", "", int64(0)}
+		}
+		tx.Insert("bulk_rows", []string{"job_id", "position", "subject_id", "subject", "partner_id", "was", "result", "code", "message", "done_at"}, rows)
+		return nil
+	})
+	if err != nil {
+		return Job{}, fmt.Errorf("prepare a bulk act: %w", err)
+	}
+	return j, nil
+}
+
+// List returns jobs, newest first, before an id; 0 stands for the newest.
+func (s *Jobs) List(ctx context.Context, before int64, limit int) ([]Job, error) {
+	list, err := sqldb.All(ctx, s.DB, scan, `SELECT `+columns+` FROM bulk_jobs WHERE id < $1 ORDER BY id DESC LIMIT $2`, newest(before), limit)
+	if err != nil {
+		return nil, fmt.Errorf("list bulk acts: %w", err)
+	}
+	return list, nil
+}
+
+// Get returns a job.
+func (s *Jobs) Get(ctx context.Context, id int64) (Job, error) { return find(ctx, s.DB, id) }
+
+func find(ctx context.Context, q sqldb.Reader, id int64) (Job, error) {
+	j, err := sqldb.One(ctx, q, scan, `SELECT `+columns+` FROM bulk_jobs WHERE id = $1`, id)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return j, fault.New(fault.Missing, codeUnknownBulk, "There is no bulk act %d; the list of bulk acts has their ids.", id)
+	case err != nil:
+		return j, fmt.Errorf("read bulk act %d: %w", id, err)
+	}
+	return j, nil
+}
+
+// Result is what became of a row.
+type Result int
+
+// The results.
+const (
+	Open Result = iota
+	Succeeded
+	Refused
+)
+
+// String is the result in a word.
+func (r Result) String() string { return [...]string{"open", "succeeded", "refused"}[r] }
+
+// ParseResult reads a result of a query; "" is any, for which ok is false.
+func ParseResult(s string) (r Result, ok bool, err error) {
+	for _, r := range []Result{Open, Succeeded, Refused} {
+		if r.String() == s {
+			return r, true, nil
+		}
+	}
+	if s != "" {
+		err = fault.Parameter("result", "must be open, succeeded or refused.")
+	}
+	return 0, false, err
+}
+
+// Row is one row of a job.
+type Row struct {
+	Target
+	Position int64
+	Result   Result
+	Code     string // of a refusal
+	Message  string // why it was refused
+	DoneAt   time.Time
+}
+
+const rowColumns = `position, subject_id, subject, partner_id, was, result, code, message, done_at`
+
+func scanRow(r *sqldb.Row, w *Row) error {
+	return r.Scan(&w.Position, &w.ID, &w.Subject, &w.PartnerID, &w.Was, (*int)(&w.Result), &w.Code, &w.Message, &w.DoneAt)
+}
+
+// Rows returns rows of a job after a position, in their order: all, or those with a
+// result. A job has at most MaxRows.
+func (s *Jobs) Rows(ctx context.Context, id, after int64, only Result, narrow bool, limit int) ([]Row, error) {
+	sql, args := `SELECT `+rowColumns+` FROM bulk_rows WHERE job_id = $1 AND position > $2`, []any{id, after, limit}
+	if narrow {
+		sql, args = sql+` AND result = $4`, append(args, int(only))
+	}
+	list, err := sqldb.All(ctx, s.DB, scanRow, sql+` ORDER BY position LIMIT $3`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list the rows of bulk act %d: %w", id, err)
+	}
+	return list, nil
+}

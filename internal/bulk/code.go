@@ -1,0 +1,12 @@
+package bulk
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeBulkDone        = "bulk_done"
+	codeBulkStarted     = "bulk_started"
+	codeBulkNotStarted  = "bulk_not_started"
+	codeNothingSelected = "nothing_selected"
+	codePartnerPaused   = "partner_already_paused"
+	codeTooManySelected = "too_many_selected"
+	codeUnknownBulk     = "unknown_bulk"
+)
