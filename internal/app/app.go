@@ -235,7 +235,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Simulator = &simulator.Simulator{
 		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller, Now: a.cfg.Now, Log: a.log,
 	}
-	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, EraseAddress: eraseAddress}
+	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, CountRefund: stats.CountRefund, EraseAddress: eraseAddress}
 	r.OAuth = a.connect(r, box)
 	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Keys: r.Licenses.Keys, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}

@@ -24,6 +24,10 @@ type Registry struct {
 	Now    func() time.Time
 	Events *event.Log // nil: deliveries wait for a dispatcher of another node
 
+	// CountRefund is told, in the transaction, when a license becomes wholly refunded (1) or
+	// stops being so (-1): stats.CountRefund. Nil: nobody counts.
+	CountRefund func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64)
+
 	// EraseAddress removes what other packages have under the email address of a
 	// user who is erased: profile.EraseContacts. Nil: nobody has anything.
 	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error

@@ -22,6 +22,8 @@ type partnerTx struct {
 	now    time.Time
 	ids    []int64        // event ids allocated under the lock and not used yet
 	plans  map[int]string // names of plans by tier, for the events
+
+	refunded func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64) // may be nil
 }
 
 // pendingTx is a partnerTx whose queries are queued. The command queues its own
@@ -57,7 +59,7 @@ func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	if err != nil {
 		return nil, fmt.Errorf("allocate event ids: %w", err)
 	}
-	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}}
+	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}, refunded: r.CountRefund}
 	if a.plans != nil {
 		plans, err := a.plans.All(ctx)
 		if err != nil {
@@ -105,6 +107,7 @@ func (t *partnerTx) writeChange(s *state, action string, reason event.Reason) {
 		s.eventAt = laterMillis(t.now, s.eventAt)
 	}
 	t.saveChain(s)
+	t.countRefund(s)
 	if s.License != s.was {
 		t.save(s)
 	}
@@ -113,6 +116,19 @@ func (t *partnerTx) writeChange(s *state, action string, reason event.Reason) {
 	}
 	if s.License != s.was || len(s.chain) != len(s.seen) || !equalLinks(s.chain, s.seen) {
 		audit.Record(t.tx, t.now, t.by, action, "license:"+s.Key, facts(s.was, s.seen), facts(s.License, s.chain))
+	}
+}
+
+// countRefund tells of a license that became wholly refunded, or stopped being so. It may
+// be on hold, so that no event says it.
+func (t *partnerTx) countRefund(s *state) {
+	was, is := refunded(s.seen), refunded(s.chain)
+	switch {
+	case t.refunded == nil || was == is || len(s.seen) == 0:
+	case is:
+		t.refunded(t.tx, s.PartnerID, s.CreatedAt, 1)
+	default:
+		t.refunded(t.tx, s.PartnerID, s.CreatedAt, -1)
 	}
 }
 
