@@ -41,8 +41,9 @@ tools                             # know nothing of licenses
     batch      :
     idempotency: fault sqldb
 domain         : audit            # own tables and rules; a command takes the acting audit.Actor
-    partner    : fault paging validate secret idempotency mail sqldb
-    account    : fault paging validate secret mail sqldb
+    invitation : fault validate secret mail sqldb
+    partner    : fault paging validate secret idempotency mail sqldb invitation
+    account    : fault paging validate secret mail sqldb invitation
     profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb

@@ -76,7 +76,7 @@ func newRoot() *cobra.Command {
 	root.SilenceUsage, root.SilenceErrors = true, true // A mistake is one line, see printError.
 	setHelp(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitUsage, err} })
-	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
+	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), operatorCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
 	return root
 }
 

@@ -240,11 +240,15 @@ func (b *Book) List(ctx context.Context, f Filter, p paging.Page) (users []User,
 
 // Erase takes from a user all that tells who it is, and every way to sign in; the
 // row stays, since purchases point at it; mails to the address are removed. Erasing
-// again changes nothing. It returns the user as it was and as it is. The caller, who also decides what becomes of the user's licenses, writes the audit
+// again changes nothing. The last admin of the marketplace is erased by the service alone, as after
+// a restore. It returns the user as it was and as it is. The caller, who also decides what becomes of the user's licenses, writes the audit
 // entry.
-func Erase(ctx context.Context, tx *sqldb.Tx, id int64, at time.Time) (before, after User, err error) {
+func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.Time) (before, after User, err error) {
 	before, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`+tx.ForUpdate(), id)
 	if before, err = found(before, err, "erase a user"); err != nil {
+		return User{}, User{}, err
+	}
+	if err := before.eraseRole(ctx, tx, by, at); err != nil {
 		return User{}, User{}, err
 	}
 	mail.Erase(tx, before.Email)

@@ -236,7 +236,7 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.write(t, func(tx *sqldb.Tx) error {
-		if _, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleAdmin, d.now); err != nil {
+		if _, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleViewer, d.now); err != nil {
 			return err
 		}
 		return account.SetPassword(t.Context(), tx, operator, u.ID, password, d.now)
@@ -247,7 +247,7 @@ func TestErase(t *testing.T) {
 	}
 	erase := func(at time.Time) (u2 account.User) {
 		d.write(t, func(tx *sqldb.Tx) (err error) {
-			_, u2, err = account.Erase(t.Context(), tx, u.ID, at)
+			_, u2, err = account.Erase(t.Context(), tx, operator, u.ID, at)
 			return err
 		})
 		return u2
@@ -276,7 +276,7 @@ func TestErase(t *testing.T) {
 		t.Error("an erased user came back")
 	}
 	err = d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		_, _, err := account.Erase(t.Context(), tx, 99, gone)
+		_, _, err := account.Erase(t.Context(), tx, operator, 99, gone)
 		return err
 	})
 	if !fault.Is(err, "unknown_user") {

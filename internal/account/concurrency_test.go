@@ -64,7 +64,7 @@ func TestFindBesideErase(t *testing.T) {
 		wg.Go(func() {
 			err := d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 				if i == 10 {
-					_, _, err := account.Erase(t.Context(), tx, u.ID, noon)
+					_, _, err := account.Erase(t.Context(), tx, operator, u.ID, noon)
 					return err
 				}
 				found, err := account.Find(t.Context(), tx, ann, noon)

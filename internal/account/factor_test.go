@@ -260,7 +260,7 @@ func TestEraseRemovesFactors(t *testing.T) {
 	d := open(t)
 	u, _, _ := d.enrolled(t, "ann@example.com")
 	d.write(t, func(tx *sqldb.Tx) error {
-		_, after, err := account.Erase(t.Context(), tx, u.ID, d.now)
+		_, after, err := account.Erase(t.Context(), tx, operator, u.ID, d.now)
 		if after.SecondFactor {
 			t.Error("the erased user has a second factor")
 		}

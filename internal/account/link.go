@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ type link struct {
 	password          Password
 	browserHash       string // of the secret of the browser that signed up
 	expiresAt, usedAt time.Time
+	life              time.Duration // of one that is made; 0 is that of its purpose
 }
 
 const linkColumns = `id, user_id, purpose, next, name, password_hash, browser_hash, expires_at, used_at`
@@ -70,7 +72,7 @@ func scanLink(r *sqldb.Row, l *link) error {
 
 // insert stores the link, which begins now, and sets its id and its end.
 func (l *link) insert(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (err error) {
-	l.expiresAt = now.Add(l.purpose.life())
+	l.expiresAt = now.Add(cmp.Or(l.life, l.purpose.life()))
 	l.id, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO login_links
 		(user_id, hash, purpose, next, name, password_hash, browser_hash, created_at, expires_at, used_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0) RETURNING id`,

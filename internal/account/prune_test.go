@@ -126,7 +126,7 @@ func TestForgetNobodyElse(t *testing.T) {
 		},
 		"erased": func(t *testing.T, d *desk, u account.User) {
 			d.write(t, func(tx *sqldb.Tx) error {
-				_, _, err := account.Erase(t.Context(), tx, u.ID, d.now)
+				_, _, err := account.Erase(t.Context(), tx, operator, u.ID, d.now)
 				return err
 			})
 		},

@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/invitation"
 	"claviger/internal/sqldb"
 )
 
@@ -59,27 +60,60 @@ func (r Role) valid() error {
 // Operator reports whether the user is one of the marketplace's own people.
 func (u User) Operator() bool { return u.Role != "" }
 
-// SetRole makes a user an operator with a role, or, with "", no operator any more.
+// SetRole makes a user an operator with a role, or, with "", no operator any more. The
+// last admin keeps the role.
 func SetRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, role Role, at time.Time) (User, error) {
 	if role != "" {
 		if err := role.valid(); err != nil {
 			return User{}, err
 		}
 	}
-	before, err := lock(ctx, tx, id)
-	if err != nil || before.Role == role {
-		return before, err
+	u, err := lock(ctx, tx, id)
+	if err != nil {
+		return User{}, err
 	}
-	after := before
-	after.Role, after.UpdatedAt = role, at
+	if err := lockTeam(ctx, tx); err != nil {
+		return User{}, err
+	}
+	return u.setRole(ctx, tx, by, role, at)
+}
+
+// setRole gives a user another role, or none, under the locks of the user and the team.
+func (u User) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, role Role, at time.Time) (User, error) {
+	if u.Role == role {
+		return u, nil
+	}
+	if err := u.dispensable(ctx, tx); err != nil {
+		return User{}, err
+	}
+	before := u
+	u.Role, u.UpdatedAt = role, at
 	switch {
 	case role == "":
-		after.OperatorSince = time.Time{}
+		u.OperatorSince = time.Time{}
 	case before.Role == "":
-		after.OperatorSince = at
+		u.OperatorSince = at
+	}
+	if role != RoleAdmin {
+		invitation.EndOf(tx, invitation.Marketplace, u.ID, at)
 	}
 	tx.Queue(`UPDATE users SET operator_role = $2, operator = $3, operator_since = $4, updated_at = $5 WHERE id = $1`,
-		id, role, after.Operator(), after.OperatorSince, at)
-	audit.Record(tx, at, by, "user.operator", subject(id), before.facts(), after.facts())
-	return after, nil
+		u.ID, role, u.Operator(), u.OperatorSince, at)
+	audit.Record(tx, at, by, "user.operator", subject(u.ID), before.facts(), u.facts())
+	return u, nil
+}
+
+// eraseRole ends the role of a user who is being erased and is locked.
+func (u User) eraseRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, at time.Time) error {
+	if !u.Operator() {
+		return nil
+	}
+	if err := lockTeam(ctx, tx); err != nil {
+		return err
+	}
+	invitation.EndOf(tx, invitation.Marketplace, u.ID, at)
+	if by.Kind == audit.BySystem {
+		return nil
+	}
+	return u.dispensable(ctx, tx)
 }

@@ -224,7 +224,7 @@ func TestSameAnswer(t *testing.T) {
 	d := open(t)
 	gone := d.create(t, account.Person{Email: "gone@example.com"})
 	d.write(t, func(tx *sqldb.Tx) error {
-		_, _, err := account.Erase(t.Context(), tx, gone.ID, d.now)
+		_, _, err := account.Erase(t.Context(), tx, operator, gone.ID, d.now)
 		return err
 	})
 	for _, email := range []string{"nobody@example.com", "gone@example.com"} {

@@ -107,6 +107,14 @@ func loopback(addr string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
+// URL is where browsers find the service, as far as that is known before it listens.
+func (c Config) URL() string {
+	if c.PublicURL != "" {
+		return c.PublicURL
+	}
+	return "http://" + reachable(c.Addr)
+}
+
 // Advice is what an install that others rely on should set and has not, each
 // a sentence that names the setting.
 func (c Config) Advice() []string {

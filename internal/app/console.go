@@ -2,6 +2,7 @@ package app
 
 import (
 	"claviger/internal/console"
+	"claviger/internal/live"
 	"claviger/internal/visitor"
 )
 
@@ -9,7 +10,8 @@ import (
 func (a *App) console(site *visitor.Site) *console.Handler {
 	r := a.services
 	return &console.Handler{
-		Shell:    console.Shell{Site: site, Streams: &a.streams, Now: a.cfg.Now},
+		Shell:    console.Shell{Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.TeamVersions, Log: a.log}, Now: a.cfg.Now},
 		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks},
+		Team:     console.Team{Accounts: r.Accounts},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"claviger/internal/fault"
+	"claviger/internal/live"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
@@ -64,6 +65,10 @@ type Area[N any, V Visitor[N]] struct {
 	Streams    *ui.Streams // open pages that follow what happens
 	Table      []Route[N, V]
 	Navigation []Entry // in this order; an entry is shown if the table has its page and the person may see it
+
+	// Rights, if it is not nil, has another version whenever somebody's access changes:
+	// open streams check theirs then.
+	Rights *live.Versions
 
 	// Title is what the navigation is called.
 	Title func(visit V) string
@@ -126,8 +131,21 @@ func (a *Area[N, V]) Recheck(ctx context.Context, r *http.Request, visit V) erro
 // be something. Whether the person is still signed in and may have it is checked before
 // each message and every 30 seconds. read gets a context that lasts as long as the page.
 func (a *Area[N, V]) Follow(w http.ResponseWriter, r *http.Request, visit V, changed <-chan struct{}, read func(context.Context) ([]ui.Message, error)) error {
+	var recheck live.Signal
+	if a.Rights != nil {
+		seen, err := a.Rights.Of(r.Context(), 0)
+		if err == nil {
+			err = a.Recheck(r.Context(), r, visit) // as it is after that
+		}
+		if err != nil {
+			return err
+		}
+		recheck = live.NewSignal()
+		watch := a.Rights.Watch(0, seen, recheck)
+		defer watch.Close()
+	}
 	return a.Streams.Serve(w, r, ui.Stream{
-		Person: visit.common().User.ID, Changed: changed, Read: read,
+		Person: visit.common().User.ID, Changed: changed, Read: read, Recheck: recheck,
 		Check: func(ctx context.Context) error { return a.Recheck(ctx, r, visit) },
 	})
 }

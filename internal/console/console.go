@@ -55,11 +55,16 @@ type Handler struct {
 
 	Today    Today
 	Partners Partners
+	Team     Team
 }
 
 // sections are all sections, in the order of their rows in the table.
 func (h *Handler) sections() []pages {
-	return []pages{&h.Today, &h.Partners}
+	return []pages{
+		&h.Today,
+		&h.Partners,
+		&h.Team,
+	}
 }
 
 //go:embed all:pages
@@ -101,5 +106,5 @@ func (h *Handler) Routes() []wire.Route {
 		s.use(&h.Shell)
 	}
 	h.open(h.Table())
-	return h.area.Routes()
+	return append(h.area.Routes(), h.Team.invitations().Routes()...)
 }

@@ -7,6 +7,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/apptest"
+	"claviger/internal/audit"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
@@ -64,8 +65,10 @@ func start(t testing.TB, change ...func(*app.Config)) *harness {
 	return h
 }
 
-// testMoney turns limits off that are for production.
-func testMoney(cfg *app.Config) { cfg.TestMoney, cfg.RequireSecondFactor = true, "" }
+// testMoney turns limits off that are for production, and admins need no second factor.
+func testMoney(cfg *app.Config) {
+	cfg.TestMoney, cfg.RequireSecondFactor = true, account.RequireNone
+}
 
 // operator makes a user with a role.
 func (h *harness) operator(email string, role account.Role) account.User {
@@ -77,6 +80,12 @@ func (h *harness) operator(email string, role account.Role) account.User {
 		return err
 	}))
 	return u
+}
+
+// actor is a person as the audit names them.
+func (h *harness) actor(email string) audit.Actor {
+	h.Helper()
+	return audit.Actor{Kind: audit.ByUser, ID: h.User(email).ID}
 }
 
 // as returns the browser of a person.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -8,14 +9,16 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/live"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 )
 
 // Shell is what all sections have.
 type Shell struct {
-	Site    *visitor.Site // with pages made by NewPages
-	Streams *ui.Streams   // open pages that follow what happens
+	Site    *visitor.Site  // with pages made by NewPages
+	Streams *ui.Streams    // open pages that follow what happens
+	Rights  *live.Versions // another version whenever an operator's role changes: account.Book.TeamVersions
 	Now     func() time.Time
 
 	area *area.Area[account.Scope, *Visit]
@@ -60,7 +63,8 @@ func (v *Visit) Path(path string, values ...any) string {
 func (s *Shell) open(table []Route) {
 	s.area = &area.Area[account.Scope, *Visit]{
 		Name: "console", Prefix: visitor.ConsolePath, Site: s.Site, Streams: s.Streams, Table: table, Navigation: navigation,
-		Title: func(*Visit) string { return "Console" }, Enter: enter,
+		Rights: s.Rights,
+		Title:  func(*Visit) string { return "Console" }, Enter: enter,
 	}
 }
 
@@ -78,6 +82,24 @@ func enter(_ context.Context, _ *http.Request, v *visitor.Visitor, needs account
 func (s *Shell) render(w http.ResponseWriter, r *http.Request, v *Visit, name string, view ui.View) error {
 	return s.area.Render(w, r, v, name, view)
 }
+
+// confirm shows the page of an act. After a refusal it has the status of that.
+func (s *Shell) confirm(w http.ResponseWriter, r *http.Request, v *Visit, status int, view ui.Confirm) error {
+	return s.area.Confirm(w, r, v, status, view)
+}
+
+// refuse shows the page of an act again with what is wrong.
+func (s *Shell) refuse(w http.ResponseWriter, r *http.Request, v *Visit, view ui.Confirm, err error) error {
+	return s.area.Refuse(w, r, v, view, err)
+}
+
+// done leads on to a page of the console, which says what was done.
+func (s *Shell) done(w http.ResponseWriter, r *http.Request, v *Visit, path, text string) error {
+	return s.area.Done(w, r, v, path, text)
+}
+
+// marketplace is what the marketplace is called.
+func (s *Shell) marketplace() string { return cmp.Or(s.Site.Pages.Brand, "Claviger") }
 
 // call is the call of the operator API that does what a page shows or does, for the part
 // "curl".

@@ -49,7 +49,7 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 		return account.User{}, err
 	}
 	at := r.Now()
-	before, erased, err := account.Erase(ctx, tx, userID, at)
+	before, erased, err := account.Erase(ctx, tx, by, userID, at)
 	if err != nil {
 		return account.User{}, err
 	}

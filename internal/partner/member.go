@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/invitation"
 	"claviger/internal/sqldb"
 )
 
@@ -82,7 +83,7 @@ func (r *Registry) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, m 
 	tx.Queue(`INSERT INTO members (partner_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (partner_id, user_id) DO UPDATE SET role = excluded.role`, m.PartnerID, m.UserID, m.Role, m.CreatedAt)
 	if m.Role != Admin {
-		endInvitations(tx, m, r.Now())
+		invitation.EndOf(tx, m.PartnerID, m.UserID, r.Now())
 	}
 	audit.Record(tx, r.Now(), by, "partner.member", subject(m.PartnerID), before, m.facts())
 	return m, nil

@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/invitation"
 	"claviger/internal/sqldb"
 )
 
@@ -132,7 +133,7 @@ func (r *Registry) RemoveMember(ctx context.Context, by audit.Actor, partnerID, 
 // remove queues the end of a membership and of the invitations that the member sent.
 func (m Member) remove(tx *sqldb.Tx, at time.Time) {
 	tx.Queue(`DELETE FROM members WHERE partner_id = $1 AND user_id = $2`, m.PartnerID, m.UserID)
-	endInvitations(tx, m, at)
+	invitation.EndOf(tx, m.PartnerID, m.UserID, at)
 }
 
 // SoleAdminOf returns the partners whose last admin a user is.

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -35,22 +34,4 @@ func missing(err error) error { return area.Missing(err) }
 
 func id(r *http.Request, name string) int64 { return area.ID(r, name) }
 
-// span is about how long something lasts, in words.
-func span(d time.Duration) string {
-	count := func(n int64, unit string) string {
-		if n == 1 {
-			return "1 " + unit
-		}
-		return fmt.Sprintf("%d %ss", n, unit)
-	}
-	switch {
-	case d < time.Minute:
-		return "less than a minute"
-	case d < time.Hour:
-		return count(int64(d.Round(time.Minute)/time.Minute), "minute")
-	case d < 48*time.Hour:
-		return count(int64(d.Round(time.Hour)/time.Hour), "hour")
-	default:
-		return count(int64(d.Round(24*time.Hour)/(24*time.Hour)), "day")
-	}
-}
+func span(d time.Duration) string { return area.Span(d) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"claviger/internal/area"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 )
@@ -28,13 +29,13 @@ func (h *Handler) roleView(r *http.Request, v *Visit) (confirmView, partner.Memb
 	}
 	view := confirmView{
 		Heading: "Change the role of " + name,
-		Form:    ui.Form{Fields: []ui.Field{roleField(m.Role)}},
+		Form:    ui.Form{Fields: []ui.Field{area.RoleField(string(m.Role), allRoles)}},
 		Says:    []string{fmt.Sprintf("%s has the role %s. Another one holds from the next page that they open.", name, m.Role)},
 		Action:  v.Path(teamPath+"/members/%d/role", m.UserID), Hidden: []ui.Param{{Name: "was", Value: m.Role}},
 		Button: ui.Button{Label: "Change the role", Busy: "Changing…"}, Cancel: v.Path(teamPath),
 	}
 	for _, role := range allRoles {
-		view.Says = append(view.Says, role.Sentence())
+		view.Says = append(view.Says, partner.Role(role).Sentence())
 	}
 	if m.Role == partner.Admin {
 		view.Says = append(view.Says, "Who is no longer an admin also loses the invitations that they sent and nobody has accepted.")

@@ -148,9 +148,7 @@ const Prefix = "/portal/{partner}"
 // Routes returns the routes for the mux: those of the table and the chooser.
 func (h *Handler) Routes() []wire.Route {
 	routes := []wire.Route{h.Site.Route(http.MethodGet, "/portal", visitor.SignedIn, h.choose)}
-	routes = append(routes,
-		h.Site.Route(http.MethodGet, partner.InvitationPath, visitor.Anyone, h.invitation),
-		h.Site.Route(http.MethodPost, partner.InvitationPath, visitor.SignedIn, h.accept))
+	routes = append(routes, h.invitations().Routes()...)
 	h.area = &area.Area[partner.Role, *Visit]{
 		Name: "portal", Prefix: Prefix, Site: h.Site, Streams: h.Streams, Table: h.Table(), Navigation: navigation,
 		Title: func(v *Visit) string { return v.Partner.Name }, Enter: h.visit,

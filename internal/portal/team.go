@@ -1,12 +1,12 @@
 package portal
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 
 	"claviger/internal/account"
+	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
@@ -15,56 +15,11 @@ import (
 
 const teamPath = "/team"
 
-// teamView lists the people who act for the partner, and those who are invited to.
-type teamView struct {
-	Members     ui.Table
-	Invitations ui.Table
-	Form        ui.Form
-	May         bool
-	Roles       []roleWords
-	InviteURL   string
-	LeaveURL    string
-}
-
-// roleWords says what a role may do.
-type roleWords struct {
-	Role partner.Role
-	Says string
-}
-
 // allRoles are the roles from the one that may do least.
-var allRoles = []partner.Role{partner.Viewer, partner.Developer, partner.Admin}
+var allRoles = []string{string(partner.Viewer), string(partner.Developer), string(partner.Admin)}
 
 func (h *Handler) team(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	return h.showTeam(w, r, v, http.StatusOK, inviteForm("", partner.Developer))
-}
-
-func inviteForm(email string, role partner.Role) ui.Form {
-	return ui.Form{Fields: []ui.Field{
-		{Name: "email", Label: "Email address", Type: "email", Value: email, Required: true, Autocomplete: "off"},
-		roleField(role),
-	}}
-}
-
-func roleField(role partner.Role) ui.Field {
-	f := ui.Field{Name: "role", Label: "Role", Type: "select", Value: string(role), Required: true}
-	for _, r := range allRoles {
-		f.Options = append(f.Options, ui.Option{Value: string(r), Label: roleName(r)})
-	}
-	return f
-}
-
-// roleName is a role as the start of a line.
-func roleName(r partner.Role) string {
-	switch r {
-	case partner.Admin:
-		return "Admin"
-	case partner.Developer:
-		return "Developer"
-	case partner.Viewer:
-		return "Viewer"
-	}
-	return string(r)
+	return h.showTeam(w, r, v, http.StatusOK, area.InviteForm("", string(partner.Developer), allRoles))
 }
 
 func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, status int, f ui.Form) error {
@@ -80,18 +35,26 @@ func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, sta
 	if err != nil {
 		return err
 	}
-	view := teamView{
-		Members: ui.Table{ID: "members", Caption: "Members", Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since"}}},
-		Form:    f, May: v.May(partner.Admin), InviteURL: v.Path(teamPath + "/invite"), LeaveURL: v.Path(teamPath + "/leave"),
+	may := v.May(partner.Admin)
+	view := ui.Team{
+		Lead: "The people who act for your application, each by a role.",
+		Foot: "Members are made by people alone: an API key of yours cannot add, change or remove one.",
+		Form: f, May: may, InviteURL: v.Path(teamPath + "/invite"), LeaveURL: v.Path(teamPath + "/leave"),
 	}
 	for _, role := range allRoles {
-		view.Roles = append(view.Roles, roleWords{role, role.Sentence()})
+		view.Roles = append(view.Roles, ui.RoleWords{Role: role, Says: partner.Role(role).Sentence()})
 	}
-	for _, m := range members {
-		view.Members.Rows = append(view.Members.Rows, memberRow(v, m, people[m.UserID]))
+	list := make([]area.Member, len(members))
+	for i, m := range members {
+		u := people[m.UserID]
+		list[i] = area.Member{UserID: m.UserID, Name: u.Name, Email: u.Email, Role: string(m.Role), Since: m.CreatedAt, You: m.UserID == v.User.ID}
 	}
-	view.Invitations = h.invitationTable(v, invited)
-	return h.render(w, r, v, "team", ui.View{Title: "Team", Status: status, Data: view})
+	pending := make([]area.Pending, len(invited))
+	for i, n := range invited {
+		pending[i] = area.Pending{ID: n.ID, Email: n.Email, Role: string(n.Role), CreatedAt: n.CreatedAt, ExpireAt: n.ExpiresAt}
+	}
+	view.Members, view.Invitations = area.MemberTable(list, may, v.Path), area.PendingTable(pending, may, h.Now(), v.Path)
+	return h.render(w, r, v, ui.PageTeam, ui.View{Title: "Team", Status: status, Data: view})
 }
 
 // people returns the accounts of members by id.
@@ -103,50 +66,13 @@ func (h *Handler) people(ctx context.Context, members []partner.Member) (map[int
 	return h.Site.Accounts.Users(ctx, ids)
 }
 
-func memberRow(v *Visit, m partner.Member, u account.User) ui.Row {
-	name := ui.Cell{Text: cmp.Or(u.Name, u.Email, "Deleted account")}
-	if u.Name != "" {
-		name.Note = u.Email
-	}
-	if m.UserID == v.User.ID {
-		name.Text += " (you)"
-	}
-	if v.May(partner.Admin) {
-		name.Links = []ui.RowLink{{Label: "Change role", Of: "of " + name.Text, URL: v.Path(teamPath+"/members/%d/role", m.UserID)}}
-		if m.UserID != v.User.ID {
-			name.Links = append(name.Links, ui.RowLink{Label: "Remove", Of: name.Text, URL: v.Path(teamPath+"/members/%d/remove", m.UserID)})
-		}
-	}
-	return ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: roleName(m.Role)}, {At: m.CreatedAt}}}
-}
-
-func (h *Handler) invitationTable(v *Visit, list []partner.Invitation) ui.Table {
-	t := ui.Table{ID: "invitations", Caption: "Invitations", Columns: []ui.Column{
-		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent"}, {Label: "State"},
-	}}
-	for _, n := range list {
-		state := ui.Cell{Status: "pending", Note: "Works for another " + span(n.ExpiresAt.Sub(h.Now())) + "."}
-		if !n.ExpiresAt.After(h.Now()) {
-			state = ui.Cell{Status: "expired"}
-		}
-		address := ui.Cell{Text: n.Email}
-		if v.May(partner.Admin) {
-			address.Links = []ui.RowLink{{Label: "Withdraw", Of: "the invitation of " + n.Email, URL: v.Path(teamPath+"/invitations/%d/withdraw", n.ID)}}
-		}
-		t.Rows = append(t.Rows, ui.Row{
-			ID: fmt.Sprintf("invitation-%d", n.ID), Cells: []ui.Cell{address, {Text: roleName(n.Role)}, {At: n.CreatedAt}, state},
-		})
-	}
-	return t
-}
-
 // invite mails an invitation. An address that was invited before gets a new link, and
 // the old one ends.
 func (h *Handler) invite(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	f := inviteForm(ui.FormText(r, "email"), partner.Role(ui.FormText(r, "role")))
+	f := area.InviteForm(ui.FormText(r, "email"), ui.FormText(r, "role"), allRoles)
 	err := h.notMember(r.Context(), v.Partner.ID, f.Fields[0].Value)
 	if err == nil {
 		_, err = h.Inviter.Invite(r.Context(), v.Actor(), v.Partner.ID, f.Fields[0].Value, partner.Role(f.Fields[1].Value))

@@ -1,16 +1,13 @@
 package portal_test
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 
-	"claviger/internal/app"
 	"claviger/internal/apptest"
-	"claviger/internal/mail"
 	"claviger/internal/partner"
 )
 
@@ -18,35 +15,11 @@ var tester = apptest.Tester
 
 var invitationLink = regexp.MustCompile(`/portal/invitation\?token=[0-9a-f]{64}`)
 
-// catcher takes the mails of the application.
-type catcher struct{ mails chan mail.Message }
-
-// Send takes a mail.
-func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err error) {
-	c.mails <- o.Message
-	return false, nil
-}
-
-// startWithMail is start with a catcher.
-func startWithMail(t *testing.T) (*harness, *catcher) {
+// startWithMail is start with a catcher of mails.
+func startWithMail(t *testing.T) (*harness, *apptest.Catcher) {
 	t.Helper()
-	c := &catcher{mails: make(chan mail.Message, 100)}
-	return start(t, func(cfg *app.Config) { cfg.Catcher = c }), c
-}
-
-// mailed waits for the next mail, which is to an address, and returns the link in it.
-func (c *catcher) mailed(t *testing.T, to string, link *regexp.Regexp) string {
-	t.Helper()
-	select {
-	case m := <-c.mails:
-		if found := link.FindString(m.Text); m.To == to && found != "" {
-			return found
-		}
-		t.Fatalf("mailed to %s:\n%s", m.To, m.Text)
-	case <-t.Context().Done():
-		t.Fatal("nothing was mailed")
-	}
-	return ""
+	c, set := apptest.NewCatcher()
+	return start(t, set), c
 }
 
 // role is the role of a person in Tide, "" for none.
@@ -68,12 +41,12 @@ func TestInvite(t *testing.T) {
 	boss.Press(page, "Send the invitation", "email", viewer, "role", "admin").Want(http.StatusConflict, "Team")
 	boss.Press(page, "Send the invitation", "email", "x", "role", "admin").Want(http.StatusUnprocessableEntity, "Team")
 	boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "viewer")).Want(http.StatusOK, "Team")
-	old := mails.mailed(t, buyer, invitationLink)
+	old := mails.Mailed(t, buyer, invitationLink)
 	page = boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "developer"))
 	if !strings.Contains(page.Text(), "Works for another 7 days.") {
 		t.Errorf("the list says:\n%s", page.Text())
 	}
-	link := mails.mailed(t, buyer, invitationLink)
+	link := mails.Mailed(t, buyer, invitationLink)
 	if got := h.as("").Get(old); got.Status != http.StatusNotFound || !strings.Contains(got.Text(), "a newer one was sent") {
 		t.Errorf("the older link: %d\n%s", got.Status, got.Text())
 	}
@@ -119,7 +92,7 @@ func TestWithdrawnInvitation(t *testing.T) {
 	h, mails := startWithMail(t)
 	boss := h.as(admin)
 	boss.Press(boss.Get(h.path("/team")), "Send the invitation", "email", buyer, "role", "admin")
-	link := mails.mailed(t, buyer, invitationLink)
+	link := mails.Mailed(t, buyer, invitationLink)
 	ask := boss.Get(rowLink(t, boss.Get(h.path("/team")), "Withdraw the invitation of "+buyer)).Want(http.StatusOK, "Withdraw the invitation")
 	h.as(buyer).Get(link).Want(http.StatusOK, "Join the team of Tide Planner")
 	boss.Follow(boss.Press(ask, "Withdraw it")).Want(http.StatusOK, "Team")
@@ -171,10 +144,10 @@ func TestSignUpOnTheWay(t *testing.T) {
 	boss := h.as(admin)
 	boss.Press(boss.Get(h.path("/team")), "Send the invitation", "email", "new@tide.example", "role", "viewer")
 	b := h.web.NewBrowser()
-	page := b.Get(mails.mailed(t, "new@tide.example", invitationLink))
+	page := b.Get(mails.Mailed(t, "new@tide.example", invitationLink))
 	form := b.Get(rowLink(t, page, "Create an account"))
 	b.Press(form, "Create account", "email", "new@tide.example", "name", "Nia", "password", password)
-	confirm := mails.mailed(t, "new@tide.example", regexp.MustCompile(`/sign-in/link\?token=[0-9a-f]+`))
+	confirm := mails.Mailed(t, "new@tide.example", regexp.MustCompile(`/sign-in/link\?token=[0-9a-f]+`))
 	b.Press(b.Get(confirm), "").WantRedirect("/portal/invitation")
 	b.Press(b.Get("/portal/invitation"), "Accept").WantRedirect(h.path(""))
 	h.as(admin).Get(h.path("/team")).Want(http.StatusOK, "Team")

@@ -36,6 +36,7 @@ type Stream struct {
 	Check   func(ctx context.Context) error              // whether the person may still see it; an error ends the stream
 	Changed <-chan struct{}                              // receives when Read may have something
 	Read    func(ctx context.Context) ([]Message, error) // what is new since the last call; called once at the start, too
+	Recheck <-chan struct{}                              // receives when Check may have another answer; nil: never
 }
 
 // Streams are the open streams of a node. The zero value is ready for use.
@@ -91,6 +92,10 @@ func (s *Streams) run(ctx context.Context, out *streamWriter, st Stream, ended <
 		case <-st.Changed:
 			read = true
 		case <-recheck.C:
+			if err := st.Check(ctx); err != nil {
+				return out.refuse(err)
+			}
+		case <-st.Recheck:
 			if err := st.Check(ctx); err != nil {
 				return out.refuse(err)
 			}

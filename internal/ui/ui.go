@@ -156,7 +156,7 @@ func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error)
 			}
 		}
 	}
-	for _, name := range []string{pageFailure, PageConfirm, PageSecrets} {
+	for _, name := range []string{pageFailure, PageConfirm, PageSecrets, PageInvitation, PageTeam} {
 		if err := p.add(base, shell, "shell/"+name+".html"); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+)
+
+func operatorCommand() *cobra.Command {
+	cmd := group("operator", "Make somebody an admin of the console",
+		"Operators are the marketplace's own people. They work in the console, at /console/, each by role.\n"+
+			"The first admin is made here; admins invite the others there.")
+	cmd.AddCommand(operatorAddCommand())
+	return cmd
+}
+
+// operatorLine is what --json prints.
+type operatorLine struct {
+	ID        int64  `json:"id"`
+	Email     string `json:"email"`
+	Role      string `json:"role"`
+	Again     bool   `json:"again"` // was an operator before: second factors and sessions were removed
+	URL       string `json:"url"`
+	ExpiresAt string `json:"expires_at"`
+}
+
+func operatorAddCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "add <email>", Short: "Make an admin and print a sign-in link",
+		Long: "Makes the person with that email address an admin of the console, and prints a link on standard output that signs\n" +
+			"them in once, within 30 minutes. The address of the service, --public-url, must be that of the running one.\n\n" +
+			"Run again for the same address, it also removes the person's second factors and ends their sessions: for an admin who\n" +
+			"is locked out. The audit says so.",
+		Example: "claviger operator add ann@market.example --public-url https://market.example",
+		Args:    exactly("email"),
+	}
+	g := settingFlags(cmd, app.Serve, "db", "public-url", "addr")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
+			b.PublicURL = cfg.URL()
+			a, err := b.AddOperator(cmd.Context(), terminal("claviger operator"), args[0])
+			if err != nil {
+				return err
+			}
+			return printOperator(cmd, a, asJSON)
+		})
+	}
+	return cmd
+}
+
+// printOperator writes the link alone to standard output, and tells the rest beside it.
+func printOperator(cmd *cobra.Command, a account.Added, asJSON bool) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), operatorLine{
+			ID: a.User.ID, Email: a.User.Email, Role: string(a.User.Role), Again: a.Again, URL: a.URL, ExpiresAt: stamp(a.Expires),
+		})
+	}
+	did := "is an admin"
+	if a.Again {
+		did = "was an operator before: second factors and sessions are removed, and the role is admin"
+	}
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s %s; this link signs them in once, until %s:\n", a.User.Email, did, stamp(a.Expires)); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), a.URL)
+	return err
+}

@@ -1,0 +1,303 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/invitation"
+	"claviger/internal/mail"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// MaxOperators is how many operators the marketplace may have.
+const MaxOperators = 200
+
+// FirstLinkLife is how long the link of AddOperator works.
+const FirstLinkLife = 30 * time.Minute
+
+// lockTeam locks the team of operators for the rest of the transaction and notes that
+// it changes. Where a user is locked too, that comes first.
+func lockTeam(ctx context.Context, tx *sqldb.Tx) error {
+	if _, err := tx.Exec(ctx, `UPDATE operator_team SET version = version + 1 WHERE id = 1`); err != nil {
+		return fmt.Errorf("lock the team of operators: %w", err)
+	}
+	return nil
+}
+
+// TeamVersions returns a text that changes whenever an operator's role does, for each
+// topic: it is the same for all. Open pages of the console look at it.
+func (b *Book) TeamVersions(ctx context.Context, topics []int64) (map[int64]string, error) {
+	n, err := sqldb.One(ctx, b.DB, sqldb.Value[int64], `SELECT version FROM operator_team WHERE id = 1`)
+	if err != nil {
+		return nil, fmt.Errorf("read the version of the team of operators: %w", err)
+	}
+	versions := make(map[int64]string, len(topics))
+	for _, topic := range topics {
+		versions[topic] = strconv.FormatInt(n, 10)
+	}
+	return versions, nil
+}
+
+// Operators returns the marketplace's own people, the first of them first.
+func (b *Book) Operators(ctx context.Context) ([]User, error) {
+	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE operator_role <> '' ORDER BY operator_since, id LIMIT $1`, MaxOperators)
+	if err != nil {
+		return nil, fmt.Errorf("list operators: %w", err)
+	}
+	return list, nil
+}
+
+// Operator returns one of them.
+func (b *Book) Operator(ctx context.Context, id int64) (User, error) {
+	u, err := b.Get(ctx, id)
+	if err == nil && !u.Operator() {
+		return User{}, unknownOperator()
+	}
+	return u, err
+}
+
+func unknownOperator() error {
+	return fault.New(fault.Missing, codeUnknownOperator, "Nobody in the team has this id; the person may have left it.")
+}
+
+// mayManage refuses a person who is no admin at this moment, under the lock of the team:
+// their role may have changed since the request was let in.
+func mayManage(ctx context.Context, tx *sqldb.Tx, by audit.Actor) error {
+	if by.Kind != audit.ByUser {
+		return nil
+	}
+	role, err := sqldb.One(ctx, tx, sqldb.Value[string], `SELECT operator_role FROM users WHERE id = $1`, by.ID)
+	if err != nil {
+		return fmt.Errorf("read the role of who changes the team: %w", err)
+	}
+	if Role(role) != RoleAdmin {
+		return unknownOperator()
+	}
+	return nil
+}
+
+// dispensable refuses to take the role from the last admin. The team is locked, so that
+// of two admins who remove each other at once one stays.
+func (u User) dispensable(ctx context.Context, tx *sqldb.Tx) error {
+	if u.Role != RoleAdmin {
+		return nil
+	}
+	others, err := sqldb.One(ctx, tx, sqldb.Value[int64],
+		`SELECT count(*) FROM users WHERE operator_role <> '' AND operator_role = $1 AND id <> $2`, RoleAdmin, u.ID)
+	if err != nil {
+		return fmt.Errorf("count the other admins: %w", err)
+	}
+	if others == 0 {
+		return fault.New(fault.Conflict, CodeLastAdmin,
+			"The marketplace needs an admin, and nobody else is one. Make somebody else an admin first, then do this again.")
+	}
+	return nil
+}
+
+// ChangeRole gives an operator another role. was is the role that the sender saw: if it is
+// another by now, nothing is changed.
+func (b *Book) ChangeRole(ctx context.Context, by audit.Actor, id int64, was, role Role) (User, error) {
+	if err := role.valid(); err != nil {
+		return User{}, err
+	}
+	return b.changeTeam(ctx, by, id, "change an operator's role", func(tx *sqldb.Tx, u User) (User, error) {
+		if u.Role != was {
+			return User{}, fault.New(fault.Conflict, codeOperatorChanged,
+				"This person's role has been changed from %s to %s since the page was shown. Nothing was changed; look at the team as it is now.", was, u.Role)
+		}
+		return u.setRole(ctx, tx, by, role, b.Now())
+	})
+}
+
+// RemoveOperator takes a person's role: they are no operator any more, and the
+// invitations that they sent end. Whoever removes themselves leaves the team, which needs
+// no role.
+func (b *Book) RemoveOperator(ctx context.Context, by audit.Actor, id int64) error {
+	_, err := b.changeTeam(ctx, by, id, "remove an operator", func(tx *sqldb.Tx, u User) (User, error) {
+		return u.setRole(ctx, tx, by, "", b.Now())
+	})
+	return err
+}
+
+// changeTeam locks an operator and the team, and checks that who acts may.
+func (b *Book) changeTeam(ctx context.Context, by audit.Actor, id int64, doing string, change func(*sqldb.Tx, User) (User, error)) (User, error) {
+	var u User
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if u, err = lock(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := lockTeam(ctx, tx); err != nil {
+			return err
+		}
+		if by.Kind != audit.ByUser || by.ID != id {
+			if err := mayManage(ctx, tx, by); err != nil {
+				return err
+			}
+		}
+		if !u.Operator() {
+			return unknownOperator()
+		}
+		u, err = change(tx, u)
+		return err
+	})
+	if err != nil {
+		return User{}, fmt.Errorf("%s: %w", doing, err)
+	}
+	return u, nil
+}
+
+// Added is what AddOperator did.
+type Added struct {
+	User    User
+	Again   bool      // the person was an operator before: their second factors and sessions were removed
+	URL     string    // of a link that signs them in once and leads to the console
+	Expires time.Time // when it ends
+}
+
+// AddOperator makes the person with an address an admin of the marketplace, for whoever
+// has access to the database, and returns a link that signs them in. It is the way in for
+// the first admin, and for one who is locked out: second factors and sessions of a person
+// who is an operator already are removed.
+func (b *Book) AddOperator(ctx context.Context, by audit.Actor, email string) (Added, error) {
+	var a Added
+	token := secret.Make("")
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := b.Now()
+		u, created, _, err := find(ctx, tx, Person{Email: email}, now)
+		if err != nil {
+			return err
+		}
+		u.settle(tx)
+		if created {
+			audit.Record(tx, now, by, "user.create", subject(u.ID), nil, u.facts())
+		}
+		if a.Again = u.Operator(); a.Again {
+			if _, err := RemoveFactors(ctx, tx, by, u.ID, now); err != nil {
+				return err
+			}
+		}
+		if a.User, err = SetRole(ctx, tx, by, u.ID, RoleAdmin, now); err != nil {
+			return err
+		}
+		l := link{userID: u.ID, purpose: ForSignIn, next: "/console/", life: FirstLinkLife}
+		if err := l.insert(ctx, tx, token, now); err != nil {
+			return err
+		}
+		a.URL, a.Expires = b.address(token), l.expiresAt
+		audit.Record(tx, now, by, "user.link", subject(u.ID), nil, nil)
+		return nil
+	})
+	if err != nil {
+		return Added{}, fmt.Errorf("add an operator: %w", err)
+	}
+	return a, nil
+}
+
+// Inviter invites people to the team of operators; package invitation does most of it.
+type Inviter struct{ Accounts *Book }
+
+// InvitationPath is the page that an invitation opens. Its parameter is token.
+const InvitationPath = "/console/invitation"
+
+func (v Inviter) book() *invitation.Book {
+	b := v.Accounts
+	return &invitation.Book{DB: b.DB, Now: b.Now, Mail: b.Mail, PublicURL: b.PublicURL}
+}
+
+// isMarketplace reports whether the team of an invitation is that of the operators.
+func isMarketplace(team int64) bool { return team == invitation.Marketplace }
+
+// team is the team of operators, for an act of somebody.
+func (v Inviter) team(by audit.Actor) invitation.Team {
+	return invitation.Team{
+		ID: invitation.Marketplace, Subject: "operators", Action: "operator.invite", Path: InvitationPath,
+		Lock: func(ctx context.Context, tx *sqldb.Tx) error {
+			if err := lockTeam(ctx, tx); err != nil {
+				return err
+			}
+			return mayManage(ctx, tx, by)
+		},
+		CheckSize: func(ctx context.Context, tx *sqldb.Tx) error { return checkTeamSize(ctx, tx) },
+		Content: func(n invitation.Invitation) mail.Content {
+			name, role := v.Accounts.marketplace(), Role(n.Role)
+			return mail.Content{
+				Title:   fmt.Sprintf("You are invited to the team of %s", name),
+				Opening: []string{fmt.Sprintf("The team of %s invites you to its console, as %s. %s", name, role, role.Sentence())},
+				Foot:    fmt.Sprintf("You get this mail because an admin of %s typed this address.", name),
+			}
+		},
+	}
+}
+
+// checkTeamSize refuses one more operator than there may be.
+func checkTeamSize(ctx context.Context, tx *sqldb.Tx) error {
+	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM users WHERE operator_role <> ''`)
+	if err != nil {
+		return fmt.Errorf("count operators: %w", err)
+	}
+	if n >= MaxOperators {
+		return fault.New(fault.Conflict, invitation.CodeTooManyInvitations, "A team has at most %d members; remove somebody first.", MaxOperators)
+	}
+	return nil
+}
+
+// Invite mails an invitation to an address. It replaces one that is open: the older link
+// ends.
+func (v Inviter) Invite(ctx context.Context, by audit.Actor, email string, role Role) (invitation.Invitation, error) {
+	if err := role.valid(); err != nil {
+		return invitation.Invitation{}, err
+	}
+	return v.book().Invite(ctx, by, v.team(by), email, string(role))
+}
+
+// List returns the invitations that are open, newest first; those that expired lately,
+// too.
+func (v Inviter) List(ctx context.Context) ([]invitation.Invitation, error) {
+	return v.book().List(ctx, invitation.Marketplace)
+}
+
+// Get returns an open invitation.
+func (v Inviter) Get(ctx context.Context, id int64) (invitation.Invitation, error) {
+	return v.book().Get(ctx, invitation.Marketplace, id)
+}
+
+// Withdraw ends an invitation that is open.
+func (v Inviter) Withdraw(ctx context.Context, by audit.Actor, id int64) error {
+	return v.book().Withdraw(ctx, by, v.team(by), id)
+}
+
+// Open returns the invitation of a token, and leaves it as it is: mail scanners open
+// links, too.
+func (v Inviter) Open(ctx context.Context, token string) (invitation.Invitation, error) {
+	return v.book().Open(ctx, v.Accounts.DB, token, isMarketplace)
+}
+
+// Accept makes a user an operator, once. email is the address that the user has proven;
+// the invitation must be for it. Somebody who is an operator already keeps their role.
+func (v Inviter) Accept(ctx context.Context, by audit.Actor, userID int64, email, token string) (User, error) {
+	b := v.Accounts
+	var u User
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if u, err = lock(ctx, tx, userID); err != nil {
+			return err
+		}
+		n, err := v.book().Accept(ctx, tx, email, token, isMarketplace, func(invitation.Invitation) error { return lockTeam(ctx, tx) })
+		if err != nil || u.Operator() {
+			return err
+		}
+		if err := checkTeamSize(ctx, tx); err != nil {
+			return err
+		}
+		u, err = u.setRole(ctx, tx, by, Role(n.Role), b.Now())
+		return err
+	})
+	if err != nil {
+		return User{}, fmt.Errorf("accept an invitation: %w", err)
+	}
+	return u, nil
+}

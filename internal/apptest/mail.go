@@ -1,0 +1,40 @@
+package apptest
+
+import (
+	"context"
+	"regexp"
+	"testing"
+
+	"claviger/internal/app"
+	"claviger/internal/mail"
+)
+
+// Catcher takes the mails of an application. Make it with NewCatcher.
+type Catcher struct{ Mails chan mail.Message }
+
+// NewCatcher makes a catcher, and what sets it in a configuration.
+func NewCatcher() (*Catcher, func(*app.Config)) {
+	c := &Catcher{Mails: make(chan mail.Message, 100)}
+	return c, func(cfg *app.Config) { cfg.Catcher = c }
+}
+
+// Send takes a mail.
+func (c *Catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err error) {
+	c.Mails <- o.Message
+	return false, nil
+}
+
+// Mailed waits for the next mail, which is to an address, and returns the link in it.
+func (c *Catcher) Mailed(t testing.TB, to string, link *regexp.Regexp) string {
+	t.Helper()
+	select {
+	case m := <-c.Mails:
+		if found := link.FindString(m.Text); m.To == to && found != "" {
+			return found
+		}
+		t.Fatalf("mailed to %s:\n%s", m.To, m.Text)
+	case <-t.Context().Done():
+		t.Fatal("nothing was mailed")
+	}
+	return ""
+}

@@ -1,0 +1,142 @@
+package area_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/audit"
+	"claviger/internal/live"
+	"claviger/internal/mail"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+	"claviger/internal/wire"
+)
+
+var tester = audit.System("test")
+
+// visit is a visit of the test's area, which needs scopes.
+type visit struct{ area.Visit[account.Scope] }
+
+func (v *visit) May(needs account.Scope) bool { return v.User.Role.May(needs) }
+
+func (v *visit) Path(path string, values ...any) string {
+	return "/area" + fmt.Sprintf(path, values...)
+}
+
+// harness is an area with a page and a stream, for one operator.
+type harness struct {
+	*testing.T
+	db       *sqldb.DB
+	accounts *account.Book
+	user     account.User
+	server   *httptest.Server
+	cookie   *http.Cookie
+}
+
+func start(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{T: t, db: sqldbtest.Open(t)}
+	now := func() time.Time { return time.Now().UTC() }
+	h.accounts = &account.Book{DB: h.db, Now: now, Mail: &mail.Outbox{}}
+	h.user, _, _ = h.accounts.Create(t.Context(), tester, account.Person{Email: "ann@market.example"})
+	h.setRole(h.user.ID, account.RoleSupport)
+	pages, err := ui.New(fstest.MapFS{"page.html": {Data: []byte(`<h1>Page</h1>`)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := &visitor.Site{
+		Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: h.accounts, Partners: &partner.Registry{DB: h.db, Now: now},
+	}
+	a := &area.Area[account.Scope, *visit]{
+		Name: "area", Prefix: "/area", Site: site, Streams: &ui.Streams{}, Title: func(*visit) string { return "Area" },
+		Rights: &live.Versions{Read: h.accounts.TeamVersions, Every: time.Millisecond},
+		Enter: func(_ context.Context, _ *http.Request, v *visitor.Visitor, needs account.Scope) (*visit, error) {
+			if !v.User.Role.May(needs) {
+				return nil, area.NotFound()
+			}
+			return &visit{area.Visit[account.Scope]{Visitor: v, Needs: needs}}, nil
+		},
+	}
+	a.Table = []area.Route[account.Scope, *visit]{{Kind: area.Stream, Path: "/live", Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
+		return a.Follow(w, r, v, nil, func(context.Context) ([]ui.Message, error) { return nil, nil })
+	}}}
+	routes := append(a.Routes(), site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
+		return site.SignIn(r, h.user, now(), "")
+	}))
+	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, _ := wire.Begin(r.Context(), "req_1", "192.0.2.7")
+		wire.NewMux(routes...).ServeHTTP(w, r.WithContext(ctx))
+	}))
+	t.Cleanup(h.server.Close)
+	answer := h.do(http.MethodPost, "/sign-in")
+	h.cookie = answer.Cookies()[0]
+	return h
+}
+
+func (h *harness) setRole(id int64, role account.Role) {
+	h.Helper()
+	if err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+		_, err := account.SetRole(h.Context(), tx, tester, id, role, time.Now().UTC())
+		return err
+	}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *harness) do(method, path string) *http.Response {
+	h.Helper()
+	r, err := http.NewRequestWithContext(h.Context(), method, h.server.URL+path, http.NoBody)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if h.cookie != nil {
+		r.AddCookie(h.cookie)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { _ = answer.Body.Close() })
+	return answer
+}
+
+// TestStreamEndsWithTheRole: an open stream of somebody whose role is taken ends at the
+// next look at the team, though nothing happened that it would tell; one whose role still
+// suffices stays.
+func TestStreamEndsWithTheRole(t *testing.T) {
+	h := start(t)
+	answer := h.do(http.MethodGet, "/area/live")
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("the stream is answered %d", answer.StatusCode)
+	}
+	other, _, err := h.accounts.Create(t.Context(), tester, account.Person{Email: "bea@market.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.setRole(other.ID, account.RoleAdmin)
+	h.setRole(h.user.ID, account.RoleViewer)
+	var events []string
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if text := lines.Text(); strings.HasPrefix(text, "event:") {
+			events = append(events, text)
+		}
+	}
+	if len(events) != 1 || events[0] != "event: close" {
+		t.Errorf("the stream sent %q", events)
+	}
+	if got := h.do(http.MethodGet, "/area/live"); got.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the next one is answered %d", got.StatusCode)
+	}
+}

@@ -1,0 +1,118 @@
+package area
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"claviger/internal/ui"
+)
+
+// Member is somebody in a team, as its page shows them.
+type Member struct {
+	UserID      int64
+	Name, Email string // "" of a deleted account
+	Role        string
+	Since       time.Time
+	You         bool // it is who looks at the page
+}
+
+// Pending is an invitation that is open, as the page of the team shows it.
+type Pending struct {
+	ID                  int64
+	Email, Role         string
+	CreatedAt, ExpireAt time.Time
+}
+
+// Called is what to call a member.
+func (m Member) Called() string { return cmp.Or(m.Name, m.Email, "Deleted account") }
+
+// MemberTable lists the members of a team. path makes the address of a page; may says
+// that the person may change the team.
+func MemberTable(members []Member, may bool, path func(path string, values ...any) string) ui.Table {
+	t := ui.Table{ID: "members", Caption: "Members", Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since"}}}
+	for _, m := range members {
+		name := ui.Cell{Text: m.Called()}
+		if m.Name != "" {
+			name.Note = m.Email
+		}
+		if m.You {
+			name.Text += " (you)"
+		}
+		if may {
+			name.Links = []ui.RowLink{{Label: "Change role", Of: "of " + name.Text, URL: path("/team/members/%d/role", m.UserID)}}
+			if !m.You {
+				name.Links = append(name.Links, ui.RowLink{Label: "Remove", Of: name.Text, URL: path("/team/members/%d/remove", m.UserID)})
+			}
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: RoleName(m.Role)}, {At: m.Since}}})
+	}
+	return t
+}
+
+// PendingTable lists the invitations of a team.
+func PendingTable(list []Pending, may bool, now time.Time, path func(path string, values ...any) string) ui.Table {
+	t := ui.Table{ID: "invitations", Caption: "Invitations", Columns: []ui.Column{
+		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent"}, {Label: "State"},
+	}}
+	for _, n := range list {
+		state := ui.Cell{Status: "pending", Note: "Works for another " + Span(n.ExpireAt.Sub(now)) + "."}
+		if !n.ExpireAt.After(now) {
+			state = ui.Cell{Status: "expired"}
+		}
+		address := ui.Cell{Text: n.Email}
+		if may {
+			address.Links = []ui.RowLink{{Label: "Withdraw", Of: "the invitation of " + n.Email, URL: path("/team/invitations/%d/withdraw", n.ID)}}
+		}
+		t.Rows = append(t.Rows, ui.Row{
+			ID: fmt.Sprintf("invitation-%d", n.ID), Cells: []ui.Cell{address, {Text: RoleName(n.Role)}, {At: n.CreatedAt}, state},
+		})
+	}
+	return t
+}
+
+// InviteForm is the form of an invitation with these roles.
+func InviteForm(email, role string, roles []string) ui.Form {
+	return ui.Form{Fields: []ui.Field{
+		{Name: "email", Label: "Email address", Type: "email", Value: email, Required: true, Autocomplete: "off"},
+		RoleField(role, roles),
+	}}
+}
+
+// RoleField is the choice of a role.
+func RoleField(role string, roles []string) ui.Field {
+	f := ui.Field{Name: "role", Label: "Role", Type: "select", Value: role, Required: true}
+	for _, r := range roles {
+		f.Options = append(f.Options, ui.Option{Value: r, Label: RoleName(r)})
+	}
+	return f
+}
+
+// RoleName is a role as the start of a line.
+func RoleName(role string) string {
+	if role == "" {
+		return ""
+	}
+	return strings.ToUpper(role[:1]) + role[1:]
+}
+
+// Span is about how long something lasts, in words.
+func Span(d time.Duration) string {
+	count := func(n int64, unit string) string {
+		if n == 1 {
+			return "1 " + unit
+		}
+		return fmt.Sprintf("%d %ss", n, unit)
+	}
+	switch {
+	case d < time.Minute:
+		return "less than a minute"
+	case d < time.Hour:
+		return count(int64(d.Round(time.Minute)/time.Minute), "minute")
+	case d < 48*time.Hour:
+		return count(int64(d.Round(time.Hour)/time.Hour), "hour")
+	default:
+		return count(int64(d.Round(24*time.Hour)/(24*time.Hour)), "day")
+	}
+}

@@ -1,0 +1,4 @@
+package console
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const codeIsOperator = "is_operator"
