@@ -133,8 +133,8 @@ func (o *Operator) mayLink(r *http.Request, t account.Token) error {
 	if u.Operator() {
 		return fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. A sign-in link for an operator needs a token with the scope admin.")
 	}
-	serves, err := o.Partners.Accesses(r.Context(), u.ID, 1)
-	if err == nil && len(serves) > 0 {
+	serves, err := o.Partners.Serves(r.Context(), u.ID)
+	if err == nil && serves {
 		err = fault.New(fault.Forbidden, codeMemberAccount,
 			"This user is a member of a partner. A sign-in link for a member needs a token with the scope admin.")
 	}

@@ -37,6 +37,15 @@ func (r *Registry) Access(ctx context.Context, partnerID, userID int64) (Access,
 	return a, nil
 }
 
+// Serves reports whether a user acts for any partner.
+func (r *Registry) Serves(ctx context.Context, userID int64) (bool, error) {
+	serves, err := sqldb.One(ctx, r.DB, sqldb.Value[bool], `SELECT EXISTS (SELECT 1 FROM members WHERE user_id = $1)`, userID)
+	if err != nil {
+		return false, fmt.Errorf("ask whether a user acts for a partner: %w", err)
+	}
+	return serves, nil
+}
+
 // Accesses returns the partners that a user acts for, by name. limit bounds them.
 func (r *Registry) Accesses(ctx context.Context, userID int64, limit int) ([]Access, error) {
 	list, err := sqldb.All(ctx, r.DB, scanAccess, `SELECT `+columns+`, members.role

@@ -45,14 +45,14 @@ func (s *Site) menu(ctx context.Context, path string, v *Visitor) ([]ui.Item, er
 	add := func(label, url, prefix string) {
 		items = append(items, ui.Item{Label: label, URL: url, Current: strings.HasPrefix(path, prefix)})
 	}
-	serves, err := s.Partners.Accesses(ctx, v.User.ID, 1)
+	serves, err := s.Partners.Serves(ctx, v.User.ID)
 	if err != nil {
 		return nil, err
 	}
 	if v.User.Operator() {
 		add("Console", ConsolePath+"/", ConsolePath)
 	}
-	if len(serves) > 0 {
+	if serves {
 		add("Partner portal", PortalPath+"/", PortalPath)
 	}
 	add("My licenses", LicensesPath, "/licens")
