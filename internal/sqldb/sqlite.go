@@ -199,10 +199,15 @@ func openSQLiteConn(ctx context.Context, fsName, path, pragmas string) (*sqliteC
 	return c, nil
 }
 
-// setUp sets the pragmas. Where several programs open a new file at once, the
-// change to WAL is refused without regard to busy_timeout; it is tried again.
+// setUp sets the pragmas, and that a plan does not depend on the values of parameters:
+// SQLite would make it anew for each value of a LIMIT. Where several programs open a new
+// file at once, the change to WAL is refused without regard to busy_timeout; it is tried
+// again.
 func setUp(ctx context.Context, conn *sqlite3.Conn, pragmas string) error {
 	const tries, pause = 500, 10 * time.Millisecond
+	if _, err := conn.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
+		return err
+	}
 	var err error
 	for range tries {
 		if err = conn.Exec(pragmas); !errors.Is(err, sqlite3.BUSY) {
