@@ -190,6 +190,21 @@ func TestPauseAndCancel(t *testing.T) {
 	}
 }
 
+// TestCancelWithinABatch: a job that is cancelled after a node has read it does no row.
+func TestCancelWithinABatch(t *testing.T) {
+	h := newHarness(t)
+	h.sell(3)
+	j := h.prepare(bulk.Hold, "")
+	h.start(j)
+	h.Bulk.May = func(ctx context.Context, _ audit.Actor, _ account.Scope) (bool, error) { // called between reading the job and its rows
+		_, err := h.Bulk.Cancel(ctx, h.by, j.ID)
+		return true, err
+	}
+	if j = h.once(j); j.Succeeded != 0 || j.Status() != batch.Stopped || h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`) != 0 {
+		t.Errorf("%+v", j)
+	}
+}
+
 // TestRoleIsCheckedPerBatch: a token that was revoked, or a person whose role was taken,
 // does no further row.
 func TestRoleIsCheckedPerBatch(t *testing.T) {
