@@ -35,12 +35,13 @@ tools                             # know nothing of licenses
     scenario   : fault secret courier
     live       :
     cluster    : sqldb
-    mail       : fault validate secret sqldb
+    job        : sqldb
     ui         : fault validate wire
     audit      : paging sqldb
-    batch      :
+    batch      : job
+    mail       : fault validate secret job audit sqldb
     idempotency: fault sqldb
-domain         : audit            # own tables and rules; a command takes the acting audit.Actor
+domain         : audit job        # own tables and rules; a command takes the acting audit.Actor
     invitation : fault validate secret mail sqldb
     partner    : fault paging validate secret idempotency mail sqldb invitation
     account    : fault paging validate secret mail sqldb invitation
@@ -57,6 +58,7 @@ domain         : audit            # own tables and rules; a command takes the ac
     stats      : event webhook sqldb
     bulk       : fault paging batch account partner license webhook sqldb
     export     : fault paging wire account license event webhook requestlog sqldb
+    today      : sqldb mail partner profile webhook license oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
     area       : visitor          # what the portal and the console share

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/job"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
 )
@@ -71,6 +72,9 @@ func (b *Book) request(ctx context.Context, email string, p Purpose, next string
 	return nil
 }
 
+// LinksEvery is how often LinkMailer looks for requests unless it is woken.
+const LinksEvery = 15 * time.Second
+
 // LinkMailer is the job of mailing the links that visitors asked for. It is
 // meant to run on one node at a time, and may run on several: each request is answered
 // by one of them. One that fails is tried again with the next round. A request that is older than a link's life is dropped:
@@ -78,7 +82,8 @@ func (b *Book) request(ctx context.Context, email string, p Purpose, next string
 type LinkMailer struct {
 	Book  *Book
 	Log   *slog.Logger  // nil: slog.Default()
-	Every time.Duration // between rounds when nobody wakes it; 0: 15 s
+	Every time.Duration // between rounds when nobody wakes it; 0: LinksEvery
+	Ran   job.Ran       // called after each round; nil: not called
 
 	make sync.Once
 	bell chan struct{}
@@ -100,10 +105,12 @@ func (m *LinkMailer) woken() chan struct{} {
 // Run mails what was asked for until ctx ends. A round that fails is logged, and
 // the next one comes all the same.
 func (m *LinkMailer) Run(ctx context.Context) {
-	ticker := time.NewTicker(cmp.Or(m.Every, 15*time.Second))
+	ticker := time.NewTicker(cmp.Or(m.Every, LinksEvery))
 	defer ticker.Stop()
 	for {
+		began := time.Now()
 		more, err := m.Round(ctx)
+		m.Ran.Run(ctx, began, err)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -2,6 +2,8 @@ package account
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -116,4 +118,13 @@ func (u User) eraseRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, at ti
 		return nil
 	}
 	return u.dispensable(ctx, tx)
+}
+
+// RoleOf returns the role of a user; "" for who is no operator, or does not exist.
+func RoleOf(ctx context.Context, r sqldb.Reader, id int64) (Role, error) {
+	role, err := sqldb.One(ctx, r, sqldb.Value[string], `SELECT operator_role FROM users WHERE id = $1 AND erased_at = 0`, id)
+	if err != nil && !errors.Is(err, sqldb.ErrNone) {
+		return "", fmt.Errorf("read the role of user %d: %w", id, err)
+	}
+	return Role(role), nil
 }

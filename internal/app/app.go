@@ -31,6 +31,7 @@ import (
 	"claviger/internal/export"
 	"claviger/internal/httpd"
 	"claviger/internal/idempotency"
+	"claviger/internal/job"
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/oauth"
@@ -45,6 +46,7 @@ import (
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
 	"claviger/internal/stats"
+	"claviger/internal/today"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
@@ -71,6 +73,7 @@ type Services struct {
 	Stats    *stats.Book
 	Outcomes *idempotency.Pruner
 	Mail     *mail.Outbox
+	Today    *today.Book
 
 	Simulator *simulator.Simulator
 	Checks    *profile.Runs
@@ -88,6 +91,7 @@ type App struct {
 	node       *cluster.Node
 	dispatcher *dispatch.Dispatcher
 	linkMailer *account.LinkMailer
+	runs       *job.Log
 	server     *httpd.Server
 	streams    ui.Streams
 	url        string
@@ -220,6 +224,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: &partner.Uses{DB: db, Log: a.log}}
 	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box, Require: a.cfg.RequireSecondFactor}
 	r.Inviter = &partner.Inviter{Partners: r.Partners, Mail: r.Mail, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"), Present: account.Present}
+	a.runs = a.runLog(db)
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
@@ -228,7 +233,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}
-	r.Replays = &replay.Jobs{DB: db, Outbox: r.Webhooks, Now: a.cfg.Now}
+	r.Replays = &replay.Jobs{DB: db, Outbox: r.Webhooks, Now: a.cfg.Now, Operator: mayRedeliver}
 	r.Partners.Changed = r.Webhooks.Touch
 	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Unpark, r.Webhooks.Resume, r.Webhooks.Remove
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
@@ -237,6 +242,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	}
 	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, CountRefund: stats.CountRefund, EraseAddress: eraseAddress}
 	r.OAuth = a.connect(r, box)
+	r.Today = a.today(r)
 	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Keys: r.Licenses.Keys, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}
 	r.Exports = &export.Exporter{
@@ -282,6 +288,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard, Exports: r.Exports,
+		Service: operator.Service{DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Settings: a.settings()},
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 		Partner: operator.PartnerAnswers{
 			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,

@@ -49,6 +49,7 @@ type Config struct {
 	Log                 *slog.Logger        // nil is standard error, by LogLevel and LogFormat
 
 	SecretFiles map[string]string // the files that secret settings were read from, by the setting's name
+	Origins     []Origin          // every setting as Load found it
 
 	// What devserver and tests set; no setting leads to these.
 	Now       func() time.Time // the clock; nil: the machine's

@@ -1,9 +1,16 @@
 package app
 
 import (
+	"context"
+
+	"claviger/internal/account"
 	"claviger/internal/console"
 	"claviger/internal/live"
+	"claviger/internal/operator"
+	"claviger/internal/sqldb"
+	"claviger/internal/today"
 	"claviger/internal/visitor"
+	"claviger/internal/wire"
 )
 
 // console makes the operators' pages: a line for each section, with what it needs.
@@ -13,5 +20,47 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		Shell:    console.Shell{Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.TeamVersions, Log: a.log}, Now: a.cfg.Now},
 		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks},
 		Team:     console.Team{Accounts: r.Accounts},
+		Today:    console.Today{Book: r.Today, Live: console.TodayLive(r.Today, a.log)},
+		Delivery: console.Delivery{
+			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Replays: r.Replays, Mail: r.Mail,
+			Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
+		},
+		System: console.System{DB: r.DB, Jobs: jobsOf()},
 	}
+}
+
+// today makes what collects what needs a person.
+func (a *App) today(r *Services) *today.Book {
+	return &today.Book{DB: r.DB, Keys: r.OAuth.Keys, Now: a.cfg.Now}
+}
+
+// settings are the settings in force, as they may be shown.
+func (a *App) settings() []operator.Setting {
+	list := make([]operator.Setting, len(a.cfg.Origins))
+	for i, o := range a.cfg.Origins {
+		list[i] = operator.Setting{Name: o.Name, Value: o.Shown, From: o.From}
+	}
+	return list
+}
+
+// jobsOf says what the jobs do, for people.
+func jobsOf() []console.Job {
+	return []console.Job{
+		{Name: mailJob, What: "Sends the mails that wait."},
+		{Name: linksJob, What: "Mails the sign-in links that people asked for."},
+		{Name: outagesJob, What: "Tells the contacts of partners that deliveries fail."},
+		{Name: replaysJob, What: "Sends many events again."},
+		{Name: bulkJob, What: "Does an act on many records, one by one."},
+		{Name: statsJob, What: "Counts what the numbers show."},
+		{Name: pruningJob, What: "Removes what has expired."},
+		{Name: answersJob, What: "Removes answers with tokens in them."},
+		{Name: keysJob, What: "Makes the first signing keys, once."},
+	}
+}
+
+// mayRedeliver reports whether a person of the marketplace may send events of every
+// partner again.
+func mayRedeliver(ctx context.Context, r sqldb.Reader, userID int64) (bool, error) {
+	role, err := account.RoleOf(ctx, r, userID)
+	return role.May(account.Support), err
 }

@@ -5,10 +5,12 @@ import (
 	"net/url"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/batch"
 	"claviger/internal/courier"
 	"claviger/internal/dispatch"
 	"claviger/internal/fault"
+	"claviger/internal/mail"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/replay"
@@ -77,9 +79,13 @@ func (a *App) work() []func(context.Context) {
 	watch := &outage.Watch{
 		DB: a.services.DB, Now: a.cfg.Now, Partners: a.services.Partners, Profiles: a.services.Profiles, Service: a.service(),
 		Count: a.services.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
+		Ran: a.runs.Of(outagesJob, outage.WatchEvery),
 	}
+	a.sender.Ran, a.linkMailer.Ran = a.runs.Of(mailJob, mail.Every), a.runs.Of(linksJob, account.LinksEvery)
+	keysRan := a.runs.Of(keysJob, 0)
 	keys := func(ctx context.Context) {
-		a.prepareKeys(ctx)
+		began := time.Now()
+		keysRan.Run(ctx, began, a.prepareKeys(ctx))
 		<-ctx.Done() // once is enough
 	}
 	return []func(context.Context){
@@ -88,15 +94,15 @@ func (a *App) work() []func(context.Context) {
 		a.services.Checks.Run,
 		a.services.Partners.Uses.Run,
 		a.services.Requests.Run,
-		a.job("redeliveries", nil, (&replay.Replayer{Jobs: a.services.Replays, Log: a.log}).Run),
-		a.job("bulk acts", nil, (&batch.Worker{Once: a.services.Bulk.Once, What: "a bulk act", Log: a.log}).Run),
-		a.job("outages", nil, watch.Run),
+		a.job(bulkJob, nil, (&batch.Worker{Once: a.services.Bulk.Once, What: "a bulk act", Log: a.log, Ran: a.runs.Of(bulkJob, time.Second)}).Run),
+		a.job(replaysJob, nil, (&replay.Replayer{Jobs: a.services.Replays, Log: a.log, Ran: a.runs.Of(replaysJob, time.Second)}).Run),
+		a.job(outagesJob, nil, watch.Run),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
-		a.job("keys", nil, keys),
-		a.job("statistics", nil, (&stats.Counter{Book: a.services.Stats, Log: a.log}).Run),
-		a.job("pruning", nil, (&Housekeeping{Prune: a.pruners(), Log: a.log}).Run),
-		a.job("pruning of answers", nil, (&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log}).Run),
+		a.job(keysJob, nil, keys),
+		a.job(statsJob, nil, (&stats.Counter{Book: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second)}).Run),
+		a.job(pruningJob, nil, (&Housekeeping{Prune: a.pruners(), Log: a.log, Ran: a.runs.Of(pruningJob, time.Hour)}).Run),
+		a.job(answersJob, nil, (&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log, Ran: a.runs.Of(answersJob, time.Minute)}).Run),
 	}
 }
 

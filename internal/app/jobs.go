@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/bulk"
+	"claviger/internal/job"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -19,11 +21,28 @@ import (
 	"claviger/internal/webhook"
 )
 
-// The jobs that are woken when there is something to do.
+// The jobs that one node at a time runs. The first two are woken when there is
+// something to do.
 const (
-	mailJob  = "mail"
-	linksJob = "links"
+	mailJob    = "mail"
+	linksJob   = "links"
+	replaysJob = "redeliveries"
+	bulkJob    = "bulk acts"
+	outagesJob = "outages"
+	keysJob    = "keys"
+	statsJob   = "statistics"
+	pruningJob = "pruning"
+	answersJob = "pruning of answers"
 )
+
+// runLog stores the runs of jobs. A node is called by the name of its machine.
+func (a *App) runLog(db *sqldb.DB) *job.Log {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return &job.Log{DB: db, Now: a.cfg.Now, Node: host, Log: a.log}
+}
 
 // job runs a job on one node at a time. wake, if it is not nil, makes it look for work.
 func (a *App) job(name string, wake func(), run func(context.Context)) func(context.Context) {
@@ -37,6 +56,7 @@ type Housekeeping struct {
 	Every time.Duration                                   // 0 is an hour
 	Quiet bool                                            // what was pruned is not worth a line
 	Log   *slog.Logger
+	Ran   job.Ran // called after each run; nil: not called
 }
 
 // pruners remove what has expired: answers kept for an Idempotency-Key, the record
@@ -81,7 +101,9 @@ func (h *Housekeeping) Run(ctx context.Context) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
+		began := time.Now()
 		n, err := h.once(ctx)
+		h.Ran.Run(ctx, began, err)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -72,6 +72,7 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 		origins = append(origins, Origin{Name: s.Name, Shown: s.Show(f.value), From: f.from})
 	}
 	mistakes = append(mistakes, cfg.Mail.Valid())
+	cfg.Origins = origins
 	return cfg, origins, errors.Join(mistakes...)
 }
 

@@ -34,10 +34,12 @@ func (a *App) connect(r *Services, box *secret.Sealer) *oauth.Server {
 
 // prepareKeys makes the keys that sign identity tokens, before somebody waits for
 // one: an RSA key takes its time.
-func (a *App) prepareKeys(ctx context.Context) {
-	if err := a.services.OAuth.Keys.Prepare(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, sqldb.ErrClosed) {
+func (a *App) prepareKeys(ctx context.Context) error {
+	err := a.services.OAuth.Keys.Prepare(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, sqldb.ErrClosed) {
 		a.log.Error("the keys that sign identity tokens could not be made; the first sign-in tries again", "err", err)
 	}
+	return err
 }
 
 // pages returns the routes of all pages, and what answers a path that has none. The

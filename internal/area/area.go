@@ -150,6 +150,15 @@ func (a *Area[N, V]) Follow(w http.ResponseWriter, r *http.Request, visit V, cha
 	})
 }
 
+// LastSeen is what a page that opens its stream knows: the id of the last message, or the
+// parameter since that the page put into the address.
+func LastSeen(r *http.Request) string {
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		return id
+	}
+	return r.URL.Query().Get("since")
+}
+
 // Render shows a page of the area, with the navigation.
 func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, name string, view ui.View) error {
 	view.Wide, view.NoIndex = true, true

@@ -9,6 +9,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"claviger/internal/job"
 )
 
 // Status is how a job stands, in a word.
@@ -74,6 +76,7 @@ type Worker struct {
 	What  string                                           // what is done, for the log: "a redelivery"
 	Every time.Duration                                    // how often to look for work; 0: five times a second
 	Log   *slog.Logger
+	Ran   job.Ran // called after each batch; nil: not called
 }
 
 // Run works until ctx ends.
@@ -82,7 +85,9 @@ func (w *Worker) Run(ctx context.Context) {
 	defer ticker.Stop()
 	failed := false
 	for {
+		began := time.Now()
 		more, err := w.Once(ctx)
+		w.Ran.Run(ctx, began, err)
 		if err != nil && ctx.Err() == nil && !failed {
 			w.Log.Error(w.What+" failed; it is tried again", "err", err)
 		}

@@ -56,6 +56,8 @@ type Handler struct {
 	Today    Today
 	Partners Partners
 	Team     Team
+	Delivery Delivery
+	System   System
 }
 
 // sections are all sections, in the order of their rows in the table.
@@ -64,6 +66,8 @@ func (h *Handler) sections() []pages {
 		&h.Today,
 		&h.Partners,
 		&h.Team,
+		&h.Delivery,
+		&h.System,
 	}
 }
 

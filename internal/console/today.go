@@ -1,19 +1,141 @@
 package console
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/live"
+	"claviger/internal/today"
 	"claviger/internal/ui"
 )
 
+// todayLivePath is the stream of the first page.
+const todayLivePath = "/today/live"
+
 // Today is the first page: what needs a person.
-type Today struct{ section }
+type Today struct {
+	section
+	Book *today.Book
+	Live *live.Versions // made by TodayLive
+}
+
+// TodayLive is what the open first pages are told by: one read for all of them.
+func TodayLive(book *today.Book, log *slog.Logger) *live.Versions {
+	return &live.Versions{Log: log, Read: func(ctx context.Context, topics []int64) (map[int64]string, error) {
+		report, err := book.Recent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found := make(map[int64]string, len(topics))
+		for _, topic := range topics {
+			found[topic] = report.Version()
+		}
+		return found, nil
+	}}
+}
 
 func (t *Today) table() []Route {
-	return []Route{row(Page, todayPath, account.Read, t.today)}
+	return []Route{
+		row(Page, todayPath, account.Read, t.today),
+		row(Stream, todayLivePath, account.Read, t.todayLive),
+	}
+}
+
+// todayView is the page.
+type todayView struct {
+	Groups []todayGroup
+	Curl   ui.Curl
+}
+
+// todayGroup is what is to do of one kind.
+type todayGroup struct {
+	ID    string
+	Title string
+	Why   string // what it means
+	Items []todayItem
+	Rest  string // how many are not listed, "" for none
+	All   string // where all of them are, "" for nowhere
+}
+
+// todayItem is one thing to do.
+type todayItem struct {
+	ID     string
+	Title  string
+	URL    string // makes the title a link
+	Text   string
+	Since  time.Time
+	Until  time.Time
+	Ends   string // what Until is
+	Mend   string // what the click is called, "" if the person may do nothing about it here
+	Of     string // whose it is, for people who hear the click alone
+	Link   string // where the click leads, or
+	Action string // where its form is sent
+	Hidden []ui.Param
 }
 
 func (t *Today) today(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	return t.render(w, r, v, "today", ui.View{Title: "Today"})
+	report, err := t.Book.Read(r.Context())
+	if err != nil {
+		return err
+	}
+	view := t.todayView(v, report)
+	view.Stream = v.Path(todayLivePath) + "?since=" + report.Version()
+	return t.render(w, r, v, "today", view)
+}
+
+// todayView puts a report into words.
+func (t *Today) todayView(v *Visit, report today.Report) ui.View {
+	view := todayView{Curl: t.call("The same by API", http.MethodGet, "/operator/v1/today")}
+	for _, g := range report.Groups {
+		view.Groups = append(view.Groups, t.group(v, g))
+	}
+	return ui.View{Title: "Today", Fragment: "today-now", Data: view}
+}
+
+// todayLive sends the page again whenever it says something else.
+func (t *Today) todayLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	ready := live.NewSignal()
+	watch := t.Live.Watch(0, area.LastSeen(r), ready)
+	defer watch.Close()
+	return t.area.Follow(w, r, v, ready, func(ctx context.Context) ([]ui.Message, error) {
+		version, changed := watch.Take()
+		if !changed {
+			return nil, nil
+		}
+		report, err := t.Book.Recent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		part, err := t.Site.Pages.Part(r.WithContext(ctx), "today", t.todayView(v, report))
+		if err != nil {
+			return nil, err
+		}
+		return []ui.Message{{ID: version, Data: part}}, nil
+	})
+}
+
+// group puts the items of a kind into words.
+func (t *Today) group(v *Visit, g today.Group) todayGroup {
+	w := todayWords[g.Kind]
+	out := todayGroup{ID: "today-" + string(g.Kind), Title: w.title, Why: w.why}
+	if w.all != "" && t.area.Has(w.all, v) {
+		out.All = v.Path("%s", w.all) + w.query
+	}
+	for n, i := range g.Items {
+		item := t.item(v, i)
+		item.ID = fmt.Sprintf("%s-%d", out.ID, n)
+		out.Items = append(out.Items, item)
+	}
+	switch {
+	case g.More:
+		out.Rest = fmt.Sprintf("More than %d more", g.Rest)
+	case g.Rest > 0:
+		out.Rest = fmt.Sprintf("%d more", g.Rest)
+	}
+	return out
 }

@@ -4,8 +4,8 @@
 // mails; its callers decide to whom and what they write.
 //
 // What a mail says may let its reader sign in, so it is stored sealed while the
-// mail waits, and blanked once the mail was sent or given up. Who got it, when and
-// about what stays on record until Kept is over.
+// mail waits, and blanked once the mail was sent or given up, unless it is lasting and
+// given up. Who got it, when and about what stays on record until Kept is over.
 package mail
 
 import (
@@ -28,6 +28,10 @@ type Message struct {
 	Subject string
 	Text    string
 	HTML    string // the same in HTML; "" if there is none
+
+	// Lasting says that the mail has no link that signs somebody in: what it says stays
+	// when it is given up, so that it can be sent again.
+	Lasting bool
 }
 
 // State is what became of a mail.
@@ -35,13 +39,17 @@ type State int
 
 // The states of mails.
 const (
-	Waiting State = iota + 1 // due at its time
-	Sent                     // a server, or the folder, accepted it
-	GivenUp                  // it will not be sent; the record says why
+	Waiting   State = iota + 1 // due at its time
+	Sent                       // a server, or the folder, accepted it
+	GivenUp                    // it will not be sent; the record says why
+	Dismissed                  // likewise, and somebody has seen to it
 )
 
-// isWaiting is the condition of the partial index of waiting mails.
-var isWaiting = `state = ` + sqldb.Literal(Waiting)
+// The conditions of the partial indexes of waiting mails and of those given up.
+var (
+	isWaiting = `state = ` + sqldb.Literal(Waiting)
+	isGivenUp = `state = ` + sqldb.Literal(GivenUp)
+)
 
 // String is the state in a word.
 func (s State) String() string {
@@ -52,6 +60,8 @@ func (s State) String() string {
 		return "sent"
 	case GivenUp:
 		return "given up"
+	case Dismissed:
+		return "dismissed"
 	default:
 		return fmt.Sprintf("State(%d)", int(s))
 	}
@@ -68,9 +78,9 @@ type Outbox struct {
 func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
 	m.Cause, m.Text, m.HTML = clean(m.Cause), clean(m.Text), clean(m.HTML)
 	text, html := m.seal(o.Sealer)
-	tx.Queue(`INSERT INTO mails (cause, thread, recipient, recipient_key, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, 0, '', $10, 0) ON CONFLICT (cause) DO NOTHING`,
-		m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at)
+	tx.Queue(`INSERT INTO mails (cause, thread, recipient, recipient_key, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at, lasting)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, 0, '', $10, 0, $11) ON CONFLICT (cause) DO NOTHING`,
+		m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at, m.Lasting)
 	if o.Wake != nil {
 		tx.AfterCommit(o.Wake)
 	}

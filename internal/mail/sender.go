@@ -10,9 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"claviger/internal/job"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
+
+// Every is how often the Sender looks into the outbox unless it is woken.
+const Every = 15 * time.Second
 
 // Sender is the job that sends the mails of the outbox. It is meant to run on one node
 // at a time, and may run on several: a mail is leased to one of them while it is being
@@ -24,8 +28,9 @@ type Sender struct {
 	Sealer    *secret.Sealer // opens what mails say
 	Transport Transport      // nil: Nowhere
 	Log       *slog.Logger   // nil: slog.Default()
+	Ran       job.Ran        // called after each look into the outbox; nil: not called
 
-	Every   time.Duration   // between looks into the outbox when nobody wakes us; 0: 15 s
+	Every   time.Duration   // between looks into the outbox when nobody wakes us; 0: Every
 	Batch   int             // mails taken at a time; 0: 20
 	Timeout time.Duration   // of one mail; 0: 1 min
 	Lease   time.Duration   // how long mails that were taken are ours; 0: 10 min
@@ -36,7 +41,7 @@ type Sender struct {
 	makeBell sync.Once
 }
 
-func (s *Sender) every() time.Duration   { return cmp.Or(s.Every, 15*time.Second) }
+func (s *Sender) every() time.Duration   { return cmp.Or(s.Every, Every) }
 func (s *Sender) batch() int             { return cmp.Or(s.Batch, 20) }
 func (s *Sender) timeout() time.Duration { return cmp.Or(s.Timeout, time.Minute) }
 func (s *Sender) grace() time.Duration   { return cmp.Or(s.Grace, 5*time.Second) }
@@ -79,7 +84,9 @@ func (s *Sender) Run(ctx context.Context) {
 		if !sealed {
 			sealed = s.sealOld(ctx) == nil // a database that fails here fails the poll, too
 		}
+		began := time.Now()
 		n, err := s.once(ctx)
+		s.Ran.Run(ctx, began, err)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -220,7 +227,8 @@ func (s *Sender) record(ctx context.Context, r outcome, until time.Time) error {
 		tx.Queue(`UPDATE mails SET state = $3, attempts = $4, due_at = $5, sent_at = $6, error = $7, lease_until = 0
 			WHERE id = $1 AND lease_until = $2`, r.ID, until, r.state, r.Attempt, r.due, r.sent, r.failed)
 		if r.state != Waiting {
-			tx.Queue(`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> $3`, r.ID, false, Waiting)
+			tx.Queue(`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> $3 AND (state <> $4 OR lasting = FALSE)`,
+				r.ID, false, Waiting, GivenUp)
 		}
 	})
 }

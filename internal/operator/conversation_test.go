@@ -27,7 +27,7 @@ func TestConversations(t *testing.T) {
 				"application": h.application(), "public_url": publicURL,
 			},
 			Hide: map[string]string{
-				"ms": `\b17[0-9]{11}\b`, "client-id": `\b[0-9a-f]{32}\b`, "host": `\b127\.0\.0\.1:\d{4,}`,
+				"ms": `\b17[0-9]{11}\b`, "key-id": `"id": "[A-Za-z0-9_-]{43}"`, "client-id": `\b[0-9a-f]{32}\b`, "host": `\b127\.0\.0\.1:\d{4,}`,
 				// Of the transcript of a check, which differs in every run.
 				"ending": `"ending": "[0-9a-f=A-Za-z+/]{4}"`,
 				"sent":   `"sent": "POST (\\.|[^"\\])*"`, "signed": `"signed": \[[^]]*\]`,
@@ -35,6 +35,7 @@ func TestConversations(t *testing.T) {
 		}
 	})
 	t.Run("attempt", func(t *testing.T) { testAttempt(t, newHarnessWith(t, contract)) })
+	t.Run("mails", func(t *testing.T) { testMails(t, newHarnessWith(t, contract)) })
 	if some := flag.Lookup("test.run").Value.String(); strings.Contains(some, "/") {
 		return // Only some were played.
 	}

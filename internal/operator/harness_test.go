@@ -59,6 +59,10 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 	h.operator = &operator.Operator{
 		Accounts: a.Accounts, Partners: a.Partners, Profiles: a.Profiles, Licenses: a.Licenses, Events: a.Events,
 		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, Exports: a.Exports, PublicURL: publicURL,
+		Service: operator.Service{
+			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys,
+			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},
+		},
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses, PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
 		Partner: operator.PartnerAnswers{
 			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,

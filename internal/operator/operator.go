@@ -37,6 +37,7 @@ type Operator struct {
 	Replays  *replay.Jobs
 	Audit    *audit.Log
 	Exports  *export.Exporter
+	Service  Service
 
 	// Explain, LicenseEvents and LicenseResponses answer what partners read of their
 	// licenses under /v2, in the same form. They are that API's, which this package
@@ -122,7 +123,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/audit", o.listAudit),
-	}, o.deliveryRoutes(on, list), o.exportRoutes(list))
+	}, o.deliveryRoutes(on, list), o.exportRoutes(list), o.serviceRoutes(on, list))
 }
 
 // authenticate looks up the token of a request.

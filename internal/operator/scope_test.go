@@ -72,6 +72,18 @@ POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/resume support
 POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/cancel support
 GET    /operator/v1/stats                        read sell support
 GET    /operator/v1/audit                        read sell support
+GET    /operator/v1/today                        read sell support
+GET    /operator/v1/outages                      read sell support
+POST   /operator/v1/partners/{id}/try            support
+GET    /operator/v1/mails                        read sell support
+POST   /operator/v1/mails/{id}/send              support
+POST   /operator/v1/mails/{id}/dismiss           support
+GET    /operator/v1/jobs                         read sell support
+GET    /operator/v1/tokens
+POST   /operator/v1/tokens/{id}/revoke
+GET    /operator/v1/keys                         read sell support
+POST   /operator/v1/keys/rotate
+GET    /operator/v1/settings                     read sell support
 `
 
 // needed is the scope that a refusal must name.
@@ -101,8 +113,11 @@ func TestScopes(t *testing.T) {
 			if method == "GET" || method == "DELETE" {
 				body = ""
 			}
-			if pattern == "/operator/v1/partners/{id}/members" {
+			switch pattern {
+			case "/operator/v1/partners/{id}/members":
 				body = `{"email":"a@b.example","role":"viewer"}`
+			case "/operator/v1/keys/rotate":
+				body = `{"alg":"none"}`
 			}
 			if strings.HasPrefix(pattern, "/operator/v1/exports/") {
 				path = pattern + "?format=none" // an export is audited

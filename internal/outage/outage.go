@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,15 @@ func (o Outage) Open() bool { return o.ClosedAt.IsZero() }
 // the first; if it is younger than After, it may still be discarded.
 func Recent(ctx context.Context, r sqldb.Reader, partnerID int64, n int) ([]Outage, error) {
 	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM outages WHERE partner_id = $1 ORDER BY id DESC LIMIT $2`, partnerID, n)
+	if err != nil {
+		return nil, fmt.Errorf("list outages: %w", err)
+	}
+	return list, nil
+}
+
+// All returns the outages of all partners, newest first, before an id; 0 stands for all.
+func All(ctx context.Context, r sqldb.Reader, before int64, limit int) ([]Outage, error) {
+	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM outages WHERE id < $1 ORDER BY id DESC LIMIT $2`, cmp.Or(before, math.MaxInt64), limit)
 	if err != nil {
 		return nil, fmt.Errorf("list outages: %w", err)
 	}

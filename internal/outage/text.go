@@ -46,6 +46,7 @@ func (f facts) message(c profile.Contact) mail.Message {
 		notice = f.outage.exhaustedNotified
 	}
 	return mail.Message{
+		Lasting: true,
 		Cause:   fmt.Sprintf("outage:%d:%s:%d:contact:%d", f.outage.ID, f.step, notice, c.ID),
 		Thread:  fmt.Sprintf("outage:%d:%d", f.outage.ID, f.outage.OpenedAt.UnixMicro()),
 		To:      c.Email,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"claviger/internal/job"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -32,7 +33,8 @@ type Watch struct {
 	Lasts time.Duration
 	Mail  *mail.Outbox  // where emails are queued
 	Log   *slog.Logger  // nil: slog.Default()
-	Every time.Duration // between rounds; 0: 30 s
+	Every time.Duration // between rounds; 0: WatchEvery
+	Ran   job.Ran       // called after each round; nil: not called
 
 	warned map[int64]bool // outages without a contact that were logged
 }
@@ -52,15 +54,20 @@ type Links struct {
 	Redeliver string // where, or how, events that were given up are delivered again
 }
 
+// WatchEvery is how often Watch looks for outages unless told otherwise.
+const WatchEvery = 30 * time.Second
+
 func (w *Watch) log() *slog.Logger { return cmp.Or(w.Log, slog.Default()) }
 
 // Run notifies contacts until ctx ends. A failed run is logged, and the next one
 // follows all the same.
 func (w *Watch) Run(ctx context.Context) {
-	ticker := time.NewTicker(cmp.Or(w.Every, 30*time.Second))
+	ticker := time.NewTicker(cmp.Or(w.Every, WatchEvery))
 	defer ticker.Stop()
 	for {
+		began := time.Now()
 		_, err := w.once(ctx)
+		w.Ran.Run(ctx, began, err)
 		if ctx.Err() != nil {
 			return
 		}

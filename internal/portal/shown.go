@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/live"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
@@ -101,12 +102,7 @@ func (h *Handler) shows(find find) Serve {
 }
 
 // seen is what a page that opens its stream knows.
-func seen(r *http.Request) string {
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		return id
-	}
-	return r.URL.Query().Get("since")
-}
+func seen(r *http.Request) string { return area.LastSeen(r) }
 
 // tells serves the page's stream.
 func (h *Handler) tells(find find) Serve {

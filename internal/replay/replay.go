@@ -98,6 +98,10 @@ type Jobs struct {
 	DB     *sqldb.DB
 	Outbox *webhook.Outbox
 	Now    func() time.Time
+
+	// Operator reports whether a person of the marketplace may send the events of every
+	// partner again; nil: nobody may.
+	Operator func(ctx context.Context, r sqldb.Reader, userID int64) (bool, error)
 }
 
 // Plan is what a job would do.

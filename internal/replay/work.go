@@ -11,6 +11,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/batch"
 	"claviger/internal/fault"
+	"claviger/internal/job"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
@@ -22,7 +23,7 @@ const batchSize = 250
 
 // work does the next batch of a job, under the partner's lock.
 func (s *Jobs) work(ctx context.Context, tx *sqldb.Tx, now time.Time, j *Job) error {
-	reason, err := mayGoOn(ctx, tx, *j)
+	reason, err := s.mayGoOn(ctx, tx, *j)
 	if err != nil {
 		return err
 	}
@@ -60,9 +61,14 @@ func (s *Jobs) work(ctx context.Context, tx *sqldb.Tx, now time.Time, j *Job) er
 
 // mayGoOn says why a job must end: the person who began it may not send events of the
 // partner any more.
-func mayGoOn(ctx context.Context, tx *sqldb.Tx, j Job) (reason string, err error) {
+func (s *Jobs) mayGoOn(ctx context.Context, tx *sqldb.Tx, j Job) (reason string, err error) {
 	if j.By.Kind != audit.ByUser {
 		return "", nil
+	}
+	if s.Operator != nil {
+		if may, err := s.Operator(ctx, tx, j.By.ID); may || err != nil {
+			return "", err
+		}
 	}
 	role, err := partner.RoleOf(ctx, tx, j.PartnerID, j.By.ID)
 	switch {
@@ -144,12 +150,13 @@ func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 type Replayer struct {
 	Jobs  *Jobs
 	Every time.Duration // how often to look for work; 0: five times a second
+	Ran   job.Ran       // called after each batch; nil: not called
 	Log   *slog.Logger
 }
 
 // Run works until ctx ends.
 func (p *Replayer) Run(ctx context.Context) {
-	(&batch.Worker{Once: p.Once, What: "a redelivery", Every: p.Every, Log: p.Log}).Run(ctx)
+	(&batch.Worker{Once: p.Once, What: "a redelivery", Every: p.Every, Log: p.Log, Ran: p.Ran}).Run(ctx)
 }
 
 // Once does the next batch of the job that waited longest, and reports whether there

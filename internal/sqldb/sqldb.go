@@ -53,6 +53,7 @@ type engine interface {
 	migrate(ctx context.Context, all []migration) ([]string, error)
 	applied(ctx context.Context) (map[string]bool, error)
 	folder() string // of its migrations
+	disk() (Disk, bool)
 	// mark makes stableUpTo stay below what the transaction draws from now on; nil
 	// where it need not.
 	mark(ordered) *statement

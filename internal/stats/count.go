@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"claviger/internal/event"
+	"claviger/internal/job"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
 )
@@ -37,12 +38,15 @@ const (
 type Counter struct {
 	Book *Book
 	Log  *slog.Logger
+	Ran  job.Ran // called after each batch; nil: not called
 }
 
 // Run counts what is new until ctx ends.
 func (c *Counter) Run(ctx context.Context) {
 	for failing := false; ; {
+		began := time.Now()
 		more, err := c.Book.Count(ctx)
+		c.Ran.Run(ctx, began, err)
 		wait := idleWait
 		switch {
 		case ctx.Err() != nil:

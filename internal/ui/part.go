@@ -137,7 +137,7 @@ var tones = map[string]string{
 	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
 	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
 	"healthy": "good", "parked": "bad", "no_url": "warn",
-	"failing": "bad", "exhausted": "bad", "superseded": "neutral", "done": "good", "stopped": "warn",
+	"failing": "bad", "late": "bad", "given_up": "bad", "exhausted": "bad", "superseded": "neutral", "done": "good", "stopped": "warn",
 	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
 }
 

@@ -1,6 +1,9 @@
 package ui
 
-import "html/template"
+import (
+	"html/template"
+	"strings"
+)
 
 // Body is what stands in the table's tbody.
 func (t Table) Body() template.HTML {
@@ -77,11 +80,21 @@ func (c *Cell) write(m *markup, id string) {
 	c.writeLinks(m)
 }
 
+// rowForm is the form of an act on a record. There are few of them on a page.
+var rowForm = template.Must(template.New("form").Parse(`<form method="post" action="{{.Action}}">{{range .Hidden}}<input type="hidden" name="{{.Name}}" value="{{.Value}}">{{end}}` +
+	`<button class="button secondary small" type="submit">{{.Label}}<span class="sr"> {{.Of}}</span></button></form>`))
+
 func (c *Cell) writeLinks(m *markup) {
-	if len(c.Links) == 0 {
+	if len(c.Links)+len(c.Posts) == 0 {
 		return
 	}
 	m.raw(`<span class="acts">`)
+	for _, p := range c.Posts {
+		var b strings.Builder
+		if rowForm.Execute(&b, p) == nil {
+			m.raw(b.String())
+		}
+	}
 	for _, l := range c.Links {
 		m.raw("<a")
 		m.href(l.URL)

@@ -71,11 +71,19 @@ type Cell struct {
 	Exact  bool      // shows At to the second
 	Note   string    // a second, quieter line
 	Links  []RowLink // what can be done with the record; after everything else
+	Posts  []RowPost // likewise, at once
 }
 
 // RowLink leads to a page about one record of a table. Label is the same in every row;
 // Of names the record, for people who hear the link alone.
 type RowLink struct{ Label, Of, URL string }
+
+// RowPost is the form of an act on one record of a table.
+type RowPost struct {
+	Label, Of string // as in RowLink
+	Action    string
+	Hidden    []Param
+}
 
 // Pager leads to the neighbouring pages of a list, for the part "pager".
 type Pager struct {

@@ -1005,6 +1005,177 @@ type RedeliveryList struct {
 	Items []RedeliveryJob `json:"items"`
 }
 
+// Today is an object of the API.
+type Today struct {
+	At time.Time `json:"at"`
+	// The most urgent first; empty when there is nothing to do.
+	Groups []TodayGroup `json:"groups"`
+}
+
+// TodayGroup is an object of the API.
+type TodayGroup struct {
+	Kind  string      `json:"kind"`
+	Items []TodayItem `json:"items"`
+	// How many of the kind are not listed.
+	Rest int `json:"rest"`
+	// Whether there are more than that.
+	More bool `json:"more"`
+}
+
+// TodayItem is an object of the API.
+type TodayItem struct {
+	// 0: it is about no partner.
+	PartnerID int64 `json:"partner_id"`
+	// The name of the partner.
+	Partner string `json:"partner"`
+	// What it is about besides: the id of a mail or key, the name of a job, a queue or a URL.
+	Subject string `json:"subject"`
+	// When it began; `""` when that says nothing.
+	Since rest.Time `json:"since"`
+	// When something ends or happens next; `""` when that says nothing.
+	Until rest.Time `json:"until"`
+	// How many events, licenses or attempts it is about; free bytes of a disk.
+	Count int64 `json:"count"`
+	// Whether there are more than that.
+	CountMore bool `json:"count_more"`
+	// In words, such as the last error.
+	Text string `json:"text"`
+}
+
+// Outage is an object of the API.
+type Outage struct {
+	PartnerID int64 `json:"partner_id"`
+	// The name of the partner.
+	Partner      string    `json:"partner"`
+	State        string    `json:"state"`
+	FailingSince time.Time `json:"failing_since"`
+	// Since when it is parked; `""` when it is not.
+	ParkedAt rest.Time `json:"parked_at"`
+	// When it is probed next; `""` when it is not parked.
+	ProbeAt rest.Time `json:"probe_at"`
+	// How many deliveries wait, counted up to 500.
+	Waiting int64 `json:"waiting"`
+	// Whether more than that wait.
+	WaitingMore bool `json:"waiting_more"`
+	// What the last failed attempt met, in words.
+	LastError string `json:"last_error"`
+}
+
+// OutageList is an object of the API.
+type OutageList struct {
+	// How many items are in this answer.
+	Size  int      `json:"size"`
+	Items []Outage `json:"items"`
+}
+
+// FailedMail is an object of the API.
+type FailedMail struct {
+	ID    int64  `json:"id"`
+	State string `json:"state"`
+	// The address.
+	To      string `json:"to"`
+	Subject string `json:"subject"`
+	// How many were made.
+	Attempts int `json:"attempts"`
+	// When it is tried next; `""` when it is not.
+	NextAt rest.Time `json:"next_at"`
+	// What the last attempt met.
+	Error string `json:"error"`
+	// Whether it can be sent again.
+	CanSend   bool      `json:"can_send"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// FailedMailList is an object of the API.
+type FailedMailList struct {
+	// How many items are in this answer.
+	Size  int          `json:"size"`
+	Items []FailedMail `json:"items"`
+}
+
+// Job is an object of the API.
+type Job struct {
+	Name string `json:"name"`
+	// The machine that ran it.
+	Node string `json:"node"`
+	// `late`: the next run is missing for five minutes.
+	State   string    `json:"state"`
+	BeganAt time.Time `json:"began_at"`
+	TookMs  int64     `json:"took_ms"`
+	// When it is to run next; `""`: it runs once.
+	NextAt rest.Time `json:"next_at"`
+	// The last run that ended well; `""` when none did.
+	SucceededAt rest.Time `json:"succeeded_at"`
+	// Since when it fails; `""` when it does not.
+	FailedSince rest.Time `json:"failed_since"`
+	Error       string    `json:"error"`
+}
+
+// JobList is an object of the API.
+type JobList struct {
+	// How many items are in this answer.
+	Size  int   `json:"size"`
+	Items []Job `json:"items"`
+}
+
+// Token is an object of the API.
+type Token struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	Scopes    []string  `json:"scopes"`
+	CreatedAt time.Time `json:"created_at"`
+	// `""`: never.
+	ExpiresAt rest.Time `json:"expires_at"`
+	// `""`: it was not revoked.
+	RevokedAt rest.Time `json:"revoked_at"`
+}
+
+// TokenList is an object of the API.
+type TokenList struct {
+	// How many items are in this answer.
+	Size  int     `json:"size"`
+	Items []Token `json:"items"`
+}
+
+// Key is an object of the API.
+type Key struct {
+	// The key id in tokens and in the published keys.
+	ID        string    `json:"id"`
+	Alg       string    `json:"alg"`
+	State     string    `json:"state"`
+	CreatedAt time.Time `json:"created_at"`
+	// From when on it signs; `""`: no rotation was requested yet.
+	ActivatesAt rest.Time `json:"activates_at"`
+	// Until when it is published; `""`: no other key replaces it yet.
+	ServedUntil rest.Time `json:"served_until"`
+	// When it has signed for a year and should be rotated; `""`: it does not sign, or is
+	// replaced.
+	EndsAt rest.Time `json:"ends_at"`
+}
+
+// KeyList is an object of the API.
+type KeyList struct {
+	// How many items are in this answer.
+	Size  int   `json:"size"`
+	Items []Key `json:"items"`
+}
+
+// Setting is an object of the API.
+type Setting struct {
+	Name string `json:"name"`
+	// As it may be shown: secrets are hidden.
+	Value string `json:"value"`
+	// Where it came from.
+	From string `json:"from"`
+}
+
+// SettingList is an object of the API.
+type SettingList struct {
+	// How many items are in this answer.
+	Size  int       `json:"size"`
+	Items []Setting `json:"items"`
+}
+
 // AuditEntry is an object of the API.
 type AuditEntry struct {
 	ID    int64           `json:"id"`

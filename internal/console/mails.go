@@ -1,0 +1,159 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/mail"
+	"claviger/internal/sqldb"
+	"claviger/internal/ui"
+	"claviger/internal/wire"
+)
+
+const mailPath = mailsPath + "/{mail}"
+
+// mails lists the mails that failed: those that were given up, or are tried again.
+func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	q := r.URL.Query()
+	waiting := q.Get("state") == "waiting"
+	before, _ := strconv.ParseInt(q.Get("before"), 10, 64)
+	var list []mail.Failed
+	var err error
+	if waiting {
+		list, err = mail.ListRetried(r.Context(), d.DB, rowsPerPage+1)
+	} else {
+		list, err = mail.ListGivenUp(r.Context(), d.DB, max(before, 0), rowsPerPage+1)
+	}
+	if err != nil {
+		return err
+	}
+	view := recordsView{
+		Heading: "Mails", Lead: "Mails that did not reach their person. What a mail says is not shown, and not kept where it lets its reader sign in.",
+		Tabs: &ui.Tabs{Label: "Mails that failed", Items: []ui.Tab{
+			{Label: "Given up", URL: v.Path(mailsPath), Current: !waiting},
+			{Label: "Tried again", URL: v.Path(mailsPath) + "?state=waiting", Current: waiting},
+		}},
+		Results: ui.Results{Nothing: ui.Empty{Title: "No mail failed", Text: "Every mail was sent, or is on its way for the first time."}},
+		Curl:    d.call("The same by API", http.MethodGet, "/operator/v1/mails", ui.Param{Name: "state", Value: map[bool]string{true: "waiting", false: "given_up"}[waiting]}),
+	}
+	if len(list) > rowsPerPage {
+		list = list[:rowsPerPage]
+		if view.Results.Pager = (ui.Pager{Label: "Pages of mails", Showing: "The next 50 that are due"}); !waiting {
+			view.Results.Pager = ui.Pager{Label: "Pages of mails", Next: withParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))}
+		}
+	}
+	view.Results.Table = ui.Table{
+		ID: "mails", Caption: "Mails that failed", Cards: true,
+		Columns: []ui.Column{{Label: "Mail"}, {Label: "State"}, {Label: "To"}, {Label: "Subject", Wrap: true}, {Label: "Attempts", Number: true}, {Label: "Last error", Wrap: true}, {Label: "Made"}},
+	}
+	for _, m := range list {
+		state := ui.Cell{Status: stateOf(m)}
+		if m.State == mail.Waiting {
+			state.Note = "tried again by itself"
+		}
+		view.Results.Table.Rows = append(view.Results.Table.Rows, ui.Row{ID: fmt.Sprintf("mail-%d", m.ID), Cells: []ui.Cell{
+			{Text: fmt.Sprintf("Mail %d", m.ID), URL: v.Path(mailsPath+"/%d", m.ID)}, state, {Text: m.To}, {Text: m.Subject},
+			{Text: strconv.Itoa(m.Attempts)}, {Text: sentence(m.Error)}, {At: m.CreatedAt},
+		}})
+	}
+	return d.render(w, r, v, "records", ui.View{Title: "Mails", Data: view})
+}
+
+// stateOf is the state of a mail as a badge says it.
+func stateOf(m mail.Failed) string {
+	if m.State == mail.GivenUp {
+		return "given_up"
+	}
+	return m.State.String()
+}
+
+// mailView is one mail that failed.
+type mailView struct {
+	mail.Failed
+	Badge   string
+	Hidden  []ui.Param
+	Send    string // where the form is sent, "" if it cannot be
+	Dismiss string
+	Instead string // what to do where it cannot be sent again
+	Problem ui.Form
+	Call    ui.Curl
+}
+
+// seenMail is what a page showed of a mail.
+func seenMail(m mail.Failed) area.Seen {
+	return area.Seen{
+		Version: strconv.Itoa(m.Attempts) + " " + m.State.String(),
+		Facts:   []area.Fact{{Name: "State", Value: m.State.String()}, {Name: "Attempts", Value: strconv.Itoa(m.Attempts)}},
+	}
+}
+
+// mailOf reads the mail of a path and makes its page.
+func (d *Delivery) mailOf(r *http.Request, v *Visit) (mailView, error) {
+	m, err := mail.Get(r.Context(), d.DB, area.ID(r, "mail"))
+	if err != nil {
+		return mailView{}, area.Missing(err)
+	}
+	view := mailView{Failed: m, Badge: stateOf(m), Hidden: []ui.Param{seenMail(m).Param()}}
+	view.Call = d.call("Send it again by API", http.MethodPost, fmt.Sprintf("/operator/v1/mails/%d/send", m.ID))
+	switch {
+	case !v.May(account.Support):
+	case m.Again:
+		view.Send = v.Path(mailsPath+"/%d/send", m.ID)
+	case m.State == mail.GivenUp:
+		view.Instead = "What it said is not stored any more, because it had a link. Have a new one made: the person asks for another link on the sign-in page, or an admin of the partner sends the invitation again."
+	}
+	if v.May(account.Support) && m.State == mail.GivenUp {
+		view.Dismiss = v.Path(mailsPath+"/%d/dismiss", m.ID)
+	}
+	return view, nil
+}
+
+// mail shows one mail that failed.
+func (d *Delivery) mail(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, err := d.mailOf(r, v)
+	if err != nil {
+		return err
+	}
+	return d.render(w, r, v, "mail", ui.View{Title: fmt.Sprintf("Mail %d", view.ID), Data: view})
+}
+
+// sendMail sends a mail again.
+func (d *Delivery) sendMail(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	return d.onMail(w, r, v, "The mail is sent again. If it fails, it comes back here.", d.Mail.SendAgain)
+}
+
+// dismissMail says that somebody has seen to a mail.
+func (d *Delivery) dismissMail(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	return d.onMail(w, r, v, "The mail is dismissed.", d.Mail.Dismiss)
+}
+
+// onMail does an act on a mail, if it is what the page showed.
+func (d *Delivery) onMail(w http.ResponseWriter, r *http.Request, v *Visit, did string,
+	act func(ctx context.Context, db *sqldb.DB, by audit.Actor, id int64, now time.Time) error,
+) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	view, err := d.mailOf(r, v)
+	if err != nil {
+		return err
+	}
+	if err = seenMail(view.Failed).Unchanged(r); err == nil {
+		err = act(r.Context(), d.DB, v.Actor(), view.ID, d.Now())
+	}
+	switch f := fault.Of(err); {
+	case f != nil && f.Kind != fault.Missing:
+		view.Problem.Refuse(err)
+		return d.render(w, r, v, "mail", ui.View{Title: fmt.Sprintf("Mail %d", view.ID), Status: wire.Status(f.Kind), Data: view})
+	case err != nil:
+		return area.Missing(err)
+	}
+	return d.area.Done(w, r, v, mailsPath, did)
+}

@@ -1,0 +1,222 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/replay"
+	"claviger/internal/ui"
+	"claviger/internal/webhook/history"
+)
+
+const (
+	recoverPath  = "/recover"
+	recoveryPath = recoverPath + "/{partner}/{recovery}"
+)
+
+// recoverStates are what can be sent again.
+var recoverStates = []ui.Option{
+	{Value: string(history.Failed), Label: "Everything that failed"},
+	{Value: string(history.Failing), Label: "What is tried again by itself"},
+	{Value: string(history.Exhausted), Label: "Exhausted events"},
+	{Value: string(history.Superseded), Label: "Superseded events"},
+}
+
+// recovering is what a form asks to be sent again.
+type recovering struct {
+	partner partner.Partner
+	request replay.Request
+	view    ui.Confirm
+}
+
+// recovering reads what is to be sent again, counts it, and makes the page that asks.
+func (d *Delivery) recovering(r *http.Request, v *Visit, value func(string) string) (recovering, error) {
+	p, err := d.Partners.Get(r.Context(), area.ID(r, "partner"))
+	if err != nil {
+		return recovering{}, area.Missing(err)
+	}
+	state := history.State(value("state"))
+	q := recovering{partner: p, request: replay.Request{PartnerID: p.ID, Filter: history.Filter{State: state}, Rate: replay.DefaultRate}}
+	q.view = ui.Confirm{
+		Heading: "Send again what failed of " + p.Name, Action: v.Path(recoverPath+"/%d", p.ID), Cancel: v.Path(outagesPath),
+		Button: ui.Button{Label: "Send them again", Busy: "Beginning…"},
+		Form: ui.Form{Fields: []ui.Field{
+			{Name: "state", Label: "What", Type: "select", Value: string(state), Options: recoverStates, Required: true},
+			{Name: "rate", Label: "Events a second", Value: value("rate"), Hint: fmt.Sprintf("1 to %d", replay.MaxRate), Required: true},
+		}},
+	}
+	if !q.request.Filter.OnlyFailures() {
+		q.request.Filter.State = history.Failed
+		q.view.Fields[0].Value = string(history.Failed)
+		if state != "" {
+			q.view.Refuse(fault.Field("state", "is not one of the list."))
+		}
+	}
+	if s := value("rate"); s == "" {
+		q.view.Fields[1].Value = strconv.Itoa(replay.DefaultRate)
+	} else if n, err := strconv.Atoi(s); err != nil || n < 1 || n > replay.MaxRate {
+		q.view.Refuse(fault.Field("rate", "must be a whole number from 1 to %d.", replay.MaxRate))
+	} else {
+		q.request.Rate = n
+	}
+	plan, err := d.Replays.Plan(r.Context(), q.request)
+	if err != nil {
+		return q, err
+	}
+	number := ui.Count(int64(plan.Count))
+	if plan.More {
+		number = "more than " + number
+	}
+	q.view.Says = []string{
+		fmt.Sprintf("It is about %s events now. They are sent oldest first, in order for each license; what was delivered meanwhile is skipped.", number),
+		"After the events of a license comes its newest one, so that the partner ends up with its present state.",
+	}
+	if plan.Count == 0 {
+		q.view.Says = []string{"Nothing of this partner failed and is not delivered, so there is nothing to send."}
+		if !q.view.Failed() {
+			q.view.Action = ""
+		}
+	}
+	call := d.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/redeliveries", p.ID))
+	call.Form = []ui.Param{{Name: "state", Value: string(q.request.Filter.State)}, {Name: "rate", Value: q.request.Rate}}
+	q.view.Call = &call
+	return q, nil
+}
+
+// askRecover says what would be sent again.
+func (d *Delivery) askRecover(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	q, err := d.recovering(r, v, r.URL.Query().Get)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if q.view.Failed() {
+		status = http.StatusBadRequest
+	}
+	return d.area.Confirm(w, r, v, status, q.view)
+}
+
+// recover begins to send it.
+func (d *Delivery) recover(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	q, err := d.recovering(r, v, func(name string) string { return ui.FormText(r, name) })
+	if err != nil {
+		return err
+	}
+	if q.view.Failed() {
+		return d.area.Confirm(w, r, v, http.StatusUnprocessableEntity, q.view)
+	}
+	job, err := d.Replays.Begin(r.Context(), v.Actor(), q.request)
+	if err != nil {
+		return d.area.Refuse(w, r, v, q.view, err)
+	}
+	return d.area.Done(w, r, v, fmt.Sprintf("%s/%d/%d", recoverPath, q.partner.ID, job.ID), "The recovery has begun. You can leave this page and come back to it.")
+}
+
+// recoveryView is a recovery with its progress.
+type recoveryView struct {
+	replay.Job
+	Partner    string
+	PartnerURL string
+	Status     string
+	Which      string
+	By         string
+	Percent    int64
+	URL        string
+	May        bool
+	Curl       ui.Curl
+}
+
+// find returns the recovery of a path.
+func (d *Delivery) find(r *http.Request) (replay.Job, partner.Partner, error) {
+	p, err := d.Partners.Get(r.Context(), area.ID(r, "partner"))
+	if err != nil {
+		return replay.Job{}, p, area.Missing(err)
+	}
+	job, err := d.Replays.Get(r.Context(), p.ID, area.ID(r, "recovery"))
+	if err != nil {
+		return job, p, area.Missing(err)
+	}
+	return job, p, nil
+}
+
+// recovery shows how far a recovery is.
+func (d *Delivery) recovery(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	job, p, err := d.find(r)
+	if err != nil {
+		return err
+	}
+	view := recoveryView{
+		Job: job, Partner: p.Name, PartnerURL: d.pageOfPartner(v, p.ID), Status: string(job.Status()), Which: string(job.Filter.State), By: job.By.Name,
+		URL: v.Path(recoverPath+"/%d/%d", p.ID, job.ID), May: v.May(account.Support), Percent: 100,
+		Curl: d.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/redeliveries/%d", p.ID, job.ID)),
+	}
+	if job.By.Kind == audit.ByUser {
+		names, err := d.Site.Accounts.Names(r.Context(), []int64{job.By.ID})
+		if err != nil {
+			return err
+		}
+		view.By = names[job.By.ID]
+	}
+	if job.Open() {
+		view.Percent = min(100*(job.Count+job.Skipped)/max(job.Expected, 1), 99)
+	}
+	return d.render(w, r, v, "recovery", ui.View{Title: fmt.Sprintf("Recovery %d", job.ID), Fragment: "recovery-now", Data: view})
+}
+
+// Left is how long the rest takes, in words; "" where it is not known.
+func (j recoveryView) Left() string {
+	if left := j.Estimate(); j.Open() && left > 0 {
+		return left.Round(time.Second).String()
+	}
+	return ""
+}
+
+// actOnRecovery is what an act does to a recovery.
+type actOnRecovery func(ctx context.Context, by audit.Actor, partnerID, id int64) (replay.Job, error)
+
+func (d *Delivery) pauseRecovery() actOnRecovery  { return d.Replays.Pause }
+func (d *Delivery) resumeRecovery() actOnRecovery { return d.Replays.Resume }
+func (d *Delivery) cancelRecovery() actOnRecovery { return d.Replays.Cancel }
+
+// onRecovery is the handler of an act on a recovery.
+func (d *Delivery) onRecovery(did string, act func() actOnRecovery) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		job, p, err := d.find(r)
+		if err != nil {
+			return err
+		}
+		if _, err := act()(r.Context(), v.Actor(), p.ID, job.ID); err != nil {
+			return area.Missing(err)
+		}
+		return d.area.Done(w, r, v, fmt.Sprintf("%s/%d/%d", recoverPath, p.ID, job.ID), did)
+	}
+}
+
+// askCancelRecovery asks whether a recovery ends.
+func (d *Delivery) askCancelRecovery(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	job, p, err := d.find(r)
+	if err != nil {
+		return err
+	}
+	call := d.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/redeliveries/%d/cancel", p.ID, job.ID))
+	to := v.Path(recoverPath+"/%d/%d", p.ID, job.ID)
+	return d.area.Confirm(w, r, v, http.StatusOK, ui.Confirm{
+		Heading: fmt.Sprintf("Cancel recovery %d of %s", job.ID, p.Name), Action: to + "/cancel", Cancel: to, Call: &call,
+		Says: []string{
+			fmt.Sprintf("%d events were made due so far. Those are sent all the same; the rest is not.", job.Count),
+			"A cancelled recovery cannot go on. A new one skips what was delivered.",
+		},
+		Button: ui.Button{Label: "Cancel the recovery", Busy: "Cancelling…", Kind: "danger"},
+	})
+}

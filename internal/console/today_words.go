@@ -1,0 +1,158 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"claviger/internal/account"
+	"claviger/internal/today"
+	"claviger/internal/ui"
+)
+
+// todayWords is what each kind of item is called, what it means, and where all of them
+// are.
+var todayWords = map[today.Kind]struct{ title, why, all, query string }{
+	today.QueueOld: {
+		title: "A queue is old", why: "What is due is not sent: the service does not keep up, or no node sends.",
+	},
+	today.DiskFull: {
+		title: "The disk is nearly full", why: "When it is full nothing can be sold any more. Make room, or keep the records of deliveries for a shorter time.", all: settingsPath,
+	},
+	today.JobFailed: {
+		title: "Jobs that failed", why: "A background job failed the last time, or did not run when it should have.", all: jobsPath,
+	},
+	today.EndpointParked: {
+		title: "Parked endpoints", why: "They did nothing but fail, so they get one event now and then, and the rest waits.", all: outagesPath, query: "?state=parked",
+	},
+	today.EndpointFailing: {
+		title: "Failing endpoints", why: "Their last deliveries failed and are tried again.", all: outagesPath, query: "?state=failing",
+	},
+	today.EventsGivenUp: {
+		title: "Events that were given up", why: "Every attempt failed, or a newer event of the license was sent instead. The partner does not know of them.", all: deliveriesPath, query: "?state=exhausted&range=all",
+	},
+	today.CannotRedeem: {
+		title: "Buyers who cannot redeem", why: "They have paid, and there is no redirect URL to send them to.",
+	},
+	today.MailGivenUp: {
+		title: "Mails that were given up", why: "They did not reach the person.", all: mailsPath,
+	},
+	today.CertificateEnds: {
+		title: "Certificates near their end", why: "When it has ended, deliveries to this webhook URL fail.",
+	},
+	today.KeyEnds: {
+		title: "Signing keys near their end", why: "A key should not sign identity tokens for more than a year.", all: keysPath,
+	},
+	today.URLUnproven: {
+		title: "URLs that were never validated", why: "Nobody knows whether they work.",
+	},
+	today.NoContacts: {
+		title: "Partners without contacts", why: "Nobody is told when deliveries to them fail.",
+	},
+}
+
+// pageOfPartner is the address of a partner's page; "" for no partner, and where there is
+// no such page.
+func (s *Shell) pageOfPartner(v *Visit, id int64) string {
+	if id == 0 || !s.area.Has(partnerPath, v) {
+		return ""
+	}
+	return v.Path(partnersPath+"/%d", id)
+}
+
+// item puts one thing to do into words.
+func (t *Today) item(v *Visit, i today.Item) todayItem {
+	out := todayItem{Title: i.Partner, Of: i.Partner, Since: i.Since, Text: i.Text, URL: t.pageOfPartner(v, i.PartnerID)}
+	switch i.Kind {
+	case today.QueueOld, today.DiskFull, today.JobFailed, today.KeyEnds:
+		t.ofService(v, i, &out)
+	case today.EndpointParked, today.EndpointFailing:
+		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), waits(i.Count, i.More))
+		if i.Kind == today.EndpointParked {
+			out.Until, out.Ends = i.Until, "Next probe"
+		}
+		if v.May(account.Support) {
+			out.Mend, out.Action, out.Hidden = "Try now", v.Path(outagesPath+"/%d/try", i.PartnerID), []ui.Param{seenEndpoint(i.Since).Param()}
+		}
+	case today.EventsGivenUp:
+		out.Text = atLeast(i.Count, i.More) + " events: " + i.Text + "."
+		if v.May(account.Support) {
+			out.Mend, out.Link = "Send them again", v.Path(recoverPath+"/%d", i.PartnerID)+"?state=failed"
+		}
+	case today.CannotRedeem:
+		out.Text = fmt.Sprintf("%s licenses are sold and not redeemed.", ui.Count(i.Count))
+		out.Mend, out.Link = mendAt("Set the redirect URL", out.URL)
+	case today.MailGivenUp:
+		out.Title, out.Of, out.Mend, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(mailsPath+"/%s", i.Subject)
+	case today.CertificateEnds:
+		out.Until, out.Ends = i.Until, "Valid until"
+		out.Mend, out.Link = mendAt("Tell the partner", out.URL)
+	case today.URLUnproven:
+		out.Text = "The " + strings.ReplaceAll(strings.TrimSuffix(i.Subject, "_url"), "_", " ") + " URL."
+		out.Mend, out.Link = mendAt("Check it", out.URL)
+	case today.NoContacts:
+		out.Mend, out.Link = mendAt("Add a contact", out.URL)
+	}
+	return out
+}
+
+// ofService puts what concerns the service itself into words.
+func (t *Today) ofService(v *Visit, i today.Item, out *todayItem) {
+	out.Title = i.Subject
+	switch i.Kind {
+	case today.QueueOld:
+		out.Title, out.Mend, out.Link = "Deliveries", "See what is due", v.Path(deliveriesPath)+"?state=waiting&range=all"
+		if i.Subject == today.Mails {
+			out.Title, out.Link = "Mails", v.Path(mailsPath)
+		}
+		out.Text = "The oldest is due since then and not sent."
+	case today.DiskFull:
+		out.Title, out.Mend, out.Link = "The database's disk", "See the settings", v.Path(settingsPath)
+		if !t.area.Has(settingsPath, v) {
+			out.Mend, out.Link = "", ""
+		}
+	case today.JobFailed:
+		out.Mend, out.Link = "See the job", v.Path(jobsPath)
+	case today.KeyEnds:
+		out.Title, out.Text, out.Until, out.Ends = "Key "+i.Subject, "It signs with "+i.Text+".", i.Until, "A year is over"
+		if v.May(account.Admin) {
+			out.Mend, out.Link = "Rotate it", v.Path(keysPath+"/rotate")+"?alg="+i.Text
+		}
+	}
+	out.Of = out.Title
+}
+
+// mendAt is a click that leads to a page, if there is one.
+func mendAt(label, url string) (mend, link string) {
+	if url == "" {
+		return "", ""
+	}
+	return label, url
+}
+
+// waits says how many events wait.
+func waits(n int64, more bool) string {
+	switch {
+	case n == 1 && !more:
+		return "1 event waits."
+	case n == 0:
+		return "No event waits."
+	}
+	return atLeast(n, more) + " events wait."
+}
+
+// atLeast is a number that may not be all.
+func atLeast(n int64, more bool) string {
+	if more {
+		return "More than " + ui.Count(n)
+	}
+	return ui.Count(n)
+}
+
+// sentence ends a text with a full stop and begins it with a capital.
+func sentence(s string) string {
+	s = strings.TrimSuffix(strings.TrimSpace(s), ".")
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}

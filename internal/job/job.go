@@ -1,0 +1,159 @@
+// Package job stores when each background job last ran, how long that took and how it
+// ended, so that people see a job that fails or stands still. It owns the table job_runs.
+// What runs when is the jobs' own business, and which node runs them that of cluster.
+package job
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// writeEvery is how often runs that end as the one before are written, at most: some jobs
+// look for work several times a second.
+const writeEvery = time.Minute
+
+// Late is how long after its time the next run of a job has not come when people are told.
+// It is longer than writeEvery: a run that was not written is not missing.
+const Late = 5 * time.Minute
+
+// writeTime bounds one write.
+const writeTime = 5 * time.Second
+
+// maxError is how many characters of an error are stored.
+const maxError = 500
+
+// Run is the last run of a job.
+type Run struct {
+	Job         string
+	Node        string // that ran it
+	BeganAt     time.Time
+	Took        time.Duration
+	NextAt      time.Time // when it is to run next; zero: it runs once
+	SucceededAt time.Time // of the last run that ended well; zero: none did
+	FailedSince time.Time // zero: it ended well
+	Error       string
+}
+
+// Failed reports whether the last run failed.
+func (r Run) Failed() bool { return !r.FailedSince.IsZero() }
+
+// Late reports whether the next run is missing.
+func (r Run) Late(now time.Time) bool { return !r.NextAt.IsZero() && now.Sub(r.NextAt) > Late }
+
+// Log stores the runs of a node's jobs.
+type Log struct {
+	DB   *sqldb.DB
+	Now  func() time.Time
+	Node string       // what this node is called
+	Log  *slog.Logger // nil: slog.Default()
+
+	mu      sync.Mutex
+	written map[string]Run
+}
+
+// Ran is called by a job at the end of each run, with how long the run took and its error.
+type Ran func(ctx context.Context, took time.Duration, err error)
+
+// Run calls it, if there is one to call.
+func (f Ran) Run(ctx context.Context, began time.Time, err error) {
+	if f != nil && ctx.Err() == nil { // a run that was cut short says nothing of the job
+		f(ctx, time.Since(began), err)
+	}
+}
+
+// Of returns what a job calls at the end of each run. every is how long it waits between
+// two of them; 0: it runs once.
+func (l *Log) Of(name string, every time.Duration) Ran {
+	return func(ctx context.Context, took time.Duration, err error) {
+		now := l.Now()
+		r := Run{Job: name, Node: l.Node, BeganAt: now.Add(-took), Took: took, SucceededAt: now}
+		if every > 0 {
+			r.NextAt = now.Add(every)
+		}
+		if err != nil {
+			r.SucceededAt, r.FailedSince, r.Error = time.Time{}, now, short(err.Error())
+		}
+		if !l.due(r, now) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, writeTime)
+		defer cancel()
+		if err := l.write(ctx, r); err != nil {
+			l.forget(name)
+			cmp.Or(l.Log, slog.Default()).Warn("the run of a job could not be recorded", "job", name, "err", err)
+		}
+	}
+}
+
+// due reports whether a run is to be written, and notes that it is.
+func (l *Log) due(r Run, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, ok := l.written[r.Job]
+	if age := now.Sub(last.BeganAt.Add(last.Took)); ok && last.Error == r.Error && age >= 0 && age < writeEvery {
+		return false
+	}
+	if l.written == nil {
+		l.written = map[string]Run{}
+	}
+	l.written[r.Job] = r
+	return true
+}
+
+// forget has the next run written whatever it is.
+func (l *Log) forget(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.written, name)
+}
+
+func (l *Log) write(ctx context.Context, r Run) error {
+	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`INSERT INTO job_runs (job, node, began_at, took_us, next_at, succeeded_at, failed_since, error) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (job) DO UPDATE SET node = excluded.node, began_at = excluded.began_at, took_us = excluded.took_us, next_at = excluded.next_at,
+				succeeded_at = CASE WHEN excluded.succeeded_at <> 0 THEN excluded.succeeded_at ELSE job_runs.succeeded_at END,
+				failed_since = CASE WHEN excluded.failed_since <> 0 AND job_runs.failed_since <> 0 THEN job_runs.failed_since ELSE excluded.failed_since END,
+				error = excluded.error`,
+			r.Job, r.Node, r.BeganAt, r.Took.Microseconds(), r.NextAt, r.SucceededAt, r.FailedSince, r.Error)
+		return nil
+	})
+}
+
+// short is an error as it is stored.
+func short(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+	if r := []rune(s); len(r) > maxError {
+		s = string(r[:maxError]) + "…"
+	}
+	return cmp.Or(s, "unknown error")
+}
+
+func scan(r *sqldb.Row, v *Run) error {
+	var us int64
+	err := r.Scan(&v.Job, &v.Node, &v.BeganAt, &us, &v.NextAt, &v.SucceededAt, &v.FailedSince, &v.Error)
+	v.Took = time.Duration(us) * time.Microsecond
+	return err
+}
+
+// Runs returns the last run of every job that ran at some time, by name.
+func Runs(ctx context.Context, r sqldb.Reader) ([]Run, error) {
+	list, err := sqldb.All(ctx, r, scan,
+		`SELECT job, node, began_at, took_us, next_at, succeeded_at, failed_since, error FROM job_runs ORDER BY job`)
+	if err != nil {
+		return nil, fmt.Errorf("read the runs of jobs: %w", err)
+	}
+	return list, nil
+}
+
+// Troubled returns those that failed or are late.
+func Troubled(list []Run, now time.Time) []Run {
+	return slices.DeleteFunc(slices.Clone(list), func(r Run) bool { return !r.Failed() && !r.Late(now) })
+}

@@ -1,0 +1,175 @@
+package today
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"claviger/internal/license"
+	"claviger/internal/mail"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook/history"
+)
+
+// The queues that can be old.
+const (
+	Deliveries = "deliveries"
+	Mails      = "mails"
+)
+
+// queues tells of what is due and not sent.
+func (c *collection) queues(ctx context.Context, tx *sqldb.Tx) error {
+	for _, q := range []struct {
+		name   string
+		oldest func(context.Context, sqldb.Reader, time.Time) (time.Time, error)
+	}{{Deliveries, history.OldestDue}, {Mails, mail.OldestDue}} {
+		at, err := q.oldest(ctx, tx, c.now)
+		if err != nil {
+			return err
+		}
+		if !at.IsZero() && c.now.Sub(at) > queueAge {
+			c.add(Item{Kind: QueueOld, Subject: q.name, Since: at})
+		}
+	}
+	return nil
+}
+
+// mails tells of mails that were given up.
+func (c *collection) mails(ctx context.Context, tx *sqldb.Tx) error {
+	list, err := mail.ListGivenUp(ctx, tx, 0, most)
+	for _, m := range list {
+		c.add(Item{Kind: MailGivenUp, Subject: strconv.FormatInt(m.ID, 10), Since: m.CreatedAt, Count: int64(m.Attempts), Text: m.To + ": " + m.Subject + " (" + m.Error + ")"})
+	}
+	c.capped[MailGivenUp] = len(list) == most
+	return err
+}
+
+// partners tells of partners whose endpoint fails, whose events were given up, or that
+// are not set up. A paused one needs nobody.
+func (c *collection) partners(ctx context.Context, tx *sqldb.Tx) error {
+	var failing []history.Trouble
+	for kind, which := range map[Kind]history.Endpoints{EndpointParked: history.OnlyParked, EndpointFailing: history.NotParked} {
+		list, err := history.FailingEndpoints(ctx, tx, which, history.Key{}, most)
+		if err != nil {
+			return err
+		}
+		failing, c.capped[kind] = append(failing, list...), len(list) == most
+	}
+	givenUp, err := history.PartnersGivenUp(ctx, tx, most)
+	if err != nil {
+		return err
+	}
+	lacking, err := profile.ListLacking(ctx, tx, c.now.Add(notice), 4*most)
+	if err != nil {
+		return err
+	}
+	ids := slices.Clone(givenUp)
+	for _, t := range failing {
+		ids = append(ids, t.PartnerID)
+	}
+	for _, l := range lacking {
+		ids = append(ids, l.PartnerID)
+	}
+	slices.Sort(ids)
+	all, err := partner.ByID(ctx, tx, slices.Compact(ids))
+	if err != nil {
+		return err
+	}
+	active := func(id int64) bool { p, ok := all[id]; return ok && !p.Paused() }
+	name := func(i Item) Item { i.Partner = all[i.PartnerID].Name; return i }
+	failing = slices.DeleteFunc(failing, func(t history.Trouble) bool { return !active(t.PartnerID) })
+	givenUp = slices.DeleteFunc(givenUp, func(id int64) bool { return !active(id) })
+	lacking = slices.DeleteFunc(lacking, func(l profile.Lacking) bool { return !active(l.PartnerID) })
+	if err := c.endpoints(ctx, tx, failing, name); err != nil {
+		return err
+	}
+	if err := c.givenUp(ctx, tx, givenUp, name); err != nil {
+		return err
+	}
+	return c.lacking(ctx, tx, lacking, name)
+}
+
+// endpoints tells of endpoints that fail. What waits is counted for those that are listed.
+func (c *collection) endpoints(ctx context.Context, tx *sqldb.Tx, list []history.Trouble, name func(Item) Item) error {
+	counted := map[Kind]int{}
+	kind := func(t history.Trouble) Kind {
+		if t.ParkedAt.IsZero() {
+			return EndpointFailing
+		}
+		return EndpointParked
+	}
+	var shown, rest []history.Trouble
+	for _, t := range list {
+		if counted[kind(t)]++; counted[kind(t)] <= Shown {
+			shown = append(shown, t)
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	if err := history.CountWaiting(ctx, tx, shown); err != nil {
+		return err
+	}
+	for _, t := range slices.Concat(shown, rest) {
+		c.add(name(Item{Kind: kind(t), PartnerID: t.PartnerID, Since: t.FailingSince, Until: t.ProbeAt, Count: t.Waiting, More: t.More, Text: t.LastError}))
+	}
+	return nil
+}
+
+// givenUp tells of events that were given up; they are counted for the partners that are
+// listed.
+func (c *collection) givenUp(ctx context.Context, tx *sqldb.Tx, ids []int64, name func(Item) Item) error {
+	shown := ids[:min(Shown, len(ids))]
+	counts, err := history.CountGivenUp(ctx, tx, shown)
+	if err != nil {
+		return err
+	}
+	for _, g := range counts {
+		c.add(name(Item{
+			Kind: EventsGivenUp, PartnerID: g.PartnerID, Since: g.Oldest, Count: g.Exhausted + g.Superseded, More: g.More,
+			Text: strconv.FormatInt(g.Exhausted, 10) + " exhausted, " + strconv.FormatInt(g.Superseded, 10) + " superseded",
+		}))
+	}
+	for _, id := range ids[len(shown):] {
+		c.add(name(Item{Kind: EventsGivenUp, PartnerID: id}))
+	}
+	return nil
+}
+
+// lacking tells of what partners have not set up.
+func (c *collection) lacking(ctx context.Context, tx *sqldb.Tx, list []profile.Lacking, name func(Item) Item) error {
+	var noRedirect []int64
+	for _, l := range list {
+		if l.Redirect {
+			noRedirect = append(noRedirect, l.PartnerID)
+		}
+	}
+	bought, err := license.Unredeemed(ctx, tx, noRedirect)
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		if n := bought[l.PartnerID]; l.Redirect && n > 0 {
+			c.add(name(Item{Kind: CannotRedeem, PartnerID: l.PartnerID, Count: n}))
+		}
+		if l.Contacts {
+			c.add(name(Item{Kind: NoContacts, PartnerID: l.PartnerID}))
+		}
+		for _, url := range []struct {
+			name     string
+			unproven bool
+		}{{"webhook_url", l.WebhookUnproven}, {"redirect_url", l.RedirectUnproven}} {
+			if url.unproven {
+				c.add(name(Item{Kind: URLUnproven, PartnerID: l.PartnerID, Subject: url.name}))
+			}
+		}
+		if !l.CertificateUntil.IsZero() {
+			c.add(name(Item{Kind: CertificateEnds, PartnerID: l.PartnerID, Until: l.CertificateUntil}))
+		}
+	}
+	slices.SortStableFunc(c.items[CannotRedeem], func(a, b Item) int { return int(b.Count - a.Count) })
+	slices.SortStableFunc(c.items[CertificateEnds], func(a, b Item) int { return a.Until.Compare(b.Until) })
+	return nil
+}

@@ -1,0 +1,150 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
+)
+
+// Trouble is an endpoint that fails.
+type Trouble struct {
+	PartnerID    int64
+	FailingSince time.Time
+	ParkedAt     time.Time // zero: it is not parked
+	ProbeAt      time.Time // of a parked one: when it is probed next
+	LastError    string
+	Waiting      int64 // deliveries, up to MaxTold
+	More         bool  // there are more
+}
+
+// MaxTold is how far what waits and what was given up is counted for one partner.
+const MaxTold = 500
+
+func scanTrouble(r *sqldb.Row, t *Trouble) error {
+	return r.Scan(&t.PartnerID, &t.FailingSince, &t.ParkedAt, &t.ProbeAt, &t.LastError)
+}
+
+// Key is where the endpoint stands in a list.
+func (t Trouble) Key() Key { return Key{t.FailingSince, t.PartnerID} }
+
+// Endpoints says which failing endpoints are meant.
+type Endpoints string
+
+// The values of Endpoints.
+const (
+	AllFailing Endpoints = ""
+	OnlyParked Endpoints = "parked"
+	NotParked  Endpoints = "failing"
+)
+
+// FailingEndpoints returns the endpoints that fail and are not closed, those that fail for
+// longest first, behind a key: at most limit, without what waits, which CountWaiting adds.
+func FailingEndpoints(ctx context.Context, r sqldb.Reader, which Endpoints, after Key, limit int) ([]Trouble, error) {
+	parked := map[Endpoints]string{OnlyParked: ` AND parked_at <> 0`, NotParked: ` AND parked_at = 0`}[which]
+	list, err := sqldb.All(ctx, r, scanTrouble, `SELECT partner_id, failing_since, parked_at, probe_at, last_error FROM endpoints
+		WHERE failing_since <> 0 AND closed = FALSE AND failing_since >= $1 AND (failing_since, partner_id) > ($1, $2)`+parked+`
+		ORDER BY failing_since, partner_id LIMIT $3`, after.At, after.EventID, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list failing endpoints: %w", err)
+	}
+	return list, nil
+}
+
+// CountWaiting adds how many deliveries wait for each of these endpoints.
+func CountWaiting(ctx context.Context, tx *sqldb.Tx, list []Trouble) error {
+	counts := make([]*sqldb.Result[int64], len(list))
+	for i, t := range list {
+		counts[i] = sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
+			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+webhook.IsPending+` LIMIT $2) AS waiting`, t.PartnerID, MaxTold+1)
+	}
+	for i, count := range counts {
+		n, err := count.One(ctx)
+		if err != nil {
+			return fmt.Errorf("count what waits: %w", err)
+		}
+		list[i].Waiting, list[i].More = min(n, MaxTold), n > MaxTold
+	}
+	return nil
+}
+
+// GivenUp is the events of a partner that were given up and not delivered since.
+type GivenUp struct {
+	PartnerID  int64
+	Exhausted  int64 // of the oldest MaxTold
+	Superseded int64
+	Oldest     time.Time
+	More       bool // there are more
+}
+
+// PartnersGivenUp returns the partners with events that were given up, by id, at most
+// limit. It jumps from partner to partner in the index.
+func PartnersGivenUp(ctx context.Context, r sqldb.Reader, limit int) ([]int64, error) {
+	ids, err := sqldb.All(ctx, r, sqldb.Value[int64], `WITH RECURSIVE p (id) AS (
+			SELECT min(partner_id) FROM outbox WHERE `+webhook.IsGivenUp+`
+			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.`+webhook.IsGivenUp+` AND o.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
+		SELECT p.id FROM p WHERE p.id IS NOT NULL LIMIT $1`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for events that were given up: %w", err)
+	}
+	return ids, nil
+}
+
+// CountGivenUp counts the events of partners that were given up.
+func CountGivenUp(ctx context.Context, tx *sqldb.Tx, partnerIDs []int64) ([]GivenUp, error) {
+	type count struct {
+		state  int
+		n      int64
+		oldest time.Time
+	}
+	counts := make([]*sqldb.Result[count], len(partnerIDs))
+	for i, id := range partnerIDs {
+		counts[i] = sqldb.QueueQuery(tx, func(r *sqldb.Row, c *count) error { return r.Scan(&c.state, &c.n, &c.oldest) },
+			`SELECT state, count(*), min(created_at) FROM (SELECT state, created_at FROM outbox
+				WHERE partner_id = $1 AND `+webhook.IsGivenUp+` ORDER BY created_at LIMIT $2) AS given_up GROUP BY state`, id, MaxTold+1)
+	}
+	list := make([]GivenUp, len(partnerIDs))
+	for i, query := range counts {
+		rows, err := query.All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("count events that were given up: %w", err)
+		}
+		g := GivenUp{PartnerID: partnerIDs[i]}
+		for _, c := range rows {
+			if c.state == int(webhook.Superseded) {
+				g.Superseded = c.n
+			} else {
+				g.Exhausted = c.n
+			}
+			if g.Oldest.IsZero() || c.oldest.Before(g.Oldest) {
+				g.Oldest = c.oldest
+			}
+		}
+		if g.Exhausted+g.Superseded > MaxTold {
+			g.More = true
+			g.Exhausted = min(g.Exhausted, MaxTold-g.Superseded)
+		}
+		list[i] = g
+	}
+	return list, nil
+}
+
+// OldestDue is since when the delivery that is due for longest is due, of endpoints that
+// take what is sent: those that fail, are parked or closed have a queue of their own.
+// Zero: none is.
+func OldestDue(ctx context.Context, r sqldb.Reader, now time.Time) (time.Time, error) {
+	at, err := sqldb.One(ctx, r, sqldb.Value[time.Time], `WITH RECURSIVE p (id) AS (
+			SELECT min(partner_id) FROM outbox WHERE `+webhook.IsPending+`
+			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.`+webhook.IsPending+` AND o.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
+		SELECT coalesce(min(due.at), 0) FROM (
+			SELECT (SELECT min(o.due_at) FROM outbox AS o WHERE o.partner_id = p.id AND o.`+webhook.IsPending+`) AS at
+			FROM p LEFT JOIN endpoints AS e ON e.partner_id = p.id
+			WHERE p.id IS NOT NULL AND coalesce(e.failing_since, 0) = 0 AND coalesce(e.closed, FALSE) = FALSE) AS due
+		WHERE due.at <= $1`, now)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the age of the queue: %w", err)
+	}
+	return at, nil
+}

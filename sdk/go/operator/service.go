@@ -1,0 +1,66 @@
+package operator
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strconv"
+
+	"claviger/sdk/go/internal/rest"
+)
+
+// Today reads what needs a person of the marketplace.
+func (c *Client) Today(ctx context.Context) (Today, error) { return get[Today](ctx, c, base+"today") }
+
+// Outages lists the endpoints that fail, those that fail for longest first. state is
+// parked, failing, or "" for both.
+func (c *Client) Outages(ctx context.Context, state string) iter.Seq2[Outage, error] {
+	return rest.All[Outage](ctx, c.rest, rest.Target(base+"outages", url.Values{"state": {state}}))
+}
+
+// TryEndpoint has a failing endpoint tried at once.
+func (c *Client) TryEndpoint(ctx context.Context, partnerID int64) (Endpoint, error) {
+	return post[Endpoint](ctx, c, partnerPath(partnerID, "/try"), nil)
+}
+
+// FailedMails lists mails that failed. state is given_up, waiting, or "" for given_up.
+func (c *Client) FailedMails(ctx context.Context, state string) iter.Seq2[FailedMail, error] {
+	return rest.All[FailedMail](ctx, c.rest, rest.Target(base+"mails", url.Values{"state": {state}}))
+}
+
+// SendMail sends a mail that failed again.
+func (c *Client) SendMail(ctx context.Context, id int64) (FailedMail, error) {
+	return post[FailedMail](ctx, c, base+"mails/"+strconv.FormatInt(id, 10)+"/send", nil)
+}
+
+// DismissMail says that somebody has seen to a mail that was given up.
+func (c *Client) DismissMail(ctx context.Context, id int64) (FailedMail, error) {
+	return post[FailedMail](ctx, c, base+"mails/"+strconv.FormatInt(id, 10)+"/dismiss", nil)
+}
+
+// Jobs lists the last run of each background job.
+func (c *Client) Jobs(ctx context.Context) (JobList, error) { return get[JobList](ctx, c, base+"jobs") }
+
+// Tokens lists the operator tokens, without their secrets.
+func (c *Client) Tokens(ctx context.Context) (TokenList, error) {
+	return get[TokenList](ctx, c, base+"tokens")
+}
+
+// RevokeToken ends an operator token.
+func (c *Client) RevokeToken(ctx context.Context, id int64) (Token, error) {
+	return post[Token](ctx, c, base+"tokens/"+strconv.FormatInt(id, 10)+"/revoke", nil)
+}
+
+// Keys lists the keys that sign identity tokens.
+func (c *Client) Keys(ctx context.Context) (KeyList, error) { return get[KeyList](ctx, c, base+"keys") }
+
+// RotateKeys makes the next key of an algorithm, or of each with "", the active one: a day
+// after it was published, or at once with now.
+func (c *Client) RotateKeys(ctx context.Context, alg string, now bool) (KeyList, error) {
+	return post[KeyList](ctx, c, base+"keys/rotate", map[string]any{"alg": alg, "now": now})
+}
+
+// Settings lists the settings in force.
+func (c *Client) Settings(ctx context.Context) (SettingList, error) {
+	return get[SettingList](ctx, c, base+"settings")
+}
