@@ -54,6 +54,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     simulator  : fault paging secret courier scenario partner profile webhook event sqldb
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
+    support    : fault paging validate sqldb mail partner account profile webhook event license oauth
     requestlog : sqldb
     stats      : event webhook sqldb
     bulk       : fault paging batch account partner license webhook sqldb

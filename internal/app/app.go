@@ -46,6 +46,7 @@ import (
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
 	"claviger/internal/stats"
+	"claviger/internal/support"
 	"claviger/internal/today"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
@@ -73,6 +74,7 @@ type Services struct {
 	Stats    *stats.Book
 	Outcomes *idempotency.Pruner
 	Mail     *mail.Outbox
+	Support  *support.Desk
 	Today    *today.Book
 
 	Simulator *simulator.Simulator
@@ -250,6 +252,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	}
 	r.Bulk = &bulk.Jobs{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, May: r.Accounts.MayStill}
 	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
+	r.Support = r.desk()
 	a.services = r
 }
 
@@ -287,7 +290,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, PublicURL: a.url, Guard: guard, Exports: r.Exports,
+		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, PublicURL: a.url, Guard: guard, Exports: r.Exports,
 		Service: operator.Service{DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Settings: a.settings()},
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 		Partner: operator.PartnerAnswers{

@@ -9,6 +9,7 @@ import (
 	"claviger/internal/operator"
 	"claviger/internal/sqldb"
 	"claviger/internal/today"
+	"claviger/internal/support"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
@@ -26,6 +27,11 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		},
 		System: console.System{DB: r.DB, Jobs: jobsOf()},
+		Search: console.Search{Support: r.Support},
+		People: console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
+		Licenses: console.Licenses{
+			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support,
+		},
 	}
 }
 
@@ -63,4 +69,11 @@ func jobsOf() []console.Job {
 func mayRedeliver(ctx context.Context, r sqldb.Reader, userID int64) (bool, error) {
 	role, err := account.RoleOf(ctx, r, userID)
 	return role.May(account.Support), err
+}
+
+// desk makes what the marketplace's people look things up with.
+func (r *Services) desk() *support.Desk {
+	return &support.Desk{
+		DB: r.DB, Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, History: r.History, OAuth: r.OAuth, Audit: r.Audit,
+	}
 }

@@ -64,6 +64,7 @@ type Area[N any, V Visitor[N]] struct {
 	Site       *visitor.Site
 	Streams    *ui.Streams // open pages that follow what happens
 	Table      []Route[N, V]
+	Search     string  // the page with the search box, "" if there is none; other pages have a box that leads there
 	Navigation []Entry // in this order; an entry is shown if the table has its page and the person may see it
 
 	// Rights, if it is not nil, has another version whenever somebody's access changes:
@@ -163,6 +164,9 @@ func LastSeen(r *http.Request) string {
 func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, name string, view ui.View) error {
 	view.Wide, view.NoIndex = true, true
 	view.Nav = &ui.Nav{Title: a.Title(visit), Items: a.Items(r, visit)}
+	if a.Search != "" && a.Has(a.Search, visit) && r.URL.Path != visit.Path("%s", a.Search) {
+		view.Nav.Search = visit.Path("%s", a.Search)
+	}
 	return a.Site.Render(w, r, visit.common().Visitor, name, view)
 }
 

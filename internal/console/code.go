@@ -1,4 +1,8 @@
 package console
 
 // The codes of this package's faults. Programs depend on them: they never change.
-const codeIsOperator = "is_operator"
+const (
+	codeIsOperator = "is_operator"
+	CodeNeedsAdmin = "needs_admin"
+	CodeNeedsStep  = "needs_step"
+)

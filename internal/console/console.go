@@ -58,13 +58,19 @@ type Handler struct {
 	Team     Team
 	Delivery Delivery
 	System   System
+	Search   Search
+	People   People
+	Licenses Licenses
 }
 
 // sections are all sections, in the order of their rows in the table.
 func (h *Handler) sections() []pages {
 	return []pages{
 		&h.Today,
+		&h.Search,
 		&h.Partners,
+		&h.People,
+		&h.Licenses,
 		&h.Team,
 		&h.Delivery,
 		&h.System,

@@ -8,6 +8,7 @@ import (
 	"claviger/internal/app"
 	"claviger/internal/apptest"
 	"claviger/internal/audit"
+	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
@@ -38,6 +39,7 @@ type harness struct {
 	*apptest.Harness
 	web      *pagetest.Service
 	tide     partner.Partner
+	latest   license.License              // what sold made last
 	browsers map[string]*pagetest.Browser // by email; nobody is signed in at ""
 }
 

@@ -16,6 +16,9 @@ import (
 var consoleDetails = []struct{ name, list, css string }{
 	{"partner", "/partners", "#partners tbody a"},
 	{"partner-pause", "/partners/1", "main a[href$='/pause']"},
+	{"person", "/people", "#people tbody a"},
+	{"license", "/licenses", "#licenses tbody a"},
+	{"purchase", "/purchases", "#purchases tbody a"},
 }
 
 // newOperator starts the service with sold licenses and signs the operator in.

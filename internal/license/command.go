@@ -21,14 +21,14 @@ func (r *Registry) change(ctx context.Context, by audit.Actor, found License, ac
 	then ...func(*sqldb.Tx, License) error,
 ) (License, error) {
 	var after License
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err := r.write(ctx, func(tx *sqldb.Tx) error {
 		pending := queueTx(tx, found.PartnerID, 1)
 		now, chain := queueState(tx, found.ID)
 		t, err := r.partnerTx(ctx, tx, by, pending)
 		if err != nil {
 			return err
 		}
-		s, err := readState(ctx, now, chain)
+		s, err := t.readState(ctx, now, chain)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,8 @@ func queueState(tx *sqldb.Tx, id int64) (*sqldb.Result[License], *sqldb.Result[l
 		sqldb.QueueQuery(tx, scanLink, chainOf, id)
 }
 
-func readState(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Result[link]) (*state, error) {
+// A license that is not as the caller saw it is refused; see IfUnchanged.
+func (t *partnerTx) readState(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Result[link]) (*state, error) {
 	l, err := now.One(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read a license: %w", err)
@@ -66,6 +67,9 @@ func readState(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Res
 	links, err := chain.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of a license: %w", err)
+	}
+	if want, ok := t.seen[l.Key]; ok && want != version(l, links) {
+		return nil, errChanged()
 	}
 	return newState(l, links), nil
 }

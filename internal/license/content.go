@@ -31,5 +31,9 @@ func (c PlanChange) content(key string) string {
 
 // content is the hash of what is refunded, and why.
 func (o RefundOrder) content() string {
-	return secret.Hash(fmt.Sprintf("%s %q %q", o.LicenseKey, o.PurchaseExternalID, o.Reason))
+	text := fmt.Sprintf("%s %q %q", o.LicenseKey, o.PurchaseExternalID, o.Reason)
+	if o.PurchaseID != 0 {
+		text += fmt.Sprintf(" purchase_id=%d", o.PurchaseID)
+	}
+	return secret.Hash(text)
 }

@@ -32,7 +32,7 @@ func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) 
 	var erased account.User
 	err := errOwnsMore
 	for try := 0; try < eraseTries && errors.Is(err, errOwnsMore); try++ {
-		err = r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		err = r.write(ctx, func(tx *sqldb.Tx) (err error) {
 			erased, err = r.eraseUser(ctx, tx, by, userID)
 			return err
 		})
@@ -117,7 +117,7 @@ func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, txs map[int64]*
 
 // eraseOwner marks the user's licenses of one partner as erased.
 func (t *partnerTx) eraseOwner(ctx context.Context, owned []License) error {
-	states, err := readStates(ctx, t.tx, owned)
+	states, err := t.readStates(ctx, owned)
 	if err == nil {
 		err = t.nextEventIDs(ctx, len(states))
 	}
@@ -134,16 +134,16 @@ func (t *partnerTx) eraseOwner(ctx context.Context, owned []License) error {
 }
 
 // readStates reads licenses and their chains, under the partner's lock.
-func readStates(ctx context.Context, tx *sqldb.Tx, found []License) ([]*state, error) {
+func (t *partnerTx) readStates(ctx context.Context, found []License) ([]*state, error) {
 	licenses := make([]*sqldb.Result[License], len(found))
 	chains := make([]*sqldb.Result[link], len(found))
 	for i, l := range found {
-		licenses[i], chains[i] = queueState(tx, l.ID)
+		licenses[i], chains[i] = queueState(t.tx, l.ID)
 	}
 	states := make([]*state, len(found))
 	for i := range found {
 		var err error
-		if states[i], err = readState(ctx, licenses[i], chains[i]); err != nil {
+		if states[i], err = t.readState(ctx, licenses[i], chains[i]); err != nil {
 			return nil, err
 		}
 	}

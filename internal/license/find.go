@@ -47,55 +47,54 @@ var keyEnd = regexp.MustCompile(`^[0-9a-f-]*[0-9a-f]{4}$`)
 // Find returns a page of a partner's licenses, newest first, before an ordinal; 0 stands
 // for the newest. It costs the same at any depth.
 func (r *Registry) Find(ctx context.Context, partnerID int64, f Find, before int64, limit int) (Found, error) {
-	f.Key = strings.ToLower(strings.TrimSpace(f.Key))
-	if !keyOrEnd(f.Key) {
-		return Found{}, fault.Parameter("key", "must be a license key, or the last %d characters of one or more.", minEnd)
+	f, err := f.checked()
+	if err != nil {
+		return Found{}, err
 	}
 	var found Found
-	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		found = Found{Licenses: make([]License, 0, limit+1)}
+	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		low, high, err := ordinals(ctx, tx, partnerID, f.From, f.To)
 		if err != nil {
 			return err
 		}
+		w := chunks[License]{high: high, limit: limit, chunk: limit + 1, at: func(l License) int64 { return l.Ord }}
 		if before > 0 {
-			high = min(high, before-1)
+			w.high = min(high, before-1)
 		}
-		chunk := limit + 1
 		if f.Tier != 0 || len(f.Key) > minEnd {
-			chunk = max(chunk, searchChunk)
+			w.chunk = max(w.chunk, searchChunk)
 		}
-		for looked := 0; ; {
-			sql, args := f.query(partnerID, low, high, chunk)
-			rows, err := sqldb.All(ctx, tx, scan, sql, args...)
-			if err != nil {
-				return err
-			}
-			for _, l := range rows {
-				if (f.Tier == 0 || l.Tier == f.Tier) && strings.HasSuffix(l.Key, f.Key) {
-					found.Licenses = append(found.Licenses, l)
-				}
-			}
-			looked += len(rows)
-			switch {
-			case len(found.Licenses) > limit:
-				found.Licenses = found.Licenses[:limit]
-				found.Next = found.Licenses[limit-1].Ord
-				return nil
-			case len(rows) < chunk:
-				return nil
-			}
-			last := rows[len(rows)-1]
-			if high = last.Ord - 1; looked >= maxLooked {
-				found.Next, found.SearchedTo = last.Ord, last.CreatedAt
-				return nil
-			}
+		w.fits = func(l License) bool { return (f.Tier == 0 || l.Tier == f.Tier) && strings.HasSuffix(l.Key, f.Key) }
+		w.read = func(high int64, n int) ([]License, error) {
+			sql, args := f.query(partnerID, low, high, n)
+			return sqldb.All(ctx, tx, scan, sql, args...)
 		}
+		rows, next, stopped, err := w.page()
+		found = Found{Licenses: rows, Next: next}
+		if stopped {
+			found.SearchedTo = w.last.CreatedAt
+		}
+		return err
 	})
 	if err != nil {
 		return Found{}, fmt.Errorf("find licenses: %w", err)
 	}
 	return found, nil
+}
+
+// checked is f with the key as it is stored.
+func (f Find) checked() (Find, error) {
+	f.Key = strings.ToLower(strings.TrimSpace(f.Key))
+	if f.Key != "" && !IsKey(f.Key) {
+		return f, fault.Parameter("key", "must be a license key, or the last %d characters of one or more.", minEnd)
+	}
+	return f, nil
+}
+
+// IsKey reports whether a text has the form of a license key, or of a key's end.
+func IsKey(s string) bool {
+	s = strings.ToLower(strings.TrimSpace(s))
+	return s != "" && keyOrEnd(s)
 }
 
 // keyOrEnd reports whether s can be a key, its end, or nothing.

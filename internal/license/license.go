@@ -31,6 +31,9 @@ type Registry struct {
 	// EraseAddress removes what other packages have under the email address of a
 	// user who is erased: profile.EraseContacts. Nil: nobody has anything.
 	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error
+
+	effects *[]Effect         // of a preview; nil: acts are carried out
+	seen    map[string]string // versions by license key that acts require; see IfUnchanged
 }
 
 // Hold is why a license is held, or that it is not.

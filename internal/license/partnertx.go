@@ -24,6 +24,8 @@ type partnerTx struct {
 	plans  map[int]string // names of plans by tier, for the events
 
 	refunded func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64) // may be nil
+	effects  *[]Effect
+	seen     map[string]string
 }
 
 // pendingTx is a partnerTx whose queries are queued. The command queues its own
@@ -59,7 +61,7 @@ func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	if err != nil {
 		return nil, fmt.Errorf("allocate event ids: %w", err)
 	}
-	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}, refunded: r.CountRefund}
+	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}, refunded: r.CountRefund, effects: r.effects, seen: r.seen}
 	if a.plans != nil {
 		plans, err := a.plans.All(ctx)
 		if err != nil {
@@ -102,6 +104,7 @@ func newState(l License, chain []link) *state {
 func (t *partnerTx) writeChange(s *state, action string, reason event.Reason) {
 	s.Status, s.Tier = derive(s.License, s.chain)
 	changed := s.Status != s.was.Status || s.Tier != s.was.Tier
+	t.note(s, changed, reason)
 	if changed {
 		s.UpdatedAt = t.now
 		s.eventAt = laterMillis(t.now, s.eventAt)

@@ -30,7 +30,7 @@ func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c
 	if err != nil {
 		return License{}, err
 	}
-	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err = r.write(ctx, func(tx *sqldb.Tx) error {
 		var earlier outcome
 		found, err := idempotency.Lookup(ctx, tx, c.Idempotency, &earlier)
 		if err != nil {
@@ -75,7 +75,7 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	if err := t.requirePlan(ctx, c.Tier, plan); err != nil {
 		return License{}, err
 	}
-	s, err := readState(ctx, now, chain)
+	s, err := t.readState(ctx, now, chain)
 	if err != nil {
 		return License{}, err
 	}

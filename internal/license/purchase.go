@@ -99,7 +99,7 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase) (Sa
 	}
 	content := p.content() // outside the transaction, since writers wait for one another
 	var sale Sale
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err := r.write(ctx, func(tx *sqldb.Tx) error {
 		var earlier outcome
 		found, err := idempotency.Lookup(ctx, tx, p.Idempotency, &earlier)
 		if err != nil {

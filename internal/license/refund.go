@@ -15,11 +15,12 @@ import (
 )
 
 // RefundOrder says what is refunded: all of a license (LicenseKey), or one
-// purchase on all its licenses (PartnerID and PurchaseExternalID), narrowed to
-// one license by adding LicenseKey.
+// purchase on all its licenses (PurchaseID, or PartnerID and PurchaseExternalID),
+// narrowed to one license by adding LicenseKey.
 type RefundOrder struct {
 	LicenseKey         string
 	PartnerID          int64
+	PurchaseID         int64
 	PurchaseExternalID string
 	ExternalID         string
 	Reason             string // the operator's note; partners never see it
@@ -57,8 +58,15 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, th
 		}
 		o.PartnerID = l.PartnerID
 	}
+	if o.PurchaseID != 0 && o.PartnerID == 0 {
+		sale, err := r.sale(ctx, r.DB, o.PurchaseID)
+		if err != nil {
+			return Refund{}, err
+		}
+		o.PartnerID = sale.PartnerID
+	}
 	var f Refund
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err := r.write(ctx, func(tx *sqldb.Tx) error {
 		var earlier outcome
 		found, err := idempotency.Lookup(ctx, tx, o.Idempotency, &earlier)
 		if err != nil {
@@ -99,7 +107,7 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 	case found:
 		return earlier.readRefund(ctx, tx)
 	}
-	targets, purchaseID, err := refundTargets(ctx, tx, o)
+	targets, purchaseID, err := t.refundTargets(ctx, o)
 	if err == nil {
 		err = t.nextEventIDs(ctx, len(targets))
 	}
@@ -140,40 +148,54 @@ func (t *partnerTx) recordRefund(f Refund) {
 
 // refundTargets returns the licenses of an order, read under the partner's lock,
 // and the purchase whose links are to be closed; 0 stands for all open links.
-func refundTargets(ctx context.Context, tx *sqldb.Tx, o RefundOrder) ([]*state, int64, error) {
-	if o.PurchaseExternalID == "" {
-		l, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM licenses WHERE license_key = $1`, o.LicenseKey)
+func (t *partnerTx) refundTargets(ctx context.Context, o RefundOrder) ([]*state, int64, error) {
+	if o.PurchaseExternalID == "" && o.PurchaseID == 0 {
+		l, err := sqldb.One(ctx, t.tx, scan, `SELECT `+columns+` FROM licenses WHERE license_key = $1`, o.LicenseKey)
 		if err != nil {
 			return nil, 0, fmt.Errorf("read the license to refund: %w", err)
 		}
-		states, err := readStates(ctx, tx, []License{l})
+		states, err := t.readStates(ctx, []License{l})
 		return states, 0, err
 	}
-	// The external id of a purchase and that of a plan change may be the same.
-	sales, err := sqldb.All(ctx, tx, scanSale, `SELECT `+saleColumns+` FROM purchases AS p
-		WHERE partner_id = $1 AND external_id = $2 AND external_id <> '' AND ($3 = '' OR EXISTS (
-			SELECT 1 FROM purchase_links AS k JOIN licenses AS l ON l.id = k.license_id
-			WHERE k.purchase_id = p.id AND l.license_key = $3))`, o.PartnerID, o.PurchaseExternalID, o.LicenseKey)
+	saleID, err := t.refundSale(ctx, o)
 	if err != nil {
-		return nil, 0, fmt.Errorf("find the purchase to refund: %w", err)
+		return nil, 0, err
 	}
-	switch len(sales) {
-	case 1:
-	case 0:
-		return nil, 0, fault.New(fault.Missing, codeUnknownPurchase,
-			"This partner has no such purchase. Check purchase_external_id, and license_key if there is one.").On("purchase_external_id")
-	default:
-		return nil, 0, fault.New(fault.Conflict, codeAmbiguousPurchase,
-			"A purchase and a plan change both have this external_id. Add license_key to say which license is meant, or refund by license_key alone.").On("purchase_external_id")
-	}
-	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
+	list, err := sqldb.All(ctx, t.tx, scan, `SELECT `+columns+` FROM licenses
 		WHERE id IN (SELECT license_id FROM purchase_links WHERE purchase_id = $1) AND ($2 = '' OR license_key = $2)
-		ORDER BY ord`, sales[0].ID, o.LicenseKey)
+		ORDER BY ord`, saleID, o.LicenseKey)
 	if err != nil {
 		return nil, 0, fmt.Errorf("find the licenses to refund: %w", err)
 	}
-	states, err := readStates(ctx, tx, list)
-	return states, sales[0].ID, err
+	states, err := t.readStates(ctx, list)
+	return states, saleID, err
+}
+
+// refundSale is the purchase that an order names by its id or its external id. The
+// external id of a purchase and that of a plan change may be the same.
+func (t *partnerTx) refundSale(ctx context.Context, o RefundOrder) (int64, error) {
+	named, field := `partner_id = $1 AND external_id = $2 AND external_id <> ''`, "purchase_external_id"
+	args := []any{o.PartnerID, o.PurchaseExternalID, o.LicenseKey}
+	if o.PurchaseID != 0 {
+		named, field = `partner_id = $1 AND id = $2`, "purchase_id"
+		args[1] = o.PurchaseID
+	}
+	ids, err := sqldb.All(ctx, t.tx, sqldb.Value[int64], `SELECT id FROM purchases AS p WHERE `+named+` AND ($3 = '' OR EXISTS (
+			SELECT 1 FROM purchase_links AS k JOIN licenses AS l ON l.id = k.license_id
+			WHERE k.purchase_id = p.id AND l.license_key = $3))`, args...)
+	if err != nil {
+		return 0, fmt.Errorf("find the purchase to refund: %w", err)
+	}
+	switch len(ids) {
+	case 1:
+		return ids[0], nil
+	case 0:
+		return 0, fault.New(fault.Missing, CodeUnknownPurchase,
+			"This partner has no such purchase. Check %s, and license_key if there is one.", field).On(field)
+	default:
+		return 0, fault.New(fault.Conflict, codeAmbiguousPurchase,
+			"A purchase and a plan change both have this external_id. Add license_key to say which license is meant, or refund by license_key alone.").On(field)
+	}
 }
 
 // close refunds a license's link of one purchase, or all its open links when
@@ -185,11 +207,9 @@ func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
 		if k.refundID != 0 || purchaseID != 0 && k.purchaseID != purchaseID {
 			continue
 		}
-		for _, later := range s.chain[i+1:] {
-			if purchaseID != 0 && later.refundID == 0 {
-				return fault.New(fault.Conflict, codeLaterPurchaseExists,
-					"A later plan change of license %s is not refunded. Refund that first, or the whole license by license_key.", s.Key)
-			}
+		if purchaseID != 0 && laterOpen(s.chain, i) {
+			return fault.New(fault.Conflict, codeLaterPurchaseExists,
+				"A later plan change of license %s is not refunded. Refund that first, or the whole license by license_key.", s.Key)
 		}
 		k.refundID, closed = refundID, true
 		t.tx.Queue(`INSERT INTO refund_items (refund_id, license_id, seq, owner_id) VALUES ($1, $2, $3, $4)`, refundID, s.ID, k.seq, s.OwnerID)
@@ -207,13 +227,13 @@ func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
 func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
 	f, err := sqldb.One(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
-		return Refund{}, fault.New(fault.Missing, codeUnknownRefund, "There is no refund %d.", id)
+		return Refund{}, errUnknownRefund(id)
 	}
 	if err != nil {
 		return Refund{}, fmt.Errorf("find refund %d: %w", id, err)
 	}
 	partnerID := f.PartnerID
-	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err = r.write(ctx, func(tx *sqldb.Tx) error {
 		t, err := r.partnerTx(ctx, tx, by, queueTx(tx, partnerID, 0))
 		if err != nil {
 			return err
@@ -246,7 +266,7 @@ func refundedLicenses(ctx context.Context, tx *sqldb.Tx, refundID int64) ([]Lice
 }
 
 func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error {
-	states, err := readStates(ctx, t.tx, list)
+	states, err := t.readStates(ctx, list)
 	if err == nil {
 		err = t.nextEventIDs(ctx, len(states))
 	}

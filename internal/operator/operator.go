@@ -22,6 +22,7 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/replay"
 	"claviger/internal/secret"
+	"claviger/internal/support"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
 )
@@ -38,6 +39,7 @@ type Operator struct {
 	Audit    *audit.Log
 	Exports  *export.Exporter
 	Service  Service
+	Support  *support.Desk
 
 	// Explain, LicenseEvents and LicenseResponses answer what partners read of their
 	// licenses under /v2, in the same form. They are that API's, which this package
@@ -123,7 +125,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/audit", o.listAudit),
-	}, o.deliveryRoutes(on, list), o.exportRoutes(list), o.serviceRoutes(on, list))
+	}, o.deliveryRoutes(on, list), o.exportRoutes(list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
 }
 
 // authenticate looks up the token of a request.

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 
 	"claviger/internal/account"
@@ -27,12 +28,13 @@ type refundedJSON struct {
 }
 
 func (o *Operator) refundedOf(f license.Refund) refundedJSON {
-	return refundedJSON{
-		Refund: refundJSON{
-			ID: f.ID, PartnerID: f.PartnerID, ExternalID: f.ExternalID, Reason: f.Reason,
-			CreatedAt: wire.Time(f.CreatedAt), ReversedAt: mayTime(f.ReversedAt),
-		},
-		Licenses: wire.ListOf(f.Licenses, o.licenseOf),
+	return refundedJSON{Refund: refundOf(f), Licenses: wire.ListOf(f.Licenses, o.licenseOf)}
+}
+
+func refundOf(f license.Refund) refundJSON {
+	return refundJSON{
+		ID: f.ID, PartnerID: f.PartnerID, ExternalID: f.ExternalID, Reason: f.Reason,
+		CreatedAt: wire.Time(f.CreatedAt), ReversedAt: mayTime(f.ReversedAt),
 	}
 }
 
@@ -40,6 +42,7 @@ func (o *Operator) refundedOf(f license.Refund) refundedJSON {
 type refundBody struct {
 	LicenseKey         string `json:"license_key"`
 	PartnerID          int64  `json:"partner_id"`
+	PurchaseID         int64  `json:"purchase_id"`
 	PurchaseExternalID string `json:"purchase_external_id"`
 	ExternalID         string `json:"external_id"`
 	Reason             string `json:"reason"`
@@ -54,8 +57,12 @@ func (b refundBody) order() (license.RefundOrder, error) {
 	err := cmp.Or(err1, err2, err3, err4)
 	switch {
 	case err != nil:
+	case b.PurchaseID != 0:
+		if err = number("purchase_id", b.PurchaseID, 1, math.MaxInt64); err == nil && (purchase != "" || b.PartnerID != 0) {
+			err = fault.Field("purchase_id", "says which purchase is refunded; leave partner_id and purchase_external_id out.")
+		}
 	case key == "" && purchase == "":
-		err = fault.Field("license_key", "is missing; say what is refunded by license_key, or by partner_id and purchase_external_id.")
+		err = fault.Field("license_key", "is missing; say what is refunded by license_key, by purchase_id, or by partner_id and purchase_external_id.")
 	case purchase != "" && b.PartnerID == 0:
 		err = fault.Field("partner_id", "is missing; an external id is a partner's own, so send partner_id with purchase_external_id.")
 	case purchase != "":
@@ -64,7 +71,7 @@ func (b refundBody) order() (license.RefundOrder, error) {
 		err = fault.Field("purchase_external_id", "is missing; partner_id goes with it. To refund a whole license send license_key alone.")
 	}
 	return license.RefundOrder{
-		LicenseKey: key, PartnerID: b.PartnerID, PurchaseExternalID: purchase, ExternalID: externalID, Reason: reason,
+		LicenseKey: key, PartnerID: b.PartnerID, PurchaseID: b.PurchaseID, PurchaseExternalID: purchase, ExternalID: externalID, Reason: reason,
 	}, err
 }
 

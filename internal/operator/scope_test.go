@@ -42,6 +42,15 @@ GET    /operator/v1/purchases                    read sell support
 POST   /operator/v1/purchases                    sell
 POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
+POST   /operator/v1/refunds/preview              sell
+GET    /operator/v1/refunds/{id}                 read sell support
+GET    /operator/v1/search                       read sell support
+GET    /operator/v1/licenses/search              read sell support
+GET    /operator/v1/licenses/{key}/purchases     read sell support
+GET    /operator/v1/licenses/{key}/timeline      read sell support
+GET    /operator/v1/purchases/search             read sell support
+GET    /operator/v1/purchases/{id}               read sell support
+GET    /operator/v1/users/{id}/erasure
 GET    /operator/v1/licenses                     read sell support
 GET    /operator/v1/exports/licenses               read sell support
 GET    /operator/v1/exports/purchases              read sell support

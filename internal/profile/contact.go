@@ -165,3 +165,15 @@ func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email stri
 	}
 	return nil
 }
+
+// CountContacts is how many contacts of all partners have an address.
+func CountContacts(ctx context.Context, r sqldb.Reader, email string) (int64, error) {
+	if email == "" {
+		return 0, nil
+	}
+	n, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT count(*) FROM contacts WHERE email_key = $1`, validate.EmailKey(email))
+	if err != nil {
+		return 0, fmt.Errorf("count contacts: %w", err)
+	}
+	return n, nil
+}

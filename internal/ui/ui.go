@@ -78,8 +78,9 @@ type Item struct {
 
 // Nav leads to the pages of an area, beside the page or, on a narrow screen, above it.
 type Nav struct {
-	Title string // what the area is about, such as the partner's name
-	Items []Item
+	Title  string // what the area is about, such as the partner's name
+	Items  []Item
+	Search string // where a search box sends its q; "": there is none
 }
 
 // Group is the items of a Nav that stand below one heading.

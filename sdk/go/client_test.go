@@ -259,6 +259,7 @@ func marketOperations(t *testing.T, c *operator.Client, partnerID int64, key, ot
 	}
 	refund := must(c.CreateRefund(ctx, operator.NewRefund{LicenseKey: &other}))(t)
 	must(c.ReverseRefund(ctx, refund.Refund.ID))(t)
+	lookUp(t, c, other, refund.Refund.ID)
 	l := must(c.License(ctx, key))(t)
 	if l.PartnerID != partnerID || l.Tier != 2 || len(must(c.Explain(ctx, key))(t).Explanation) == 0 {
 		t.Errorf("the license is %+v", l)
@@ -283,6 +284,40 @@ func marketOperations(t *testing.T, c *operator.Client, partnerID int64, key, ot
 	}
 	partnerAdministration(t, c, partnerID)
 	users(t, c)
+}
+
+// lookUp reads what is known of a license whose refund was reversed.
+func lookUp(t *testing.T, c *operator.Client, key string, refundID int64) {
+	t.Helper()
+	ctx := t.Context()
+	if f := must(c.Search(ctx, key))(t); f.Licenses.Size != 1 {
+		t.Errorf("the search found %+v", f)
+	}
+	if n := len(all(t, c.FindLicenses(ctx, operator.FindFilter{Key: key}))); n != 1 {
+		t.Errorf("%d licenses were found", n)
+	}
+	chain := must(c.LicensePurchases(ctx, key))(t)
+	if chain.Links.Size != 1 || chain.Refunds.Size != 1 || must(c.Refund(ctx, refundID))(t).Licenses.Size != 1 {
+		t.Errorf("the chain is %+v", chain)
+	}
+	id := chain.Links.Items[0].Purchase.ID
+	if p := must(c.Purchase(ctx, id))(t); p.Purchase.ID != id || len(all(t, c.FindPurchases(ctx, operator.FindFilter{}))) == 0 {
+		t.Errorf("the purchase is %+v", p)
+	}
+	if e := must(c.PreviewRefund(ctx, operator.NewRefund{LicenseKey: &key}))(t); e.Size != 1 || e.Items[0].After.Status != "deactivated" {
+		t.Errorf("a refund would do %+v", e)
+	}
+	if s := must(c.Timeline(ctx, key))(t); s.Entries.Size == 0 || s.Text == "" {
+		t.Errorf("the timeline is %+v", s)
+	}
+	if owner := chain.License.OwnerID; owner != 0 {
+		must(c.PreviewErase(ctx, owner))(t)
+	} else {
+		_, err := c.PreviewErase(ctx, 999)
+		if err == nil {
+			t.Error("nobody can be erased")
+		}
+	}
 }
 
 func partnerAdministration(t *testing.T, c *operator.Client, id int64) {

@@ -135,3 +135,13 @@ addEventListener('pageshow', () => {
   const link = back && document.getElementById(sessionStorage.getItem(rows) ?? '');
   if (link) link.focus();
 });
+
+// "/" leads to the search box, unless somebody types.
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select, [contenteditable]')) return;
+  const box = document.querySelector('main [role="search"] input[name="q"], input#side-search');
+  if (!box) return;
+  event.preventDefault();
+  box.focus();
+  box.select();
+});

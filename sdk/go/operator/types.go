@@ -599,10 +599,164 @@ type NewRefund struct {
 	LicenseKey *string `json:"license_key,omitempty"`
 	// Whose purchase it is; goes with `purchase_external_id`.
 	PartnerID *int64 `json:"partner_id,omitempty"`
+	// The id of the purchase or plan change that is refunded.
+	PurchaseID *int64 `json:"purchase_id,omitempty"`
 	// Your number of the purchase or plan change that is refunded.
 	PurchaseExternalID *string `json:"purchase_external_id,omitempty"`
 	ExternalID         *string `json:"external_id,omitempty"`
 	Reason             *string `json:"reason,omitempty"`
+}
+
+// RefundList is an object of the API.
+type RefundList struct {
+	// How many items are in this answer.
+	Size  int      `json:"size"`
+	Items []Refund `json:"items"`
+}
+
+// FoundPartner is an object of the API.
+type FoundPartner struct {
+	ID         int64  `json:"id"`
+	Name       string `json:"name"`
+	ExternalID string `json:"external_id"`
+}
+
+// FoundPartnerList is an object of the API.
+type FoundPartnerList struct {
+	// How many items are in this answer.
+	Size  int            `json:"size"`
+	Items []FoundPartner `json:"items"`
+}
+
+// Found is an object of the API.
+type Found struct {
+	// What was looked for.
+	Q string `json:"q"`
+	// As what it was looked for.
+	LookedFor []string            `json:"looked_for"`
+	Licenses  OperatorLicenseList `json:"licenses"`
+	Users     UserList            `json:"users"`
+	Purchases PurchaseList        `json:"purchases"`
+	Refunds   RefundList          `json:"refunds"`
+	Partners  FoundPartnerList    `json:"partners"`
+	// Whether there are more than are answered.
+	More bool `json:"more"`
+}
+
+// ChainLink is an object of the API.
+type ChainLink struct {
+	// Its place in the chain.
+	Seq      int      `json:"seq"`
+	Tier     int      `json:"tier"`
+	Purchase Purchase `json:"purchase"`
+	// The refund that closed it, `0` while it is open.
+	RefundID int64 `json:"refund_id"`
+	// Whether a refund of this link alone would be taken.
+	Refundable bool `json:"refundable"`
+}
+
+// ChainLinkList is an object of the API.
+type ChainLinkList struct {
+	// How many items are in this answer.
+	Size  int         `json:"size"`
+	Items []ChainLink `json:"items"`
+}
+
+// Chain is an object of the API.
+type Chain struct {
+	License OperatorLicense `json:"license"`
+	Links   ChainLinkList   `json:"links"`
+	Refunds RefundList      `json:"refunds"`
+}
+
+// ChainList is an object of the API.
+type ChainList struct {
+	// How many items are in this answer.
+	Size  int     `json:"size"`
+	Items []Chain `json:"items"`
+}
+
+// PurchaseDetail is an object of the API.
+type PurchaseDetail struct {
+	Purchase Purchase  `json:"purchase"`
+	Licenses ChainList `json:"licenses"`
+}
+
+// LicenseState is an object of the API.
+type LicenseState struct {
+	Status Status `json:"status"`
+	Tier   int    `json:"tier"`
+}
+
+// Effect is an object of the API.
+type Effect struct {
+	LicenseKey string       `json:"license_key"`
+	Before     LicenseState `json:"before"`
+	After      LicenseState `json:"after"`
+	// What the partner would be told, `""` for nothing.
+	Event string `json:"event"`
+	// The reason of that event, `""` without one.
+	Reason string `json:"reason"`
+	// How many purchases of the license it would refund.
+	RefundedPurchases int `json:"refunded_purchases"`
+}
+
+// EffectList is an object of the API.
+type EffectList struct {
+	// How many items are in this answer.
+	Size  int      `json:"size"`
+	Items []Effect `json:"items"`
+}
+
+// Erasure is an object of the API.
+type Erasure struct {
+	User     User       `json:"user"`
+	Licenses EffectList `json:"licenses"`
+	// The partners whose teams the person would leave.
+	PartnersLeft []int64 `json:"partners_left"`
+	// Entries among partners' contacts that would be removed.
+	Contacts int64 `json:"contacts"`
+	// Mails on record that would be removed; no more than 1,000 are counted.
+	Mails int `json:"mails"`
+}
+
+// TimelineEntry is an object of the API.
+type TimelineEntry struct {
+	At    time.Time `json:"at"`
+	Kind  string    `json:"kind"`
+	Title string    `json:"title"`
+	Text  string    `json:"text"`
+	// Who did it, `""` where nobody did.
+	By string `json:"by"`
+	// Whether it is something that should not have been.
+	Failed bool `json:"failed"`
+	// `0` where there is none.
+	EventID int64 `json:"event_id"`
+	// `0` where there is none.
+	AttemptID int64 `json:"attempt_id"`
+	// `0` where there is none.
+	PurchaseID int64 `json:"purchase_id"`
+}
+
+// TimelineEntryList is an object of the API.
+type TimelineEntryList struct {
+	// How many items are in this answer.
+	Size  int             `json:"size"`
+	Items []TimelineEntry `json:"items"`
+}
+
+// Timeline is an object of the API.
+type Timeline struct {
+	License OperatorLicense `json:"license"`
+	// Why the license is in its state.
+	Explain []string `json:"explain"`
+	// What the partner's server said last, and what comes next.
+	PartnerServer []string          `json:"partner_server"`
+	Entries       TimelineEntryList `json:"entries"`
+	// Whether older entries are left out.
+	More bool `json:"more"`
+	// The whole as text for a reply.
+	Text string `json:"text"`
 }
 
 // Refund is an object of the API.

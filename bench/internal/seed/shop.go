@@ -1,0 +1,69 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"claviger/internal/sqldb"
+)
+
+// buyersPer is how many licenses a buyer of Shop has.
+const buyersPer = 3
+
+// Shop fills an empty database with partners that share so many licenses, each with its
+// purchase and its buyer: what the console searches in. It has no events.
+func Shop(ctx context.Context, url string, partners int, licenses int64) error {
+	db, err := sqldb.Open(ctx, url, sqldb.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = db.Migrate(ctx)
+	if err == nil {
+		_, err = Partners(ctx, db, partners)
+	}
+	postgres := IsPostgres(url)
+	parts := int64(20) // SQLite keeps what a transaction changed in memory
+	for i := int64(0); err == nil && i < parts; i++ {
+		err = db.Write(ctx, func(tx *sqldb.Tx) error {
+			return errors.Join(prepare(ctx, tx, postgres), addShop(ctx, tx, int64(partners), licenses*i/parts+1, licenses*(i+1)/parts))
+		})
+	}
+	if err == nil && postgres {
+		err = outside(ctx, db, `VACUUM ANALYZE`)
+	}
+	if err != nil {
+		err = fmt.Errorf("seed a shop of %d licenses: %w", licenses, err)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// addShop writes the licenses of a range of numbers with what belongs to them.
+func addShop(ctx context.Context, tx *sqldb.Tx, partners, from, to int64) error {
+	const buyer = `1 + i / 3` // as buyersPer says; there are more users than buyers
+	const n = `WITH RECURSIVE n (i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
+	at := begun(to)
+	for _, sql := range []string{
+		n + `INSERT INTO users (id, email, email_key, name, external_id, operator, password_hash, proven_at, created_at, updated_at, erased_at)
+			SELECT i, 'Buyer-' || i || '@example.com', 'buyer-' || i || '@example.com', '', 'customer-' || i, 1 = 0, '', 0, $3, $3, 0
+			FROM n WHERE $4 > 0`,
+		n + `INSERT INTO purchases (id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, content, created_at)
+			SELECT i, 1 + i % $4, 1, 'order-' || i, 1, 1, 4900, 'USD', ` + buyer + `, '', $3 + i FROM n`,
+		n + `INSERT INTO purchase_links (license_id, seq, purchase_id, tier, refund_id) SELECT i, 1, i, 1, 0 FROM n WHERE $3 > 0 AND $4 > 0`,
+		words.Replace(n + `INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held, erased,
+				epoch, event_ms, created_at, updated_at)
+			SELECT i, 1 + i % $4, 1 + i / $4, {key}, {redemption}, 1, 1, ` + buyer + `, 1 = 0, 1 = 0, 0, 1 = 0, 0, 0, $3 + i, $3 + i FROM n`),
+	} {
+		if _, err := tx.Exec(ctx, sql, from, to, at, partners); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Email is the address of the buyer of the i-th license of Shop, in other letter case
+// than it was stored in.
+func Email(i int64) string { return fmt.Sprintf("BUYER-%d@example.com", 1+i/buyersPer) }
+
+// Reference is the external id of the purchase of the i-th license of Shop.
+func Reference(i int64) string { return fmt.Sprintf("order-%d", i) }

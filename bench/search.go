@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"claviger/bench/internal/figure"
+	"claviger/bench/internal/meter"
+	"claviger/bench/internal/seed"
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+	"claviger/internal/support"
+)
+
+// searchPartners is how many partners share the licenses.
+const searchPartners = 300
+
+// search measures the console's search by each kind of key.
+func (b *bench) search(ctx context.Context, store seed.Store) error {
+	const name = "search"
+	url, err := store.Empty(ctx, name)
+	if err != nil {
+		return err
+	}
+	say("seeding %d licenses of %d partners into %s", b.licenses, searchPartners, store.Name())
+	if err := seed.Shop(ctx, url, searchPartners, b.licenses); err != nil {
+		return err
+	}
+	db, err := sqldb.Open(ctx, url, sqldb.Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // nothing was written
+	desk := &support.Desk{
+		DB: db, Accounts: &account.Book{DB: db, Now: app.Now}, Partners: &partner.Registry{DB: db, Now: app.Now},
+		Licenses: &license.Registry{DB: db, Now: app.Now},
+	}
+	for _, kind := range []struct {
+		what string
+		text func(i int64) string
+	}{
+		{"license key", seed.LicenseKey},
+		{"end of a key", func(i int64) string { key := seed.LicenseKey(i); return key[len(key)-4:] }},
+		{"email", seed.Email}, {"purchase reference", seed.Reference},
+		{"partner name", func(i int64) string { return fmt.Sprintf("part %d", 1+i%searchPartners) }},
+		{"nothing", func(i int64) string { return fmt.Sprintf("nothing %d", i) }},
+	} {
+		noise := meter.Listen(b.servers...)
+		p95, err := b.searches(ctx, desk, kind.text)
+		if err != nil {
+			return fmt.Errorf("search by %s: %w", kind.what, err)
+		}
+		b.add(figure.Single("console search by "+kind.what+", p95", store.Name(), fmt.Sprintf("%d licenses", b.licenses), p95, "%.2f", "ms", figure.AtMost(30, "ms"), noise.Share()))
+	}
+	return store.Drop(ctx, name)
+}
+
+// searches is how long the 95th percentile of searches takes, in milliseconds.
+func (b *bench) searches(ctx context.Context, desk *support.Desk, text func(int64) string) (float64, error) {
+	const times = 400
+	took := make([]float64, 0, times)
+	for i := range int64(times) {
+		started := time.Now()
+		if _, err := desk.Search(ctx, text(1+i*7919%b.licenses)); err != nil {
+			return 0, err
+		}
+		took = append(took, float64(time.Since(started).Microseconds())/1000)
+	}
+	slices.Sort(took)
+	return took[times*95/100], nil
+}

@@ -1,0 +1,324 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/ui"
+)
+
+// licenseAct is an act on a license. Its page says what the act would do, by the code
+// that does it; one that has to be told something first asks for that on a page before.
+type licenseAct struct {
+	name    string // in addresses, here and in the operator API
+	scope   account.Scope
+	label   string // "Hold…"
+	heading string
+	button  ui.Button
+	done    string
+	says    []string // what the preview does not tell
+	fields  func(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, error)
+	first   bool // the fields are asked for before the preview
+
+	// why says why the act is not possible; "": it is.
+	why func(d license.Detail) string
+	do  func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error
+}
+
+func notRefunded(d license.Detail) string {
+	if d.Refunded() {
+		return "Every purchase of it was refunded."
+	}
+	return ""
+}
+
+var licenseActs = []licenseAct{
+	{
+		name: "hold", scope: account.Support, label: "Hold…", heading: "Put the license on hold", done: "The license is on hold.",
+		button: ui.Button{Label: "Put it on hold", Busy: "Holding…", Kind: "danger"},
+		says:   []string{"While it is on hold nobody can use or activate it. You lift the hold by reinstating it."},
+		fields: func(*Licenses, *http.Request, license.Detail) ([]ui.Field, error) {
+			return []ui.Field{{Name: "reason", Label: "Why", Type: "select", Value: "held", Options: []ui.Option{
+				{Value: "held", Label: "The marketplace holds it"}, {Value: "chargeback", Label: "The payment is disputed"},
+			}}}, nil
+		},
+		why: func(d license.Detail) string {
+			if d.Held != 0 {
+				return "It is on hold already."
+			}
+			return ""
+		},
+		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error {
+			reason, err := license.ParseHold(value("reason"))
+			if err == nil {
+				_, err = r.Hold(ctx, by, key, reason)
+			}
+			return err
+		},
+	},
+	{
+		name: "reinstate", scope: account.Support, label: "Reinstate…", heading: "Lift the hold", done: "The hold is lifted.",
+		button: ui.Button{Label: "Lift the hold", Busy: "Lifting…"},
+		why: func(d license.Detail) string {
+			if d.Held == 0 {
+				return "It is not on hold."
+			}
+			return notRefunded(d)
+		},
+		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, _ func(string) string) error {
+			_, err := r.Reinstate(ctx, by, key)
+			return err
+		},
+	},
+	{
+		name: "release", scope: account.Support, label: "Release…", heading: "Disconnect the license", done: "The license is disconnected.",
+		button: ui.Button{Label: "Disconnect it", Busy: "Disconnecting…", Kind: "danger"},
+		says:   []string{"It is disconnected from the account it is used with, and the application's access ends. Its owner can activate it again, also with another account of the application."},
+		why: func(d license.Detail) string {
+			if d.Status != event.Active {
+				return fmt.Sprintf("Only an active license can be released; this one is %s.", d.Status)
+			}
+			return ""
+		},
+		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, _ func(string) string) error {
+			_, err := r.Release(ctx, by, key)
+			return err
+		},
+	},
+	{
+		name: "transfer", scope: account.Support, label: "Transfer…", heading: "Give the license to somebody else", done: "The license has a new owner.", first: true,
+		button: ui.Button{Label: "Transfer it", Busy: "Transferring…", Kind: "danger"},
+		says:   []string{"The present owner loses it. The new owner sees it after signing in with this address, and activates it. Somebody who has no account yet gets one."},
+		fields: func(*Licenses, *http.Request, license.Detail) ([]ui.Field, error) {
+			return []ui.Field{{Name: "email", Label: "Email address of the new owner", Type: "email", Required: true}}, nil
+		},
+		why: func(license.Detail) string { return "" },
+		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error {
+			to := account.Person{Email: value("email")}
+			if err := to.Valid(); err != nil {
+				return err
+			}
+			_, err := r.Transfer(ctx, by, key, to)
+			return err
+		},
+	},
+	{
+		name: "plan", scope: account.Sell, label: "Change the plan…", heading: "Change the plan", done: "The plan is changed.", first: true,
+		button: ui.Button{Label: "Change the plan", Busy: "Changing…"},
+		says:   []string{"It is recorded as a purchase of its own, which can be refunded by itself. It moves no money: your checkout does that."},
+		fields: planFields,
+		why:    notRefunded,
+		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error {
+			tier, err := strconv.Atoi(value("tier"))
+			if err != nil {
+				return fault.Field("tier", "must be one of the partner's plans.")
+			}
+			cents, currency, err := amount(value("amount"), value("currency"))
+			if err != nil {
+				return err
+			}
+			_, err = r.ChangePlan(ctx, by, key, license.PlanChange{Tier: tier, AmountCents: cents, Currency: currency, ExternalID: value("external_id")})
+			return err
+		},
+	},
+}
+
+// acts are what the visitor may do with a license, or why not.
+func (l *Licenses) acts(v *Visit, d license.Detail) []choice {
+	refund := choice{Label: "Refund all of it…", URL: v.Path(licensesPath+"/%s/refund", d.Key), Why: notRefunded(d)}
+	if !v.May(account.Sell) {
+		refund.Why = "Needs the role sales or admin."
+	}
+	list := []choice{refund}
+	for _, a := range licenseActs {
+		out := choice{Label: a.label, URL: v.Path(licensesPath+"/%s/%s", d.Key, a.name), Why: a.why(d)}
+		switch {
+		case v.May(a.scope):
+		case a.scope == account.Sell:
+			out.Why = "Needs the role sales or admin."
+		default:
+			out.Why = "Needs the role support or admin."
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// seenLicense is what a form about a license showed.
+func seenLicense(list ...license.Detail) area.Seen {
+	var seen area.Seen
+	for _, d := range list {
+		seen.Version += d.Version
+		of := ""
+		if len(list) > 1 {
+			of = " of " + d.Key[len(d.Key)-4:]
+		}
+		open := 0
+		for _, k := range d.Links {
+			if k.Open() {
+				open++
+			}
+		}
+		seen.Facts = append(seen.Facts, area.Fact{Name: "Status" + of, Value: d.Status.String()}, area.Fact{Name: "Tier" + of, Value: strconv.Itoa(d.Tier)},
+			area.Fact{Name: "Hold" + of, Value: d.Held.String()}, area.Fact{Name: "Number of the owner" + of, Value: strconv.FormatInt(d.OwnerID, 10)},
+			area.Fact{Name: "Purchases" + of, Value: strconv.Itoa(len(d.Links))}, area.Fact{Name: "Purchases that are not refunded" + of, Value: strconv.Itoa(open)})
+	}
+	return seen
+}
+
+// versions are those that an act requires.
+func versions(list ...license.Detail) map[string]string {
+	seen := make(map[string]string, len(list))
+	for _, d := range list {
+		seen[d.Key] = d.Version
+	}
+	return seen
+}
+
+// effects says what an act does to licenses.
+func effects(list []license.Effect) []string {
+	var says []string
+	for _, e := range list {
+		of := "The license"
+		if len(list) > 1 {
+			of = "License " + e.Before.Key[len(e.Before.Key)-4:]
+		}
+		now, then := state(e.Before), state(e.After)
+		switch {
+		case now == then:
+			says = append(says, fmt.Sprintf("%s stays %s. The partner is not told anything.", of, now))
+		default:
+			says = append(says, fmt.Sprintf("%s is %s and becomes %s. The partner is told by the event %s, reason %s.", of, now, then, e.Event, e.Reason))
+		}
+		if e.Refunded > 0 {
+			says = append(says, fmt.Sprintf("Purchases of it that count as refunded from then on: %d.", e.Refunded))
+		}
+	}
+	return says
+}
+
+func state(l license.License) string { return fmt.Sprintf("%s, tier %d", l.Status, l.Tier) }
+
+// actPage is the page of an act as the license is now. The values are those of the form
+// that was sent, if one was.
+func (l *Licenses) actPage(r *http.Request, v *Visit, a licenseAct) (ui.Confirm, license.Detail, error) {
+	d, err := l.Licenses.Inspect(r.Context(), r.PathValue("license"))
+	if err != nil {
+		return ui.Confirm{}, d, area.Missing(err)
+	}
+	call := l.call("The same by API", http.MethodPost, "/operator/v1/licenses/"+d.Key+"/"+a.name)
+	view := ui.Confirm{
+		Heading: a.heading, Says: []string{fmt.Sprintf("License %s is %s.", d.Key, state(d.License))}, Cancel: v.Path(licensesPath+"/%s", d.Key),
+		Action: v.Path(licensesPath+"/%s/%s", d.Key, a.name), Button: a.button, Hidden: []ui.Param{seenLicense(d).Param()}, Call: &call,
+	}
+	if a.fields != nil {
+		if view.Fields, err = a.fields(l, r, d); err != nil {
+			return view, d, err
+		}
+		for i, f := range view.Fields {
+			if r.PostForm.Has(f.Name) {
+				view.Fields[i].Value = ui.FormText(r, f.Name)
+			}
+		}
+	}
+	if why := a.why(d); why != "" {
+		view.Action, view.Fields = "", nil
+		return view, d, fault.New(fault.Conflict, license.CodeLicenseChanged, "This cannot be done now. %s", why)
+	}
+	return view, d, nil
+}
+
+// preview adds what the act would do.
+func (l *Licenses) preview(r *http.Request, v *Visit, a licenseAct, view *ui.Confirm, d license.Detail, value func(string) string) error {
+	list, err := l.Licenses.Preview(func(dry *license.Registry) error { return a.do(r.Context(), dry, v.Actor(), d.Key, value) })
+	if err != nil {
+		return err
+	}
+	view.Says = append(append(view.Says, effects(list)...), a.says...)
+	return nil
+}
+
+func (l *Licenses) askAct(a licenseAct) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		view, d, err := l.actPage(r, v, a)
+		if err == nil && a.first {
+			view.Says, view.Button = append(view.Says, a.says...), ui.Button{Label: "See what will happen", Busy: "Looking…"}
+		} else if err == nil {
+			err = l.preview(r, v, a, &view, d, fieldValue(view))
+		}
+		return l.ask(w, r, v, view, err)
+	}
+}
+
+// ask shows the page of an act. One that cannot be done now says why, and has no form.
+func (s *Shell) ask(w http.ResponseWriter, r *http.Request, v *Visit, view ui.Confirm, err error) error {
+	f := fault.Of(err)
+	switch {
+	case err == nil:
+	case f != nil && f.Kind == fault.Conflict:
+		view.Refuse(err)
+		view.Action, view.Fields, view.Hidden = "", nil, nil
+	default:
+		return s.area.Refuse(w, r, v, view, err)
+	}
+	return s.area.Confirm(w, r, v, http.StatusOK, view)
+}
+
+// fieldValue reads the values of a form as they are shown.
+func fieldValue(view ui.Confirm) func(string) string {
+	return func(name string) string {
+		for _, f := range view.Fields {
+			if f.Name == name {
+				return f.Value
+			}
+		}
+		return ""
+	}
+}
+
+// confirmed is the hidden field of a form whose preview was shown.
+const confirmed = "confirmed"
+
+func (l *Licenses) doAct(a licenseAct) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		if err := ui.ReadForm(r); err != nil {
+			return err
+		}
+		view, d, err := l.actPage(r, v, a)
+		if unchanged := seenLicense(d).Unchanged(r); d.ID != 0 && unchanged != nil {
+			err = unchanged
+		}
+		if err == nil && a.first && r.PostFormValue(confirmed) == "" {
+			return l.second(w, r, v, a, view, d)
+		}
+		if err == nil {
+			err = a.do(r.Context(), l.Licenses.IfUnchanged(versions(d)), v.Actor(), d.Key, fieldValue(view))
+		}
+		if err != nil {
+			return l.area.Refuse(w, r, v, view, err)
+		}
+		return l.area.Done(w, r, v, fmt.Sprintf(licensesPath+"/%s", d.Key), a.done)
+	}
+}
+
+// second shows what an act would do with what was typed, and asks for it.
+func (l *Licenses) second(w http.ResponseWriter, r *http.Request, v *Visit, a licenseAct, view ui.Confirm, d license.Detail) error {
+	if err := l.preview(r, v, a, &view, d, fieldValue(view)); err != nil {
+		view.Button = ui.Button{Label: "See what will happen", Busy: "Looking…"}
+		return l.area.Refuse(w, r, v, view, err)
+	}
+	for _, f := range view.Fields {
+		view.Says = append(view.Says, f.Label+": "+dash(f.Value))
+		view.Hidden = append(view.Hidden, ui.Param{Name: f.Name, Value: f.Value})
+	}
+	view.Fields, view.Hidden = nil, append(view.Hidden, ui.Param{Name: confirmed, Value: "yes"})
+	return l.area.Confirm(w, r, v, http.StatusOK, view)
+}

@@ -1,0 +1,282 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
+	"claviger/internal/support"
+	"claviger/internal/ui"
+	"claviger/internal/webhook"
+)
+
+// Licenses is the pages about licenses, purchases and refunds, and the acts on them.
+type Licenses struct {
+	section
+	Accounts *account.Book
+	Partners *partner.Registry
+	Licenses *license.Registry
+	Webhooks *webhook.Outbox
+	Support  *support.Desk
+}
+
+const (
+	licensePath  = licensesPath + "/{license}"
+	purchasePath = purchasesPath + "/{purchase}"
+	refundsPath  = "/refunds"
+	refundPath   = refundsPath + "/{refund}"
+)
+
+func (l *Licenses) table() []Route {
+	rows := []Route{
+		row(Page, licensesPath, account.Read, l.licenses),
+		row(Page, licensePath, account.Read, l.license),
+		row(Page, licensePath+"/text", account.Read, l.text),
+		row(Page, licensePath+"/refund", account.Sell, l.askRefund),
+		row(Act, licensePath+"/refund", account.Sell, l.refund),
+		row(Page, licensePath+"/events/{event}/send", account.Support, l.askSend),
+		row(Act, licensePath+"/events/{event}/send", account.Support, l.send),
+		row(Page, purchasesPath, account.Read, l.purchases),
+		row(Page, purchasePath, account.Read, l.purchase),
+		row(Page, purchasePath+"/refund", account.Sell, l.askRefundPurchase),
+		row(Act, purchasePath+"/refund", account.Sell, l.refundPurchase),
+		row(Page, refundPath, account.Read, l.showRefund),
+		row(Page, refundPath+"/reverse", account.Sell, l.askReverse),
+		row(Act, refundPath+"/reverse", account.Sell, l.reverse),
+	}
+	for _, a := range licenseActs {
+		rows = append(rows, row(Page, licensePath+"/"+a.name, a.scope, l.askAct(a)), row(Act, licensePath+"/"+a.name, a.scope, l.doAct(a)))
+	}
+	return rows
+}
+
+// ownerID reads a person's address of the query. nobody says that no one has it.
+func (l *Licenses) ownerID(r *http.Request) (id int64, email string, nobody bool, err error) {
+	if email = storable(strings.TrimSpace(r.URL.Query().Get("email"))); email == "" {
+		return 0, "", false, nil
+	}
+	list, _, err := l.Accounts.List(r.Context(), account.Filter{Email: email}, paging.First())
+	if err != nil || len(list) == 0 {
+		return 0, email, true, err
+	}
+	return list[0].ID, email, false, nil
+}
+
+// number reads an optional whole number of the query.
+func number(r *http.Request, form *ui.Form, name string) int64 {
+	s := strings.TrimSpace(r.URL.Query().Get(name))
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n < 1 {
+		form.Refuse(fault.Field(name, "must be a whole number from 1."))
+	}
+	return n
+}
+
+// span reads the times of the query into the fields of the form.
+func span(r *http.Request, form *ui.Form) (from, to time.Time) {
+	for i, field := range form.Fields {
+		if field.Type != "datetime-local" {
+			continue
+		}
+		at, err := ui.QueryTime(r, field.Name)
+		if err != nil {
+			form.Refuse(err)
+		}
+		form.Fields[i].Value = ui.InputTime(r, at)
+		if field.Name == "from" {
+			from = at
+		} else {
+			to = at
+		}
+	}
+	return from, to
+}
+
+// licenseFilters is the form of the list of licenses, with what was typed.
+func licenseFilters(r *http.Request) ui.Form {
+	q := r.URL.Query()
+	statuses := []ui.Option{{Value: "", Label: "All"}}
+	for _, s := range []event.Status{event.Inactive, event.Active, event.Deactivated} {
+		statuses = append(statuses, ui.Option{Value: s.String(), Label: s.String()})
+	}
+	return ui.Form{Fields: []ui.Field{
+		{Name: "key", Label: "License key or its end", Value: q.Get("key")},
+		{Name: "email", Label: "Owner's email address", Value: q.Get("email")},
+		{Name: "partner_id", Label: "Partner's number", Value: q.Get("partner_id")},
+		{Name: "license_status", Label: "Status", Type: "select", Value: q.Get("license_status"), Options: statuses},
+		{Name: "tier", Label: "Tier", Value: q.Get("tier")},
+		{Name: "from", Label: "Purchased from", Type: "datetime-local"},
+		{Name: "to", Label: "Purchased to", Type: "datetime-local"},
+	}}
+}
+
+func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	form := licenseFilters(r)
+	f := license.FindAny{Find: license.Find{Key: storable(r.URL.Query().Get("key"))}, PartnerID: number(r, &form, "partner_id")}
+	f.Tier = int(number(r, &form, "tier"))
+	f.From, f.To = span(r, &form)
+	var err error
+	if f.Status, err = event.ParseStatus(r.URL.Query().Get("license_status")); err != nil {
+		form.Refuse(fault.Field("license_status", "is not one of the list."))
+	}
+	owner, email, nobody, err := l.ownerID(r)
+	if err != nil {
+		return err
+	}
+	f.OwnerID = owner
+	var found license.Found
+	if !form.Failed() && !nobody {
+		if found, err = l.Licenses.FindAny(r.Context(), f, before(r), perPage); err != nil && !form.Refuse(err) {
+			return err
+		}
+	}
+	names, err := l.partnerNames(r.Context(), found.Licenses, nil)
+	if err != nil {
+		return err
+	}
+	return l.showList(w, r, v, listView{
+		Heading: "Licenses", Lead: "The licenses of all partners, newest first.", Form: form, Filters: ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath)},
+		Table: licensesTable(v, found.Licenses, names), Pager: pager(r, "Pages of licenses", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
+		Nothing: ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
+		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/search", ui.Param{Name: "key", Value: f.Key}, ui.Param{Name: "email", Value: email},
+			ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "status", Value: f.Status.String()}, ui.Param{Name: "tier", Value: orNil(int64(f.Tier))},
+			ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
+	})
+}
+
+// orNil is a number of a call; none for 0.
+func orNil(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+// searchedTo says how far a search went that ended before its page was full.
+func searchedTo(r *http.Request, at time.Time, next int64) ui.Cell {
+	if at.IsZero() {
+		return ui.Cell{}
+	}
+	return ui.Cell{At: at, URL: withParam(r, "before", strconv.FormatInt(next, 10))}
+}
+
+// licenseView is the case of a license.
+type licenseView struct {
+	*support.Case
+	Status    string
+	OwnerName string
+	OwnerURL  string
+	Partner   factView
+	Chain     ui.Table
+	Refunds   ui.Table
+	Timeline  ui.Timeline
+	Acts      []choice
+	Reply     ui.Code
+	TextURL   string
+	Curl      ui.Curl
+}
+
+// license shows what happened to a license, why it is in its state, what the partner's
+// server said, and what the person may do.
+func (l *Licenses) license(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	c, err := l.Support.Case(r.Context(), r.PathValue("license"))
+	if err != nil {
+		return area.Missing(err)
+	}
+	key := c.License.Key
+	view := licenseView{
+		Case: &c, Status: c.License.Status.String(), OwnerName: "Nobody has claimed it yet",
+		Partner: factView{"Application", ui.Cell{Text: c.Partner.Name, URL: l.partnerURL(v, c.Partner.ID)}},
+		Chain:   chainTable(v, c.License), Refunds: refundsTable(v, c.License.Refunds), Timeline: timelineOf(v, "What happened, newest first", c.Entries),
+		Acts: append(l.acts(v, c.License), sendAct(v, c)), Reply: ui.Code{Label: "text for the reply", Text: c.Text()}, TextURL: v.Path(licensesPath+"/%s/text", key),
+		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/"+key+"/timeline"),
+	}
+	switch {
+	case c.Owner.ID != 0:
+		view.OwnerName, view.OwnerURL = personName(c.Owner), v.Path(peoplePath+"/%d", c.Owner.ID)
+	case c.License.OwnerID != 0:
+		view.OwnerName = "A person who was erased"
+	}
+	return l.render(w, r, v, "license", ui.View{Title: "License " + key[len(key)-4:], Data: view})
+}
+
+// sendAct leads to sending the newest event again.
+func sendAct(v *Visit, c support.Case) choice {
+	if !v.May(account.Support) {
+		return choice{Label: "Send the newest event again", Why: "Needs the role support or admin."}
+	}
+	for _, e := range c.Entries {
+		if e.Kind == support.Event {
+			return choice{Label: "Send the newest event again…", URL: v.Path(licensesPath+"/%s/events/%d/send", c.License.Key, e.EventID)}
+		}
+	}
+	return choice{Label: "Send the newest event again", Why: "There is none."}
+}
+
+// text is the case as plain text, for a reply.
+func (l *Licenses) text(w http.ResponseWriter, r *http.Request, _ *Visit) error {
+	c, err := l.Support.Case(r.Context(), r.PathValue("license"))
+	if err != nil {
+		return area.Missing(err)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, err = fmt.Fprint(w, c.Text())
+	return err
+}
+
+// chainTable lists the purchases of a license, the first first.
+func chainTable(v *Visit, d license.Detail) ui.Table {
+	t := ui.Table{
+		ID: "chain", Caption: "What was paid for it", Cards: true,
+		Columns: []ui.Column{{Label: "Purchase"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference"}, {Label: "Time"}, {Label: "State"}},
+	}
+	for _, k := range d.Links {
+		what, state := saleWords(k.Sale), ui.Cell{Text: "paid"}
+		switch {
+		case !k.Open():
+			state = ui.Cell{Text: fmt.Sprintf("refunded (refund %d)", k.Refund.ID), URL: v.Path(refundsPath+"/%d", k.Refund.ID)}
+		case k.Refundable && v.May(account.Sell):
+			state.Links = []ui.RowLink{{Label: "Refund…", Of: "purchase " + strconv.FormatInt(k.Sale.ID, 10), URL: v.Path(licensesPath+"/%s/refund?purchase=%d", d.Key, k.Sale.ID)}}
+		case !k.Refundable:
+			state.Note = "a later one stands; refund that first"
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", k.Sale.ID), Cells: []ui.Cell{
+			{Text: fmt.Sprintf("Purchase %d", k.Sale.ID), URL: v.Path(purchasesPath+"/%d", k.Sale.ID)}, {Text: what},
+			{Text: support.Money(k.Sale.AmountCents, k.Sale.Currency)}, {Text: dash(k.Sale.ExternalID)}, {At: k.Sale.CreatedAt}, state,
+		}})
+	}
+	return t
+}
+
+// timelineOf shows entries of a timeline.
+func timelineOf(v *Visit, label string, entries []support.Entry) ui.Timeline {
+	t := ui.Timeline{Label: label}
+	for _, e := range entries {
+		out := ui.TimelineEntry{At: e.At, Title: e.Title, Text: e.Text}
+		if e.By != "" {
+			out.Text = strings.TrimSpace(out.Text + " By " + strings.TrimSuffix(e.By, ".") + ".")
+		}
+		if e.Failed {
+			out.Status = "failed"
+		}
+		if e.PurchaseID != 0 {
+			out.URL = v.Path(purchasesPath+"/%d", e.PurchaseID)
+		}
+		t.Entries = append(t.Entries, out)
+	}
+	return t
+}

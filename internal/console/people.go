@@ -1,0 +1,184 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/support"
+	"claviger/internal/ui"
+)
+
+// People is the pages about buyers, members of partners and operators.
+type People struct {
+	section
+	Accounts *account.Book
+	Partners *partner.Registry
+	Licenses *license.Registry
+	Support  *support.Desk
+}
+
+const personPath = peoplePath + "/{person}"
+
+func (p *People) table() []Route {
+	return []Route{
+		row(Page, peoplePath, account.Read, p.people),
+		row(Page, personPath, account.Read, p.person),
+		row(Page, personPath+"/link", account.Support, p.askLink),
+		row(Act, personPath+"/link", account.Support, p.makeLink),
+		row(Page, personPath+"/erase", account.Admin, p.askErase),
+		row(Act, personPath+"/erase", account.Admin, p.erase),
+	}
+}
+
+// perPage is how many rows a list of the console has.
+const perPage = 50
+
+// listView is a list with filters.
+type listView struct {
+	Heading, Lead string
+	Form          ui.Form
+	Filters       ui.Filters
+	Table         ui.Table
+	Pager         ui.Pager
+	SearchedTo    ui.Cell // up to which time was searched, with where to go on
+	Nothing       ui.Empty
+	Curl          ui.Curl
+}
+
+// Empty reports whether there is nothing to list.
+func (v listView) Empty() bool { return len(v.Table.Rows) == 0 }
+
+// showList shows a list; a filter that is not acceptable is said at its field.
+func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view listView) error {
+	status := http.StatusOK
+	if view.Form.Failed() {
+		status = http.StatusBadRequest
+	}
+	view.Filters.Fields, view.Filters.Active = view.Form.Fields, narrowed(r)
+	if view.Filters.Active {
+		view.Nothing = ui.Empty{Title: "Nothing matches", Text: "Take a filter out, or clear all of them.", URL: view.Filters.URL, Action: "Clear filters"}
+	}
+	return s.render(w, r, v, "list", ui.View{Title: view.Heading, Status: status, Data: view})
+}
+
+func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	q := r.URL.Query()
+	f := account.Filter{Email: strings.TrimSpace(q.Get("email")), ExternalID: strings.TrimSpace(q.Get("external_id"))}
+	view := listView{
+		Heading: "People", Lead: "Buyers, members of partners, and operators.",
+		Form: ui.Form{Fields: []ui.Field{
+			{Name: "email", Label: "Email address", Value: f.Email}, {Name: "external_id", Label: "External id", Value: f.ExternalID},
+		}},
+		Filters: ui.Filters{Label: "Search people", URL: v.Path(peoplePath)},
+		Nothing: ui.Empty{Title: "Nobody yet", Text: "People appear with their first purchase, or when they sign up."},
+		Curl: p.call("The same by API", http.MethodGet, "/operator/v1/users",
+			ui.Param{Name: "email", Value: f.Email}, ui.Param{Name: "external_id", Value: f.ExternalID}),
+	}
+	if f.Email, f.ExternalID = storable(f.Email), storable(f.ExternalID); true {
+		list, more, err := p.Accounts.Before(r.Context(), f, before(r), perPage)
+		if err != nil {
+			return err
+		}
+		view.Table = peopleTable(v, list)
+		next := int64(0)
+		if more {
+			next = list[len(list)-1].ID
+		}
+		view.Pager = pager(r, "Pages of people", next)
+	}
+	return p.showList(w, r, v, view)
+}
+
+// storable is a text of the query that both databases take; nothing has the others.
+func storable(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// personView is a person.
+type personView struct {
+	User      account.User
+	Name      string
+	Facts     []factView
+	Teams     []teamView
+	Licenses  ui.Table
+	Purchases ui.Table
+	Timeline  ui.Timeline
+	AllOf     [2]string // licenses, purchases
+	Acts      []choice
+	Curl      ui.Curl
+}
+
+// factView is one thing that is known.
+type factView struct {
+	Name string
+	ui.Cell
+}
+
+// teamView is a partner that a person acts for.
+type teamView struct{ Name, Role, URL string }
+
+func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	u, err := p.find(r)
+	if err != nil {
+		return err
+	}
+	view := personView{User: u, Name: personName(u), Curl: p.call("Read this person by API", http.MethodGet, fmt.Sprintf("/operator/v1/users/%d", u.ID))}
+	view.Facts = personFacts(u)
+	teams, err := p.Partners.Accesses(r.Context(), u.ID, perPage)
+	if err != nil {
+		return err
+	}
+	for _, a := range teams {
+		view.Teams = append(view.Teams, teamView{a.Partner.Name, string(a.Role), p.partnerURL(v, a.Partner.ID)})
+	}
+	licenses, err := p.Licenses.FindAny(r.Context(), license.FindAny{OwnerID: u.ID}, 0, perPage)
+	if err != nil {
+		return err
+	}
+	sales, err := p.Licenses.FindSales(r.Context(), license.FindSales{UserID: u.ID}, 0, perPage)
+	if err != nil {
+		return err
+	}
+	names, err := p.partnerNames(r.Context(), licenses.Licenses, sales.Sales)
+	if err != nil {
+		return err
+	}
+	view.Licenses, view.Purchases = licensesTable(v, licenses.Licenses, names), purchasesTable(v, sales.Sales, names)
+	if u.Email != "" && licenses.Next != 0 {
+		view.AllOf[0] = v.Path(licensesPath) + "?email=" + url.QueryEscape(u.Email)
+	}
+	if u.Email != "" && sales.Next != 0 {
+		view.AllOf[1] = v.Path(purchasesPath) + "?email=" + url.QueryEscape(u.Email)
+	}
+	entries, err := p.Support.Person(r.Context(), u)
+	if err != nil {
+		return err
+	}
+	view.Timeline = timelineOf(v, "Sign-ins and mails, newest first", entries)
+	view.Acts = personActs(v, u, len(teams) > 0)
+	return p.render(w, r, v, "person", ui.View{Title: view.Name, Data: view})
+}
+
+func personFacts(u account.User) []factView {
+	facts := []factView{
+		{"Number", ui.Cell{Text: fmt.Sprint(u.ID)}}, {"Name", ui.Cell{Text: dash(u.Name)}}, {"External id", ui.Cell{Text: dash(u.ExternalID)}},
+		{"Known since", ui.Cell{At: u.CreatedAt, Exact: true}},
+	}
+	switch {
+	case !u.ErasedAt.IsZero():
+		return append(facts, factView{"Erased", ui.Cell{At: u.ErasedAt, Exact: true}})
+	case u.ProvenAt.IsZero():
+		facts = append(facts, factView{"Address", ui.Cell{Text: "not proven yet: nobody has opened a link that was mailed to it"}})
+	default:
+		facts = append(facts, factView{"Address proven", ui.Cell{At: u.ProvenAt, Exact: true}})
+	}
+	if u.Role != "" {
+		facts = append(facts, factView{"Operator", ui.Cell{Text: string(u.Role)}})
+	}
+	return facts
+}

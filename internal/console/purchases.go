@@ -1,0 +1,149 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/license"
+	"claviger/internal/support"
+	"claviger/internal/ui"
+)
+
+func (l *Licenses) purchases(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	q := r.URL.Query()
+	form := ui.Form{Fields: []ui.Field{
+		{Name: "external_id", Label: "Reference", Value: q.Get("external_id")},
+		{Name: "email", Label: "Buyer's email address", Value: q.Get("email")},
+		{Name: "partner_id", Label: "Partner's number", Value: q.Get("partner_id")},
+		{Name: "from", Label: "Bought from", Type: "datetime-local"},
+		{Name: "to", Label: "Bought to", Type: "datetime-local"},
+	}}
+	f := license.FindSales{ExternalID: storable(strings.TrimSpace(q.Get("external_id"))), PartnerID: number(r, &form, "partner_id")}
+	f.From, f.To = span(r, &form)
+	buyer, email, nobody, err := l.ownerID(r)
+	if err != nil {
+		return err
+	}
+	f.UserID = buyer
+	var found license.FoundSales
+	if !form.Failed() && !nobody {
+		if found, err = l.Licenses.FindSales(r.Context(), f, before(r), perPage); err != nil {
+			return err
+		}
+	}
+	names, err := l.partnerNames(r.Context(), nil, found.Sales)
+	if err != nil {
+		return err
+	}
+	return l.showList(w, r, v, listView{
+		Heading: "Purchases", Lead: "Purchases and plan changes of all partners, newest first.", Form: form,
+		Filters: ui.Filters{Label: "Search purchases", URL: v.Path(purchasesPath)}, Table: purchasesTable(v, found.Sales, names),
+		Pager: pager(r, "Pages of purchases", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
+		Nothing: ui.Empty{Title: "Nothing was sold yet", Text: "Purchases appear when your checkout records them."},
+		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/purchases/search", ui.Param{Name: "external_id", Value: f.ExternalID},
+			ui.Param{Name: "email", Value: email}, ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
+	})
+}
+
+// purchaseView is a purchase with its licenses.
+type purchaseView struct {
+	Sale     license.Sale
+	What     string
+	Amount   string
+	Partner  factView
+	Buyer    factView
+	Licenses ui.Table
+	Chains   []ui.Table
+	Refunds  ui.Table
+	Refund   string // the page that refunds it, "" if it cannot be
+	Curl     ui.Curl
+}
+
+func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	s, err := l.Licenses.Sale(r.Context(), area.ID(r, "purchase"))
+	if err != nil {
+		return area.Missing(err)
+	}
+	names, err := l.partnerNames(r.Context(), s.Licenses, []license.Sale{s.Sale})
+	if err != nil {
+		return err
+	}
+	view := purchaseView{
+		Sale: s.Sale, What: saleWords(s.Sale), Amount: support.Money(s.AmountCents, s.Currency),
+		Partner:  factView{"Application", ui.Cell{Text: names[s.PartnerID], URL: l.partnerURL(v, s.PartnerID)}},
+		Buyer:    factView{"Buyer", ui.Cell{Text: "none was named"}},
+		Licenses: licensesTable(v, s.Licenses, names), Curl: l.call("The same by API", http.MethodGet, fmt.Sprintf("/operator/v1/purchases/%d", s.ID)),
+	}
+	if s.UserID != 0 {
+		u, err := l.Accounts.Get(r.Context(), s.UserID)
+		if err != nil {
+			return err
+		}
+		view.Buyer.Cell = ui.Cell{Text: personName(u), URL: v.Path(peoplePath+"/%d", u.ID)}
+	}
+	open := false
+	refunds := map[int64]bool{}
+	var list []license.Refund
+	for i, d := range s.Items {
+		t := chainTable(v, d)
+		t.ID, t.Caption = fmt.Sprintf("chain-%d", i), "What was paid for license "+d.Key[len(d.Key)-4:]
+		for n := range t.Rows {
+			t.Rows[n].ID = "" // a purchase of several licenses is in several tables
+		}
+		view.Chains = append(view.Chains, t)
+		for _, k := range d.Links {
+			open = open || k.Sale.ID == s.ID && k.Refundable
+		}
+		for _, f := range d.Refunds {
+			if !refunds[f.ID] {
+				refunds[f.ID], list = true, append(list, f)
+			}
+		}
+	}
+	view.Refunds = refundsTable(v, list)
+	if open && v.May(account.Sell) {
+		view.Refund = v.Path(purchasesPath+"/%d/refund", s.ID)
+	}
+	return l.render(w, r, v, "purchase", ui.View{Title: fmt.Sprintf("Purchase %d", s.ID), Data: view})
+}
+
+// sendPage asks whether an event of a license is sent again.
+func (l *Licenses) sendPage(r *http.Request, v *Visit) (ui.Confirm, license.License, int64, error) {
+	d, err := l.Licenses.ByKey(r.Context(), r.PathValue("license"))
+	if err != nil {
+		return ui.Confirm{}, d, 0, area.Missing(err)
+	}
+	id := area.ID(r, "event")
+	e, err := l.Support.Events.Get(r.Context(), id)
+	if err != nil || e.LicenseID != d.ID {
+		return ui.Confirm{}, d, 0, area.NotFound()
+	}
+	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/events/%d/redeliver", id))
+	return ui.Confirm{
+		Heading: fmt.Sprintf("Send event %d again", id), Action: v.Path(licensesPath+"/%s/events/%d/send", d.Key, id), Cancel: v.Path(licensesPath+"/%s", d.Key),
+		Says:   []string{"It is sent now to the partner's webhook URL, with the same body and the same webhook-id, signed anew. After it comes the newest event of the license, so that the application is not left in the past."},
+		Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
+	}, d, id, nil
+}
+
+func (l *Licenses) askSend(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, _, _, err := l.sendPage(r, v)
+	if err != nil {
+		return err
+	}
+	return l.area.Confirm(w, r, v, http.StatusOK, view)
+}
+
+func (l *Licenses) send(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, d, id, err := l.sendPage(r, v)
+	if err != nil {
+		return err
+	}
+	if err := l.Webhooks.Redeliver(r.Context(), v.Actor(), d.PartnerID, id); err != nil {
+		return l.area.Refuse(w, r, v, view, err)
+	}
+	return l.area.Done(w, r, v, fmt.Sprintf(licensesPath+"/%s", d.Key), "The event is on its way. Reload the page to see what the partner's server answered.")
+}

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/support"
+	"claviger/internal/ui"
+)
+
+// partnerURL is the page of a partner; "" if there is none that the person may see.
+func (s *Shell) partnerURL(v *Visit, id int64) string {
+	for _, rt := range s.area.Table {
+		rest, below := strings.CutPrefix(rt.Path, partnersPath+"/{")
+		if below && strings.Count(rest, "/") == 0 && rt.Kind == Page && v.May(rt.Needs) {
+			return v.Path(partnersPath+"/%d", id)
+		}
+	}
+	return ""
+}
+
+// partnerNames are the names of the partners of licenses and purchases.
+func (s *Shell) partnerNames(ctx context.Context, licenses []license.License, sales []license.Sale) (map[int64]string, error) {
+	ids := map[int64]bool{}
+	for _, l := range licenses {
+		ids[l.PartnerID] = true
+	}
+	for _, sale := range sales {
+		ids[sale.PartnerID] = true
+	}
+	list := make([]int64, 0, len(ids))
+	for id := range ids {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	return s.Site.Partners.Names(ctx, list)
+}
+
+func licensesTable(v *Visit, list []license.License, partners map[int64]string) ui.Table {
+	t := ui.Table{
+		ID: "licenses", Caption: "Licenses", Cards: true,
+		Columns: []ui.Column{{Label: "License key"}, {Label: "Application"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased"}, {Label: "Last change"}},
+	}
+	for _, l := range list {
+		status := ui.Cell{Status: l.Status.String()}
+		if l.Held != 0 {
+			status.Note = "on hold"
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: "license-" + l.Key, Cells: []ui.Cell{
+			{Text: l.Key, Code: true, URL: v.Path(licensesPath+"/%s", l.Key)}, {Text: partners[l.PartnerID]}, status,
+			{Text: strconv.Itoa(l.Tier)}, {At: l.CreatedAt}, {At: l.UpdatedAt},
+		}})
+	}
+	return t
+}
+
+func peopleTable(v *Visit, list []account.User) ui.Table {
+	t := ui.Table{
+		ID: "people", Caption: "People", Cards: true,
+		Columns: []ui.Column{{Label: "Person"}, {Label: "Name"}, {Label: "External id"}, {Label: "Since"}},
+	}
+	for _, u := range list {
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("person-%d", u.ID), Cells: []ui.Cell{
+			{Text: personName(u), URL: v.Path(peoplePath+"/%d", u.ID)}, {Text: dash(u.Name)}, {Text: dash(u.ExternalID)}, {At: u.CreatedAt},
+		}})
+	}
+	return t
+}
+
+// personName is what a person is listed as.
+func personName(u account.User) string {
+	switch {
+	case !u.ErasedAt.IsZero():
+		return fmt.Sprintf("Person %d (erased)", u.ID)
+	case u.Email != "":
+		return u.Email
+	}
+	return fmt.Sprintf("Person %d", u.ID)
+}
+
+func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui.Table {
+	t := ui.Table{
+		ID: "purchases", Caption: "Purchases", Cards: true,
+		Columns: []ui.Column{{Label: "Purchase"}, {Label: "Application"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference"}, {Label: "Time"}},
+	}
+	for _, s := range list {
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", s.ID), Cells: []ui.Cell{
+			{Text: fmt.Sprintf("Purchase %d", s.ID), URL: v.Path(purchasesPath+"/%d", s.ID)}, {Text: partners[s.PartnerID]},
+			{Text: saleWords(s)}, {Text: support.Money(s.AmountCents, s.Currency)}, {Text: dash(s.ExternalID)}, {At: s.CreatedAt},
+		}})
+	}
+	return t
+}
+
+// saleWords says what was bought.
+func saleWords(s license.Sale) string {
+	switch {
+	case s.Kind == license.PlanUpgrade:
+		return fmt.Sprintf("plan change to tier %d", s.Tier)
+	case s.Quantity > 1:
+		return fmt.Sprintf("%d licenses of tier %d", s.Quantity, s.Tier)
+	}
+	return fmt.Sprintf("license of tier %d", s.Tier)
+}
+
+func refundsTable(v *Visit, list []license.Refund) ui.Table {
+	t := ui.Table{
+		ID: "refunds", Caption: "Refunds", Cards: true,
+		Columns: []ui.Column{{Label: "Refund"}, {Label: "Reference"}, {Label: "Time"}, {Label: "State"}},
+	}
+	for _, f := range list {
+		state := ui.Cell{Text: "stands"}
+		if !f.ReversedAt.IsZero() {
+			state = ui.Cell{Text: "reversed"}
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("refund-%d", f.ID), Cells: []ui.Cell{
+			{Text: fmt.Sprintf("Refund %d", f.ID), URL: v.Path(refundsPath+"/%d", f.ID)}, {Text: dash(f.ExternalID)}, {At: f.CreatedAt}, state,
+		}})
+	}
+	return t
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+// before is the number in the URL before which a page of a list begins; what is no
+// number is the first page.
+func before(r *http.Request) int64 {
+	n, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// pager leads to the next page of a list and back to the first.
+func pager(r *http.Request, label string, next int64) ui.Pager {
+	p := ui.Pager{Label: label}
+	if next > 0 {
+		p.Next = withParam(r, "before", strconv.FormatInt(next, 10))
+	}
+	if before(r) > 0 {
+		p.Prev, p.Showing = withParam(r, "before", ""), "Older ones"
+	}
+	return p
+}
+
+// narrowed reports whether a filter of the query is set.
+func narrowed(r *http.Request) bool {
+	for name, values := range r.URL.Query() {
+		if name != "before" && strings.Join(values, "") != "" {
+			return true
+		}
+	}
+	return false
+}

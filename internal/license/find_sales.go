@@ -1,0 +1,95 @@
+package license
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"claviger/internal/sqldb"
+)
+
+// FindSales says which purchases and plan changes are meant; the zero value means all.
+type FindSales struct {
+	PartnerID  int64
+	UserID     int64 // who bought it
+	ExternalID string
+	From, To   time.Time // From included, To not; zero: no bound
+}
+
+// FoundSales is one page of purchases, newest first, without their licenses.
+type FoundSales struct {
+	Sales []Sale
+	Next  int64 // the number before which the next page begins; 0: there is none
+
+	// SearchedTo is up to which time was searched, when the search ended before the
+	// page was full. Next goes on from there.
+	SearchedTo time.Time
+}
+
+// FindSales returns a page of purchases, newest first, before a number; 0 stands for the
+// newest. It costs the same at any depth.
+func (r *Registry) FindSales(ctx context.Context, f FindSales, before int64, limit int) (FoundSales, error) {
+	var found FoundSales
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		low, high, err := idsBetween(ctx, tx, "purchases", f.From, f.To)
+		if err != nil {
+			return err
+		}
+		w := chunks[Sale]{high: high, limit: limit, chunk: limit + 1, fits: f.fits, at: func(s Sale) int64 { return s.ID }}
+		if before > 0 {
+			w.high = min(high, before-1)
+		}
+		w.read = func(high int64, n int) ([]Sale, error) {
+			where, arg := f.indexed()
+			args := []any{low, high, n}
+			if arg != nil {
+				args = append(args, arg)
+			}
+			return sqldb.All(ctx, tx, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE `+where+` LIMIT $3`, args...)
+		}
+		rows, next, stopped, err := w.page()
+		found = FoundSales{Sales: rows, Next: next}
+		if stopped {
+			found.SearchedTo = w.last.CreatedAt
+		}
+		return err
+	})
+	if err != nil {
+		return FoundSales{}, fmt.Errorf("find purchases: %w", err)
+	}
+	return found, nil
+}
+
+// indexed is the one condition that an index serves, with the order. An external id is
+// unique but for partner and kind: id + 0 keeps the databases from reading all purchases
+// by id.
+func (f FindSales) indexed() (where string, arg any) {
+	const byID = `id >= $1 AND id <= $2`
+	switch {
+	case f.ExternalID != "":
+		return `id + 0 >= $1 AND id + 0 <= $2 AND external_id = $4 AND external_id <> '' ORDER BY id + 0 DESC`, f.ExternalID
+	case f.UserID != 0:
+		return byID + ` AND user_id = $4 AND user_id <> 0 ORDER BY id DESC`, f.UserID
+	case f.PartnerID != 0:
+		return byID + ` AND partner_id = $4 ORDER BY id DESC`, f.PartnerID
+	default:
+		return byID + ` ORDER BY id DESC`, nil
+	}
+}
+
+// fits checks what no index serves.
+func (f FindSales) fits(s Sale) bool {
+	return (f.PartnerID == 0 || s.PartnerID == f.PartnerID) && (f.UserID == 0 || s.UserID == f.UserID) &&
+		(f.ExternalID == "" || s.ExternalID == f.ExternalID) && within(s.CreatedAt, f.From, f.To)
+}
+
+// RefundsByReference returns the refunds with an external id, of all partners, the newest
+// first, without their licenses; ten at most.
+func (r *Registry) RefundsByReference(ctx context.Context, externalID string) ([]Refund, error) {
+	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
+		WHERE external_id = $1 AND external_id <> '' ORDER BY id + 0 DESC LIMIT 10`, externalID)
+	if err != nil {
+		return nil, fmt.Errorf("find refunds: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,209 @@
+package support
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/mail"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
+)
+
+// The bounds of a timeline, newest first.
+const (
+	maxEvents      = 50
+	maxAttempts    = 5 // of each event
+	maxActs        = 100
+	maxSignIns     = 20
+	maxMails       = 20
+	maxConnections = 20
+)
+
+// EntryKind is where an entry of a timeline comes from.
+type EntryKind string
+
+// The kinds of entries, in the order in which they are told when they have one time.
+const (
+	Act        EntryKind = "act"        // what a person or program did
+	Purchased  EntryKind = "purchase"   // a purchase or plan change
+	Event      EntryKind = "event"      // a change of status or tier
+	Delivery   EntryKind = "delivery"   // an attempt to tell the partner, with its answer
+	Mail       EntryKind = "mail"       // a mail to the buyer
+	SignIn     EntryKind = "sign_in"    // the buyer signed in
+	Connection EntryKind = "connection" // the buyer connected the license with the application
+)
+
+var entryOrder = []EntryKind{SignIn, Purchased, Act, Connection, Event, Delivery, Mail}
+
+// Entry is one thing that happened. It has no secret and no free text of anybody.
+type Entry struct {
+	At         time.Time
+	Kind       EntryKind
+	Title      string
+	Text       string // more about it; "": nothing
+	By         string // who did it, for the marketplace's own people; "": nobody, or it goes without saying
+	Failed     bool   // something that should not have been
+	EventID    int64  // of an event or delivery; 0: none
+	AttemptID  int64  // of a delivery; 0: none
+	PurchaseID int64  // of a purchase; 0: none
+
+	by audit.Actor // of an act
+}
+
+// Case is all that is known of a license when somebody asks for help with it.
+type Case struct {
+	License license.Detail
+	Partner partner.Partner
+	Owner   account.User // zero: nobody owns it, or they were erased
+	Explain []string     // why it is in its state
+	Server  []string     // what the partner's server said last, and what comes next
+	Entries []Entry      // newest first
+	More    bool         // older entries are left out
+
+	names map[int64]string
+	plans map[time.Time]audit.Actor // who changed the plan, by the time of it
+}
+
+// Case returns the case of a license.
+func (d *Desk) Case(ctx context.Context, key string) (Case, error) {
+	var c Case
+	var err error
+	if c.License, err = d.Licenses.Inspect(ctx, key); err != nil {
+		return Case{}, err
+	}
+	if c.Partner, err = d.Partners.Get(ctx, c.License.PartnerID); err != nil {
+		return Case{}, err
+	}
+	if c.License.OwnerID != 0 {
+		if c.Owner, err = d.Accounts.Get(ctx, c.License.OwnerID); err != nil && !fault.Is(err, account.CodeUnknownUser) {
+			return Case{}, err
+		}
+	}
+	if c.Explain, err = d.Licenses.Explain(ctx, c.License.License); err != nil {
+		return Case{}, err
+	}
+	for _, add := range []func(context.Context, *Case) error{d.addActs, d.addEvents, d.addConnections, d.addOwner} {
+		if err := add(ctx, &c); err != nil {
+			return Case{}, err
+		}
+	}
+	c.addPurchases()
+	c.sort()
+	return c, d.addNames(ctx, &c)
+}
+
+// sort puts the newest entry first.
+func (c *Case) sort() {
+	slices.SortStableFunc(c.Entries, func(a, b Entry) int {
+		return cmp.Or(b.At.Compare(a.At), slices.Index(entryOrder, b.Kind)-slices.Index(entryOrder, a.Kind))
+	})
+}
+
+func (c *Case) addPurchases() {
+	for _, k := range c.License.Links {
+		s := k.Sale
+		c.Entries = append(c.Entries, Entry{
+			At: s.CreatedAt, Kind: Purchased, PurchaseID: s.ID, Title: saleTitle(s), Text: saleText(s), by: c.plans[s.CreatedAt],
+		})
+	}
+}
+
+// addActs adds what the audit has of the license and its events.
+func (d *Desk) addActs(ctx context.Context, c *Case) error {
+	list, more, err := d.Audit.List(ctx, audit.Filter{Subject: "license:" + c.License.Key}, paging.Page{Number: 1, Limit: maxActs})
+	if err != nil {
+		return err
+	}
+	c.More, c.plans = c.More || more, map[time.Time]audit.Actor{}
+	for _, e := range list {
+		if e.Action == "license.plan" { // told by its purchase
+			c.plans[e.At] = e.Actor
+		}
+		if title := acts[e.Action]; title != "" {
+			c.Entries = append(c.Entries, Entry{At: e.At, Kind: Act, Title: title, by: e.Actor})
+		}
+	}
+	return nil
+}
+
+func (d *Desk) addConnections(ctx context.Context, c *Case) error {
+	list, err := d.OAuth.OfLicense(ctx, c.License.ID, maxConnections)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		c.Entries = append(c.Entries, connectionEntries(a)...)
+	}
+	return nil
+}
+
+// addOwner adds the sign-ins of the present owner and the mails to them, since the
+// license is theirs.
+func (d *Desk) addOwner(ctx context.Context, c *Case) error {
+	if c.Owner.ID == 0 || !c.Owner.ErasedAt.IsZero() {
+		c.Owner = account.User{}
+		return nil
+	}
+	entries, err := d.ofPerson(ctx, c.Owner)
+	c.Entries = append(c.Entries, entries...)
+	return err
+}
+
+// ofPerson returns the sign-ins of a person and the mails to them.
+func (d *Desk) ofPerson(ctx context.Context, u account.User) ([]Entry, error) {
+	var entries []Entry
+	mails, err := mail.To(ctx, d.DB, u.Email, maxMails)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range mails {
+		entries = append(entries, mailEntry(m))
+	}
+	list, _, err := d.Audit.List(ctx, audit.Filter{Subject: userSubject(u.ID)}, paging.Page{Number: 1, Limit: maxSignIns})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		if title := ofPerson[e.Action]; title != "" {
+			entries = append(entries, Entry{At: e.At, Kind: SignIn, Title: title, by: e.Actor})
+		}
+	}
+	return entries, nil
+}
+
+// Person returns the newest sign-ins of a person and mails to them, newest first.
+func (d *Desk) Person(ctx context.Context, u account.User) ([]Entry, error) {
+	entries, err := d.ofPerson(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	c := Case{Owner: u, Entries: entries}
+	c.sort()
+	return c.Entries, d.addNames(ctx, &c)
+}
+
+// addNames says who did what.
+func (d *Desk) addNames(ctx context.Context, c *Case) error {
+	var ids []int64
+	for _, e := range c.Entries {
+		if e.by.Kind == audit.ByUser {
+			ids = append(ids, e.by.ID)
+		}
+	}
+	var err error
+	if c.names, err = d.Accounts.Names(ctx, ids); err != nil {
+		return err
+	}
+	for i := range c.Entries {
+		if e := &c.Entries[i]; e.by.Kind != "" && (e.Kind != SignIn || e.by.Kind != audit.ByUser || e.by.ID != c.Owner.ID) {
+			e.By = c.who(e.by)
+		}
+	}
+	return nil
+}
