@@ -53,7 +53,7 @@ e2e: chromium ## The end-to-end tests alone, on SQLite; pictures of the pages go
 	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e/...
 
 screenshots: chromium ## Pictures of every page of the portal and the console, in light and dark at 1280 and 390 px, into bin/screenshots
-	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e -run '^(TestPortalPages|TestConsolePages|TestSetUp)$$' -count=1
+	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e -run '^(TestPortalPages|TestConsolePages|TestConsoleInvite|TestSetUp)$$' -count=1
 
 pictures: chromium ## Take the pictures of README.md and docs/portal.md again, into docs/pictures
 	CLAVIGER_PICTURES=$(CURDIR)/docs/pictures $(GO) test ./internal/e2e -run '^TestPictures' -count=1

@@ -60,7 +60,7 @@ func start(t *testing.T) *harness {
 		Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: h.accounts, Partners: &partner.Registry{DB: h.db, Now: now},
 	}
 	a := &area.Area[account.Scope, *visit]{
-		Name: "area", Prefix: "/area", Site: site, Streams: &ui.Streams{}, Title: func(*visit) string { return "Area" },
+		Name: "area", Prefix: "/area", Site: site, Streams: &ui.Streams{Recheck: time.Hour}, Title: func(*visit) string { return "Area" },
 		Rights: &live.Versions{Read: h.accounts.TeamVersions, Every: time.Millisecond},
 		Enter: func(_ context.Context, _ *http.Request, v *visitor.Visitor, needs account.Scope) (*visit, error) {
 			if !v.User.Role.May(needs) {

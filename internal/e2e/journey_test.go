@@ -91,7 +91,7 @@ func (b *buyer) newestLink() string {
 // link is the link to the marketplace in the mail that is shown.
 func (b *buyer) link() string {
 	b.t.Helper()
-	link := regexp.MustCompile(regexp.QuoteMeta(b.card.BaseURL) + `/(sign-in/link|portal/invitation)\?token=[0-9a-f]+`).FindString(b.Text("main"))
+	link := regexp.MustCompile(regexp.QuoteMeta(b.card.BaseURL) + `/(sign-in/link|portal/invitation|console/invitation)\?token=[0-9a-f]+`).FindString(b.Text("main"))
 	if link == "" {
 		b.t.Fatalf("no link in the mail: %s", b.Text("main"))
 	}
