@@ -222,7 +222,7 @@ func (v Inviter) team(by audit.Actor) invitation.Team {
 			}
 			return mayManage(ctx, tx, by)
 		},
-		CheckSize: func(ctx context.Context, tx *sqldb.Tx) error { return checkTeamSize(ctx, tx) },
+		CheckSize: checkTeamSize,
 		Content: func(n invitation.Invitation) mail.Content {
 			name, role := v.Accounts.marketplace(), Role(n.Role)
 			return mail.Content{

@@ -66,7 +66,7 @@ func Nonce() ui.Param { return ui.Param{Name: formNonce, Value: secret.Make("")[
 // that answered it, makes nothing a second time.
 func (a *Area[N, V]) Once(r *http.Request, visit V) (idempotency.Request, error) {
 	q := idempotency.Request{
-		Scope: a.Name + ":user:" + strconv.FormatInt(visit.common().User.ID, 10), Key: r.PostFormValue(formNonce),
+		Scope: a.Name + ":user:" + strconv.FormatInt(visit.Common().User.ID, 10), Key: r.PostFormValue(formNonce),
 		Body: secret.Hash(r.URL.Path + "?" + r.PostForm.Encode()),
 	}
 	if q.Valid() != nil {

@@ -45,13 +45,13 @@ type Visit[N any] struct {
 	Needs N // of the route
 }
 
-func (v Visit[N]) common() Visit[N] { return v }
+func (v Visit[N]) Common() Visit[N] { return v }
 
 // Visitor is the Visit of an area.
 type Visitor[N any] interface {
 	May(needs N) bool                       // whether the person has what a row needs
 	Path(path string, values ...any) string // the address of a page: a path of the table, and values for its verbs
-	common() Visit[N]                       // by embedding Visit
+	Common() Visit[N]                       // by embedding Visit
 }
 
 // Entry leads to a page from the navigation.
@@ -119,7 +119,7 @@ func (a *Area[N, V]) mayFollow(needs N) visitor.Access {
 // Recheck returns an error if the person of a visit has signed out since, or may no
 // longer have its route.
 func (a *Area[N, V]) Recheck(ctx context.Context, r *http.Request, visit V) error {
-	c := visit.common()
+	c := visit.Common()
 	now, err := a.Site.Again(ctx, r, c.Visitor)
 	if err != nil {
 		return err
@@ -142,11 +142,11 @@ func (a *Area[N, V]) Follow(w http.ResponseWriter, r *http.Request, visit V, cha
 			return err
 		}
 		recheck = live.NewSignal()
-		watch := a.Rights.Watch(0, seen, recheck)
+		watch := a.Rights.Watch(r.Context(), 0, seen, recheck)
 		defer watch.Close()
 	}
 	return a.Streams.Serve(w, r, ui.Stream{
-		Person: visit.common().User.ID, Changed: changed, Read: read, Recheck: recheck,
+		Person: visit.Common().User.ID, Changed: changed, Read: read, Recheck: recheck,
 		Check: func(ctx context.Context) error { return a.Recheck(ctx, r, visit) },
 	})
 }
@@ -167,7 +167,7 @@ func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, nam
 	if a.Search != "" && a.Has(a.Search, visit) && r.URL.Path != visit.Path("%s", a.Search) {
 		view.Nav.Search = visit.Path("%s", a.Search)
 	}
-	return a.Site.Render(w, r, visit.common().Visitor, name, view)
+	return a.Site.Render(w, r, visit.Common().Visitor, name, view)
 }
 
 // Items lists the pages of the navigation that exist and that the person may see. The

@@ -41,12 +41,12 @@ func subject(id int64) string { return fmt.Sprintf("bulk:%d", id) }
 // Pause has a job wait before its next row, Resume has it go on, Cancel ends it: what is
 // done stays done. An act that is done already changes nothing.
 func (s *Jobs) Pause(ctx context.Context, by audit.Actor, id int64) (Job, error) {
-	return s.act(ctx, by, id, "bulk.pause", func(j *Job, now time.Time) bool { return j.State.Pause(now) })
+	return s.act(ctx, by, id, "bulk.pause", func(j *Job, now time.Time) bool { return j.Pause(now) })
 }
 
 // Resume has a paused job go on.
 func (s *Jobs) Resume(ctx context.Context, by audit.Actor, id int64) (Job, error) {
-	return s.act(ctx, by, id, "bulk.resume", func(j *Job, _ time.Time) bool { return j.State.Resume() })
+	return s.act(ctx, by, id, "bulk.resume", func(j *Job, _ time.Time) bool { return j.Resume() })
 }
 
 // Cancel ends a job, prepared or started.

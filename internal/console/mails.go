@@ -59,8 +59,13 @@ func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error
 			state.Note = "tried again by itself"
 		}
 		view.Results.Table.Rows = append(view.Results.Table.Rows, ui.Row{ID: fmt.Sprintf("mail-%d", m.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Mail %d", m.ID), URL: v.Path(mailsPath+"/%d", m.ID)}, state, {Text: m.To}, {Text: m.Subject},
-			{Text: strconv.Itoa(m.Attempts)}, {Text: sentence(m.Error)}, {At: m.CreatedAt},
+			{Text: fmt.Sprintf("Mail %d", m.ID), URL: v.Path(mailsPath+"/%d", m.ID)},
+			state,
+			{Text: m.To},
+			{Text: m.Subject},
+			{Text: strconv.Itoa(m.Attempts)},
+			{Text: sentence(m.Error)},
+			{At: m.CreatedAt},
 		}})
 	}
 	return d.render(w, r, v, "records", ui.View{Title: "Mails", Data: view})

@@ -204,8 +204,12 @@ func partnersTable(v *Visit, list []partnerRow) ui.Table {
 	}}
 	for _, row := range list {
 		t.Rows = append(t.Rows, ui.Row{ID: "partner-" + strconv.FormatInt(row.ID, 10), Cells: []ui.Cell{
-			{Text: row.Name, URL: v.Path(partnersPath+"/%d", row.ID)}, {Status: string(row.state)}, {Text: waitingCount(row.health)},
-			{At: row.since()}, {Text: row.why()}, {At: row.health.LastSuccessAt},
+			{Text: row.Name, URL: v.Path(partnersPath+"/%d", row.ID)},
+			{Status: string(row.state)},
+			{Text: waitingCount(row.health)},
+			{At: row.since()},
+			{Text: row.why()},
+			{At: row.health.LastSuccessAt},
 		}})
 	}
 	return t

@@ -100,7 +100,7 @@ func (t *Today) todayView(v *Visit, report today.Report) ui.View {
 // todayLive sends the page again whenever it says something else.
 func (t *Today) todayLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	ready := live.NewSignal()
-	watch := t.Live.Watch(0, area.LastSeen(r), ready)
+	watch := t.Live.Watch(r.Context(), 0, area.LastSeen(r), ready)
 	defer watch.Close()
 	return t.area.Follow(w, r, v, ready, func(ctx context.Context) ([]ui.Message, error) {
 		version, changed := watch.Take()

@@ -31,14 +31,12 @@ const walkSkew = time.Minute
 // batch can be empty while there is more to look at.
 func (l *Log) Walk(ctx context.Context, w Walk, before int64, limit int) (list []Event, next int64, err error) {
 	// By ordinal within a partner, by id else: each is an index, and dense.
-	by, where, of := `id`, `TRUE`, int64(0)
+	by, where, of := `id`, `$3 = 0 AND $4 = 0`, int64(0)
 	switch {
 	case w.LicenseID != 0:
 		where, of = `license_id = $3 AND ($4 = 0 OR partner_id = $4)`, w.LicenseID
 	case w.PartnerID != 0:
 		by, where, of = `ord`, `partner_id = $3 AND ($4 = 0 OR partner_id = $4)`, w.PartnerID
-	default:
-		where = `$3 = 0 AND $4 = 0`
 	}
 	if before == 0 {
 		if before, err = l.newest(ctx, w); err != nil {

@@ -45,7 +45,7 @@ func (s *Versions) Of(ctx context.Context, topic int64) (string, error) {
 
 // Watch begins to look at a topic for a page that has the version seen. Call Close when the
 // page is closed.
-func (s *Versions) Watch(topic int64, seen string, ready Signal) *VersionWatch {
+func (s *Versions) Watch(ctx context.Context, topic int64, seen string, ready Signal) *VersionWatch {
 	w := &VersionWatch{versions: s, topic: topic, ready: ready, version: seen}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Versions) Watch(topic int64, seen string, ready Signal) *VersionWatch {
 	}
 	s.watches[w] = true
 	if s.stop == nil {
-		ctx, stop := context.WithCancel(context.Background())
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // other pages may follow
 		s.stop = stop
 		go repeat(ctx, s.Every, s.Log, s.round)
 	}

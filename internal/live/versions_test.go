@@ -69,7 +69,7 @@ func TestVersions(t *testing.T) {
 		}
 		readies := []live.Signal{live.NewSignal(), live.NewSignal(), live.NewSignal(), live.NewSignal()}
 		pages := []*live.VersionWatch{
-			versions.Watch(1, "a", readies[0]), versions.Watch(1, "older", readies[1]), versions.Watch(2, "x", readies[2]), versions.Watch(3, "gone", readies[3]),
+			versions.Watch(t.Context(), 1, "a", readies[0]), versions.Watch(t.Context(), 1, "older", readies[1]), versions.Watch(t.Context(), 2, "x", readies[2]), versions.Watch(t.Context(), 3, "gone", readies[3]),
 		}
 		look := func() (got []string) {
 			for i, w := range pages {

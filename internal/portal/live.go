@@ -117,6 +117,6 @@ func (f *follows) html() string {
 	if len(f.seen) >= maxSeen {
 		n = fmt.Sprintf("More than %d new, show", maxSeen)
 	}
-	return f.status.say(f.now(), fmt.Sprintf("%d new deliveries", len(f.seen))) +
+	return f.say(f.now(), fmt.Sprintf("%d new deliveries", len(f.seen))) +
 		`<div id="news" hx-swap-oob="innerHTML"><a class="button secondary" id="news-link" href="` + html.EscapeString(f.url) + `">` + n + `</a></div>`
 }

@@ -112,7 +112,7 @@ func (h *Handler) tells(find find) Serve {
 			return err
 		}
 		ready, f := live.NewSignal(), follower{h: h, r: r, shown: s}
-		f.watch = s.versions.Watch(s.topic, seen(r), ready)
+		f.watch = s.versions.Watch(r.Context(), s.topic, seen(r), ready)
 		defer f.watch.Close()
 		if s.attempts {
 			// The version does not tell of attempts, so what came meanwhile is not known.

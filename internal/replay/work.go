@@ -85,12 +85,12 @@ func (s *Jobs) mayGoOn(ctx context.Context, tx *sqldb.Tx, j Job) (reason string,
 // Pause has a job wait, Resume has it go on, and Cancel ends it; what it has made due is
 // sent all the same. An act that is done already changes nothing.
 func (s *Jobs) Pause(ctx context.Context, by audit.Actor, partnerID, id int64) (Job, error) {
-	return s.act(ctx, by, partnerID, id, "partner.redeliver_pause", func(j *Job, now time.Time) bool { return j.State.Pause(now) })
+	return s.act(ctx, by, partnerID, id, "partner.redeliver_pause", func(j *Job, now time.Time) bool { return j.Pause(now) })
 }
 
 // Resume has a paused job go on.
 func (s *Jobs) Resume(ctx context.Context, by audit.Actor, partnerID, id int64) (Job, error) {
-	return s.act(ctx, by, partnerID, id, "partner.redeliver_resume", func(j *Job, _ time.Time) bool { return j.State.Resume() })
+	return s.act(ctx, by, partnerID, id, "partner.redeliver_resume", func(j *Job, _ time.Time) bool { return j.Resume() })
 }
 
 // Cancel ends a job.

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -65,7 +66,7 @@ func TestMarkup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawn(t)
 		answer := httptest.NewRecorder()
-		if err := pages.Render(answer, httptest.NewRequest("GET", "/", nil), "markup", ui.View{Data: w}); err != nil {
+		if err := pages.Render(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), "markup", ui.View{Data: w}); err != nil {
 			t.Fatal(err)
 		}
 		body := answer.Body.String()

@@ -117,11 +117,12 @@ func (s *Sessions) Wrap(next http.Handler) http.Handler {
 			s.Fail(w, r, fmt.Errorf("load the session: %w", unavailable{err}))
 			return
 		}
-		r = r.WithContext(context.WithValue(ctx, sessionsKey{}, s))
+		ctx = context.WithValue(ctx, sessionsKey{}, s)
 		if seen := s.scs.GetInt64(ctx, keySeen); seen != 0 && time.Since(time.Unix(0, seen)) > touch {
 			s.scs.Put(ctx, keySeen, time.Now().UnixNano())
-			r = r.WithContext(context.WithValue(r.Context(), touchedKey{}, true))
+			ctx = context.WithValue(ctx, touchedKey{}, true)
 		}
+		r = r.WithContext(ctx)
 		sw := &sessionWriter{ResponseWriter: w, request: r, sessions: s}
 		next.ServeHTTP(sw, r)
 		sw.save() //nolint:contextcheck // it has the request, and WriteHeader calls it too
