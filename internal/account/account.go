@@ -154,6 +154,20 @@ func (b *Book) Users(ctx context.Context, ids []int64) (map[int64]User, error) {
 	return users, nil
 }
 
+// Emails returns the addresses of those users who have one, by id, also in the caller's
+// transaction.
+func Emails(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]string, error) {
+	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0 AND email <> ''`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up addresses: %w", err)
+	}
+	emails := make(map[int64]string, len(list))
+	for _, u := range list {
+		emails[u.ID] = u.Email
+	}
+	return emails, nil
+}
+
 // Data is what is kept about a person who asks for it. What hangs on the person
 // elsewhere is for other packages to tell.
 type Data struct {

@@ -227,6 +227,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box, Require: a.cfg.RequireSecondFactor}
 	r.Inviter = &partner.Inviter{Partners: r.Partners, Mail: r.Mail, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"), Present: account.Present}
 	a.runs = a.runLog(db)
+	r.Partners.Supports = portalRole(r.Accounts)
 	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
 	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
 	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}

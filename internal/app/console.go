@@ -19,7 +19,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 	r := a.services
 	return &console.Handler{
 		Shell:    console.Shell{Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.TeamVersions, Log: a.log}, Now: a.cfg.Now},
-		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks},
+		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks, Support: a.support()},
 		Team:     console.Team{Accounts: r.Accounts},
 		Today:    console.Today{Book: r.Today, Live: console.TodayLive(r.Today, a.log)},
 		Delivery: console.Delivery{

@@ -77,6 +77,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"challenges":        a.services.Accounts.PruneChallenges,
 		"sign-in links":     a.services.Accounts.Prune, // and sign-ups
 		"invitations":       a.services.Inviter.Prune,
+		"support visits":    a.services.Partners.PruneVisits,
 		"password tries":    a.services.Accounts.PruneTries,
 		"tokens":            a.services.OAuth.Prune,
 		"signing keys":      a.services.OAuth.Keys.Prune,

@@ -73,6 +73,9 @@ type Area[N any, V Visitor[N]] struct {
 
 	// Title is what the navigation is called.
 	Title func(visit V) string
+	// Banner marks the pages of a visit that is not the usual one; nil, or its answer nil:
+	// there is nothing to say.
+	Banner func(visit V) *ui.Banner
 	// Enter finds out what a visitor may do, as it is stored now. Whoever lacks what the
 	// row needs gets NotFound, whatever the reason, and so learns nothing.
 	Enter func(ctx context.Context, r *http.Request, v *visitor.Visitor, needs N) (V, error)
@@ -163,6 +166,9 @@ func LastSeen(r *http.Request) string {
 // Render shows a page of the area, with the navigation.
 func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, name string, view ui.View) error {
 	view.Wide, view.NoIndex = true, true
+	if a.Banner != nil {
+		view.Banner = a.Banner(visit)
+	}
 	view.Nav = &ui.Nav{Title: a.Title(visit), Items: a.Items(r, visit)}
 	if a.Search != "" && a.Has(a.Search, visit) && r.URL.Path != visit.Path("%s", a.Search) {
 		view.Nav.Search = visit.Path("%s", a.Search)

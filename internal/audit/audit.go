@@ -43,6 +43,10 @@ type Actor struct {
 	// ActingFor is, of a user, the partner as whose member they act; 0 where they act for
 	// themselves or for the marketplace.
 	ActingFor int64
+
+	// SupportVisit is, of an operator who acts for a partner as its support and not as its
+	// member, the id of the visit; 0 otherwise.
+	SupportVisit int64
 }
 
 // System is the actor of what nobody asked for by name, such as a command line.
@@ -78,9 +82,9 @@ type Facts map[string]any
 
 // Record queues the entry of an act in the act's transaction.
 func Record(tx *sqldb.Tx, at time.Time, by Actor, action, subject string, before, after any) {
-	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		at, by.Kind, by.ID, by.Name, by.Session, by.Client, action, subject, text(before), text(after), cmp.Or(partnerOf(subject), by.ActingFor), by.ActingFor)
+	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for, support_visit)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		at, by.Kind, by.ID, by.Name, by.Session, by.Client, action, subject, text(before), text(after), cmp.Or(partnerOf(subject), by.ActingFor), by.ActingFor, by.SupportVisit)
 }
 
 // partnerOf is the partner that a subject such as "partner:1" or "partner:1/plan:2"
@@ -247,9 +251,9 @@ func (f Filter) where() (string, []any) {
 	return "WHERE " + strings.Join(terms, " AND "), args
 }
 
-const columns = `id, at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for`
+const columns = `id, at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for, support_visit`
 
 func scanEntry(r *sqldb.Row, e *Entry) error {
 	a := &e.Actor
-	return r.Scan(&e.ID, &e.At, &a.Kind, &a.ID, &a.Name, &a.Session, &a.Client, &e.Action, &e.Subject, &e.Before, &e.After, &e.PartnerID, &a.ActingFor)
+	return r.Scan(&e.ID, &e.At, &a.Kind, &a.ID, &a.Name, &a.Session, &a.Client, &e.Action, &e.Subject, &e.Before, &e.After, &e.PartnerID, &a.ActingFor, &a.SupportVisit)
 }

@@ -60,6 +60,8 @@ const (
 // programs it was.
 func (e Entry) Origin() Origin {
 	switch {
+	case e.Actor.SupportVisit != 0:
+		return FromMarketplace
 	case e.Actor.Kind == ByUser && e.Actor.ActingFor != 0 && e.Actor.ActingFor == e.PartnerID:
 		return FromMember
 	case e.Actor.Kind == ByPartner && e.Actor.ID == e.PartnerID:

@@ -12,4 +12,7 @@ func init() {
 	}
 	registry.Forms["/partners/{partner}/pause"] = form("reason", "isolation") // without what was seen, which is refused
 	registry.Forms["/partners/{partner}/resume"] = form()
+	registry.Forms["/partners/{partner}/support"] = form("reason", "isolation")
+	registry.Forms["/partners/{partner}/support/allow"] = form() // the box is not ticked
+	registry.Forms["/partners/{partner}/support/leave"] = form()
 }

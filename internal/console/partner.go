@@ -29,6 +29,7 @@ type partnerView struct {
 	Links    []ui.Item // what else there is about the partner
 	PauseURL string    // "" if the person may not
 	Resume   string
+	Enter    string
 	Calls    []ui.Curl
 }
 
@@ -78,6 +79,9 @@ func (p *Partners) partner(w http.ResponseWriter, r *http.Request, v *Visit) err
 			view.Resume = v.Path("%s", ofPartner(resumePath, one.ID))
 		}
 		view.PauseURL = v.Path("%s", ofPartner(pausePath, one.ID))
+	}
+	if v.May(account.Support) {
+		view.Enter = v.Path("%s", ofPartner(supportPath, one.ID))
 	}
 	return p.render(w, r, v, "partner", ui.View{Title: one.Name, Data: view})
 }

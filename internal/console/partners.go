@@ -22,6 +22,7 @@ type Partners struct {
 	Partners *partner.Registry
 	Profiles *profile.Book
 	Webhooks *webhook.Outbox
+	Support  *partner.Support
 }
 
 const (
@@ -38,6 +39,11 @@ func (p *Partners) table() []Route {
 		row(Act, pausePath, account.Admin, p.pause),
 		row(Page, resumePath, account.Admin, p.askResume),
 		row(Act, resumePath, account.Admin, p.resume),
+		row(Page, supportPath, account.Support, p.askEnter),
+		row(Act, supportPath, account.Support, p.enter),
+		row(Page, allowSupportPath, account.Support, p.askAllow),
+		row(Act, allowSupportPath, account.Support, p.allow),
+		row(Act, leaveSupportPath, account.Support, p.leave),
 	}
 }
 

@@ -32,12 +32,15 @@ type actorJSON struct {
 	Name    string `json:"name"`
 	Session string `json:"session"`
 	Client  string `json:"client"`
+
+	ActingFor    int64 `json:"acting_for,omitempty"`
+	SupportVisit int64 `json:"support_visit,omitempty"`
 }
 
 func entryOf(e audit.Entry) entryJSON {
 	a := e.Actor
 	return entryJSON{
-		ID: e.ID, At: wire.Time(e.At), Actor: actorJSON{a.Kind, a.ID, a.Name, a.Session, a.Client},
+		ID: e.ID, At: wire.Time(e.At), Actor: actorJSON{a.Kind, a.ID, a.Name, a.Session, a.Client, a.ActingFor, a.SupportVisit},
 		Action: e.Action, Subject: e.Subject, Before: object(e.Before), After: object(e.After),
 	}
 }

@@ -16,4 +16,6 @@ const (
 	codeUnknownMember      = "unknown_member"
 	CodeUnknownPartner     = "unknown_partner"
 	CodeUnknownPlan        = "unknown_plan"
+	CodeVisitEnded         = "visit_ended"
+	CodeVisitOpen          = "visit_open"
 )

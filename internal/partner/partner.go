@@ -1,7 +1,7 @@
 // Package partner owns the partner applications: their names, their credentials
 // (client id and secret, API keys, webhook secret), their plans, their members and the
 // invitations to become one (by package invitation). It owns the tables partners,
-// partner_counters, partner_secrets, plans and members.
+// partner_counters, partner_secrets, plans, members and support_visits.
 //
 // The URLs of a partner and its contacts are package profile's, its licenses
 // package license's.
@@ -102,6 +102,10 @@ type Registry struct {
 
 	// Uses records when credentials were used last; nil: it is not recorded.
 	Uses *Uses
+
+	// Supports returns what a user may do at most in the portal of a partner as support,
+	// as it is stored now: "" if nothing. nil: nobody may anything.
+	Supports func(ctx context.Context, userID int64) (Role, error)
 }
 
 func (r *Registry) changed(tx *sqldb.Tx, id int64) {

@@ -43,7 +43,7 @@ func (h *Handler) showContacts(w http.ResponseWriter, r *http.Request, v *Visit,
 	}
 	view := contactsView{
 		Table: ui.Table{ID: "contacts", Caption: "Contacts", Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Added"}}},
-		Form:  f, May: v.May(partner.Admin), After: span(outage.After), Max: profile.MaxContacts, AddURL: v.Path(contactsPath),
+		Form:  f, May: v.Covers(partner.Admin), After: span(outage.After), Max: profile.MaxContacts, AddURL: v.Path(contactsPath),
 		Add: h.call("Add a contact by API", http.MethodPost, "/v2/profile/contact"),
 	}
 	view.Add.Form = []ui.Param{{Name: "name", Value: "Ada Lovelace"}, {Name: "email", Value: "ada@example.com"}}

@@ -50,7 +50,7 @@ func (h *Handler) showCredentials(w http.ResponseWriter, r *http.Request, v *Vis
 	view := credentialsView{
 		Keys: credentialTable("keys", "Your keys"), Client: credentialTable("client", "Your client secret"), Webhook: credentialTable("webhook", "Your webhook secret"),
 		ClientID: v.Partner.ClientID, SingleKey: v.Partner.SingleKey, NoClient: true,
-		May: v.May(partner.Developer), Form: f, Nonce: area.Nonce(), NewURL: v.Path(keysPath), RenewURL: v.Path(renewPath),
+		May: v.Covers(partner.Developer), Form: f, Nonce: area.Nonce(), NewURL: v.Path(keysPath), RenewURL: v.Path(renewPath),
 		List: h.call("List them by API", http.MethodGet, "/v2/credentials"),
 	}
 	for _, c := range list {
@@ -96,7 +96,7 @@ func credentialRow(v *Visit, c partner.Credential, now, lastWebhook time.Time) u
 		ending = ui.Cell{Text: "Not known", Note: "It is older than this page."}
 	}
 	name := ui.Cell{Text: c.Name}
-	if v.May(partner.Developer) {
+	if v.Covers(partner.Developer) {
 		name.Links = credentialLinks(v, c)
 	}
 	return ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{name, ending, state, used, {At: c.CreatedAt}}}

@@ -269,7 +269,7 @@ func (h *Handler) leadOn(r *http.Request, v *Visit, view *deliveriesView, list h
 	if !after.IsZero() {
 		view.Results.Pager.Prev, view.Results.Pager.Showing = withQuery(r, "after", ""), "Older deliveries"
 	}
-	if v.May(partner.Developer) {
+	if v.Covers(partner.Developer) {
 		view.Recover = v.Path(recoverPath) + query(r.URL.Query(), "after")
 	}
 }

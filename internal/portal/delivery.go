@@ -101,7 +101,7 @@ func (h *Handler) deliveryView(r *http.Request, v *Visit, eventID, attempt int64
 		Back:     fmt.Sprintf("%s%s#delivery-%d-link", v.Path(deliveriesPath), list, d.EventID),
 		Curl:     h.call("Read this delivery by API", http.MethodGet, fmt.Sprintf("/v2/deliveries/%d", d.EventID)),
 	}
-	if v.May(partner.Developer) {
+	if v.Covers(partner.Developer) {
 		view.Send = v.Path(deliveriesPath+"/%d/send", d.EventID) + list
 	}
 	if e.ID != 0 {

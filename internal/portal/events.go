@@ -112,7 +112,7 @@ func (h *Handler) showEvent(w http.ResponseWriter, r *http.Request, v *Visit, na
 	}
 	view := eventView{
 		kindView: kindOf(v, k), Reasons: k.Reasons, Members: membersTable(), URL: prof.WebhookURL, SetupURL: v.Path(setupPath),
-		Action: v.Path(eventsPath+"/%s/test", k.Event), May: v.May(partner.Developer), Max: profile.MaxChecks, Window: span(profile.CheckWindow),
+		Action: v.Path(eventsPath+"/%s/test", k.Event), May: v.Covers(partner.Developer), Max: profile.MaxChecks, Window: span(profile.CheckWindow),
 		Curl: h.call("Send this event by API", http.MethodPost, "/v2/event-kinds/"+k.Event.String()+"/test"),
 	}
 	if form == nil {

@@ -50,6 +50,9 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) erro
 
 // origin is who acted, as far as the partner may know.
 func origin(e audit.Entry, names map[int64]string) string {
+	if e.Actor.SupportVisit != 0 {
+		return "The marketplace's support, in this portal"
+	}
 	switch e.Origin() {
 	case audit.FromMember:
 		if name := names[e.Member()]; name != "" {

@@ -51,7 +51,7 @@ func viewOf(v *Visit, j replay.Job, names map[int64]string) jobView {
 	out := jobView{
 		ID: j.ID, Status: string(j.Status()), Stopped: j.Stopped, Which: which(a), From: j.Filter.From, To: j.Filter.To, Rate: j.Rate,
 		By: who(j.By, names), Count: j.Count, Skipped: j.Skipped, Expected: j.Expected, More: j.Expected >= replay.MaxCounted,
-		CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, URL: v.Path(recoverPath+"/%d", j.ID), Open: j.Open(), May: v.May(partner.Developer),
+		CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, URL: v.Path(recoverPath+"/%d", j.ID), Open: j.Open(), May: v.Covers(partner.Developer),
 	}
 	if left := j.Estimate(); j.Open() && left > 0 {
 		out.Left = spanOf(left)

@@ -254,7 +254,7 @@ func licenseEntryOf(v *Visit, e event.Event, d history.Delivery, tries []history
 		EventID: e.ID, At: e.At, Title: fmt.Sprintf("%s, tier %d", e.Kind, e.Tier), Text: e.Reason.Sentence(), State: string(d.State),
 		URL: v.Path(deliveriesPath+"/%d", e.ID), NextAt: d.NextAt,
 	}
-	if v.May(partner.Developer) {
+	if v.Covers(partner.Developer) {
 		out.Send = v.Path(deliveriesPath+"/%d/send", e.ID)
 	}
 	for i := len(tries) - 1; i >= 0; i-- {

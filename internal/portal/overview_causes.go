@@ -104,7 +104,7 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause, zone *ti
 	if h.serves("/deliveries") {
 		view.List = v.Path("/deliveries") + query
 	}
-	if h.serves("/recover") && v.May(partner.Developer) {
+	if h.serves("/recover") && v.Covers(partner.Developer) {
 		view.Replay = v.Path("/recover") + query
 	}
 	return view

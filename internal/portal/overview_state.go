@@ -48,7 +48,7 @@ func (h *Handler) endpointState(v *Visit, f overviewFacts, zone *time.Location) 
 		s.Badge, s.Title = "ok", "Healthy"
 		s.Text = []string{"The last delivery was taken at " + at(e.LastSuccessAt) + ". " + waitingText(e)}
 	}
-	if s.Badge == "failed" && v.May(partner.Developer) {
+	if s.Badge == "failed" && v.Covers(partner.Developer) {
 		s.Try = v.Path(tryPath)
 	}
 	return s

@@ -61,7 +61,7 @@ type Handler struct {
 
 	Simulator *simulator.Simulator
 
-	area *area.Area[partner.Role, *Visit] // made by Routes
+	area *area.Area[Needs, *Visit] // made by Routes
 }
 
 //go:embed all:pages

@@ -107,7 +107,7 @@ func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recov
 			view.Curl.Form = append(view.Curl.Form, p)
 		}
 	}
-	if !v.May(partner.Developer) {
+	if !v.Covers(partner.Developer) {
 		return nil
 	}
 	view.Action = v.Path(recoverPath) + query(r.URL.Query(), "rate")

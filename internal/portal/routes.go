@@ -22,12 +22,45 @@ const (
 	Stream = area.Stream
 )
 
-// Route is one row of the table. It needs the least role that may request it.
-type Route = area.Route[partner.Role, *Visit]
+// Needs is what a row of the table needs.
+type Needs struct {
+	Least   partner.Role // of a member
+	Private bool         // secrets and the team: they do not exist for support
+	Acts    bool         // it changes or sends something, or asks for that: for support after a second step
+	Partner bool         // it changes the partner itself: by the operator API, too, only an admin may
+}
 
-// row makes a row of the table.
+// asSupport is the least role that support must have.
+func (n Needs) asSupport() partner.Role {
+	if n.Partner {
+		return partner.Admin
+	}
+	return n.Least
+}
+
+// Route is one row of the table.
+type Route = area.Route[Needs, *Visit]
+
+// row makes a row of the table. What needs more than to see changes something; what
+// needs an admin of the team changes the partner.
 func row(kind area.Kind, path string, least partner.Role, serve Serve) Route {
-	return Route{Kind: kind, Path: path, Needs: least, Serve: serve}
+	return Route{Kind: kind, Path: path, Serve: serve, Needs: Needs{
+		Least: least, Acts: kind == Act || least != partner.Viewer, Partner: least == partner.Admin,
+	}}
+}
+
+// private marks rows about secrets or the team.
+func private(rows ...Route) []Route {
+	for i := range rows {
+		rows[i].Needs.Private = true
+	}
+	return rows
+}
+
+// ofPartner marks a row that changes the partner itself.
+func ofPartner(rt Route) Route {
+	rt.Needs.Partner = true
+	return rt
 }
 
 // Serve answers a request of a person who may make it. An error that it returns is
@@ -36,7 +69,9 @@ func row(kind area.Kind, path string, least partner.Role, serve Serve) Route {
 type Serve = func(w http.ResponseWriter, r *http.Request, visit *Visit) error
 
 // Table returns every route of a partner's portal.
-func (h *Handler) Table() []Route { return slices.Concat(h.integrationTable(), h.partnerTable()) }
+func (h *Handler) Table() []Route {
+	return slices.Concat(h.integrationTable(), private(h.secretTable()...), h.contactTable(), private(h.teamTable()...), h.settingTable())
+}
 
 // integrationTable has the pages about the integration and what it does.
 func (h *Handler) integrationTable() []Route {
@@ -44,8 +79,8 @@ func (h *Handler) integrationTable() []Route {
 		row(Page, "", partner.Viewer, h.start),
 		row(Page, setupPath, partner.Viewer, h.shows(h.setup)),
 		row(Stream, setupPath+"/live", partner.Viewer, h.tells(h.setup)),
-		row(Act, setupPath+"/redirect-url", partner.Developer, h.saveURL(profile.Redirect)),
-		row(Act, setupPath+"/webhook-url", partner.Developer, h.saveURL(profile.Webhook)),
+		ofPartner(row(Act, setupPath+"/redirect-url", partner.Developer, h.saveURL(profile.Redirect))),
+		ofPartner(row(Act, setupPath+"/webhook-url", partner.Developer, h.saveURL(profile.Webhook))),
 
 		row(Page, licensesPath, partner.Viewer, h.licenses),
 		row(Page, licensePath, partner.Viewer, h.shows(h.license)),
@@ -88,8 +123,8 @@ func (h *Handler) integrationTable() []Route {
 	}
 }
 
-// partnerTable has the pages about the partner itself: its secrets, people and settings.
-func (h *Handler) partnerTable() []Route {
+// secretTable has the pages about the partner's secrets.
+func (h *Handler) secretTable() []Route {
 	return []Route{
 		row(Page, credentialsPath, partner.Viewer, h.credentials),
 		row(Act, keysPath, partner.Developer, h.addKey),
@@ -98,14 +133,26 @@ func (h *Handler) partnerTable() []Route {
 		row(Act, credentialsPath+"/{credential}/rotate", partner.Developer, h.rotate),
 		row(Page, credentialsPath+"/{credential}/revoke", partner.Developer, h.askRevoke),
 		row(Act, credentialsPath+"/{credential}/revoke", partner.Developer, h.revoke),
+		row(Page, singleKeyPath, partner.Admin, h.askSingleKey),
+		row(Act, singleKeyPath, partner.Admin, h.changeSingleKey),
+	}
+}
 
+// contactTable has the pages about the people whom we write to.
+func (h *Handler) contactTable() []Route {
+	return []Route{
 		row(Page, contactsPath, partner.Viewer, h.contacts),
 		row(Act, contactsPath, partner.Admin, h.addContact),
 		row(Page, contactsPath+"/{contact}/test", partner.Admin, h.askTestMail),
 		row(Act, contactsPath+"/{contact}/test", partner.Admin, h.sendTestMail),
 		row(Page, contactsPath+"/{contact}/remove", partner.Admin, h.askRemoveContact),
 		row(Act, contactsPath+"/{contact}/remove", partner.Admin, h.removeContact),
+	}
+}
 
+// teamTable has the pages about the people who act for the partner.
+func (h *Handler) teamTable() []Route {
+	return []Route{
 		row(Page, teamPath, partner.Viewer, h.team),
 		row(Act, teamPath+"/invite", partner.Admin, h.invite),
 		row(Page, teamPath+"/invitations/{invitation}/withdraw", partner.Admin, h.askWithdraw),
@@ -116,11 +163,14 @@ func (h *Handler) partnerTable() []Route {
 		row(Act, teamPath+"/members/{member}/remove", partner.Admin, h.removeMember),
 		row(Page, teamPath+"/leave", partner.Viewer, h.askLeave),
 		row(Act, teamPath+"/leave", partner.Viewer, h.leave),
+	}
+}
 
+// settingTable has the settings.
+func (h *Handler) settingTable() []Route {
+	return []Route{
 		row(Page, settingsPath, partner.Viewer, h.settings),
 		row(Act, settingsPath, partner.Admin, h.changeSetting),
-		row(Page, singleKeyPath, partner.Admin, h.askSingleKey),
-		row(Act, singleKeyPath, partner.Admin, h.changeSingleKey),
 	}
 }
 
@@ -149,9 +199,13 @@ const Prefix = "/portal/{partner}"
 func (h *Handler) Routes() []wire.Route {
 	routes := []wire.Route{h.Site.Route(http.MethodGet, "/portal", visitor.SignedIn, h.choose)}
 	routes = append(routes, h.invitations().Routes()...)
-	h.area = &area.Area[partner.Role, *Visit]{
-		Name: "portal", Prefix: Prefix, Site: h.Site, Streams: h.Streams, Table: h.Table(), Navigation: navigation,
-		Title: func(v *Visit) string { return v.Partner.Name }, Enter: h.visit,
+	table := h.Table()
+	for i, rt := range table {
+		table[i].Serve = h.acts(rt)
+	}
+	h.area = &area.Area[Needs, *Visit]{
+		Name: "portal", Prefix: Prefix, Site: h.Site, Streams: h.Streams, Table: table, Navigation: navigation,
+		Title: func(v *Visit) string { return v.Partner.Name }, Enter: h.visit, Banner: supportBanner,
 	}
 	return append(routes, h.area.Routes()...)
 }
@@ -159,10 +213,16 @@ func (h *Handler) Routes() []wire.Route {
 // visit finds out what the visitor may do for the partner of the path. Who may not see
 // the page learns nothing: an unknown partner, a partner of other people and a role
 // that does not suffice are answered alike.
-func (h *Handler) visit(ctx context.Context, r *http.Request, v *visitor.Visitor, least partner.Role) (*Visit, error) {
+func (h *Handler) visit(ctx context.Context, r *http.Request, v *visitor.Visitor, needs Needs) (*Visit, error) {
 	id, err := strconv.ParseInt(r.PathValue("partner"), 10, 64)
 	if err != nil {
 		return nil, NotFound()
+	}
+	visit := &Visit{Visit: area.Visit[Needs]{Visitor: v, Needs: needs}}
+	if v.User.Operator() {
+		if found, err := h.asSupport(ctx, visit, id); found || err != nil {
+			return visit, err
+		}
 	}
 	access, err := h.Partners.Access(ctx, id, v.User.ID)
 	switch {
@@ -170,10 +230,11 @@ func (h *Handler) visit(ctx context.Context, r *http.Request, v *visitor.Visitor
 		return nil, NotFound()
 	case err != nil:
 		return nil, err
-	case !access.Role.Covers(least):
+	case !access.Role.Covers(needs.Least):
 		return nil, NotFound()
 	}
-	return &Visit{Visit: area.Visit[partner.Role]{Visitor: v, Needs: least}, Partner: access.Partner, Role: access.Role}, nil
+	visit.Partner, visit.Role = access.Partner, access.Role
+	return visit, nil
 }
 
 // NotFound is the error of everything that does not exist for the person who requests

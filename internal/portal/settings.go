@@ -50,8 +50,11 @@ func (h *Handler) showSettings(w http.ResponseWriter, r *http.Request, v *Visit,
 		return err
 	}
 	view := settingsView{
-		Cards: h.settingCards(s), May: v.May(partner.Admin), Version: version(s), URL: v.Path(settingsPath),
-		SingleKey: s.SingleKey, SingleKeyURL: v.Path(singleKeyPath),
+		Cards: h.settingCards(s), May: v.Covers(partner.Admin), Version: version(s), URL: v.Path(settingsPath),
+		SingleKey: s.SingleKey,
+	}
+	if h.has(singleKeyPath, v) {
+		view.SingleKeyURL = v.Path(singleKeyPath)
 	}
 	status := http.StatusOK
 	if f := fault.Of(refused); f != nil {

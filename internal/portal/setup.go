@@ -158,7 +158,7 @@ func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
 		return setupView{}, err
 	}
 	view := setupView{
-		Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt), May: v.May(partner.Developer), Keys: keys,
+		Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt), May: v.May(ofPartner(row(Act, "", partner.Developer, nil)).Needs), Keys: keys,
 		Base: v.Path(setupPath), ClientID: v.Partner.ClientID, Redirect: newCheckView(runs, profile.Redirect), Webhook: newCheckView(runs, profile.Webhook),
 		Samples: h.setupSamples(v.Partner, p), Try: h.authorizeURL(v.Partner, p),
 		Calls: h.setupCalls(p),

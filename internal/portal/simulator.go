@@ -80,7 +80,7 @@ func (h *Handler) showSimulator(w http.ResponseWriter, r *http.Request, v *Visit
 		return b
 	}
 	view := simulatorView{
-		Form: form, May: v.May(partner.Developer), URL: prof.WebhookURL, SetupURL: v.Path(setupPath), Action: v.Path(runsPath),
+		Form: form, May: v.Covers(partner.Developer), URL: prof.WebhookURL, SetupURL: v.Path(setupPath), Action: v.Path(runsPath),
 		All: badgeOf(simulator.All), Runs: runsTable(v, runs), Max: profile.MaxChecks, Window: span(profile.CheckWindow),
 		Curl: h.call("Run every scenario by API", http.MethodPost, "/v2/scenarios/all/runs"),
 	}

@@ -35,7 +35,7 @@ func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, sta
 	if err != nil {
 		return err
 	}
-	may := v.May(partner.Admin)
+	may := v.Covers(partner.Admin)
 	view := ui.Team{
 		Lead: "The people who act for your application, each by a role.",
 		Foot: "Members are made by people alone: an API key of yours cannot add, change or remove one.",

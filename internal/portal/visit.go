@@ -13,15 +13,20 @@ import (
 
 // Visit is a request by a person who acts for a partner.
 type Visit struct {
-	area.Visit[partner.Role]
-	Partner partner.Partner // what they act for: a parameter of every query
-	Role    partner.Role    // as it was stored when the request came
+	area.Visit[Needs]
+	Partner partner.Partner        // what they act for: a parameter of every query
+	Role    partner.Role           // as it was stored when the request came
+	Support *partner.SupportAccess // the visit as support; nil: they are a member
 }
 
-// Actor returns the person as the audit names them: as a member of the partner.
+// Actor returns the person as the audit names them: as a member of the partner, or as
+// its support.
 func (v *Visit) Actor() audit.Actor {
 	by := v.Visitor.Actor()
 	by.ActingFor = v.Partner.ID
+	if v.Support != nil {
+		by.SupportVisit = v.Support.Visit.ID
+	}
 	return by
 }
 
@@ -31,11 +36,19 @@ func (v *Visit) Path(path string, values ...any) string {
 	return "/portal/" + strconv.FormatInt(v.Partner.ID, 10) + fmt.Sprintf(path, values...)
 }
 
-// May reports whether the person may do what needs the role least; templates ask it
+// Covers reports whether the person may do what needs the role least; pages ask it
 // before they show a form.
-func (v *Visit) May(least partner.Role) bool { return v.Role.Covers(least) }
+func (v *Visit) Covers(least partner.Role) bool { return v.Role.Covers(least) }
 
-// render shows a page of the portal, with the navigation.
+// May reports whether the person may request a row that needs that.
+func (v *Visit) May(needs Needs) bool {
+	if v.Support != nil {
+		return !needs.Private && v.Role.Covers(needs.asSupport())
+	}
+	return v.Role.Covers(needs.Least)
+}
+
+// render shows a page of the portal, with the navigation. A visit as support is marked.
 func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *Visit, name string, view ui.View) error {
 	return h.area.Render(w, r, v, name, view)
 }

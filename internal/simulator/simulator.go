@@ -238,7 +238,7 @@ func (p *play) step(ctx context.Context, result scenario.Result) error {
 func (p *play) mayGoOn(ctx context.Context) error {
 	s := p.simulator
 	if p.by.Kind == audit.ByUser {
-		access, err := s.Partners.Access(ctx, p.run.PartnerID, p.by.ID)
+		access, err := s.Partners.AccessOf(ctx, p.by, p.run.PartnerID)
 		switch {
 		case fault.Is(err, partner.CodeUnknownPartner), err == nil && !access.Role.Covers(partner.Developer):
 			return interruption(noAccess)

@@ -42,6 +42,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"claviger/internal/wire"
 )
@@ -55,6 +56,7 @@ type View struct {
 	Person          string           // who is signed in, "" when nobody is
 	Menu            []Item           // ways to other pages
 	Nav             *Nav             // the pages of the area that the page belongs to; nil: none
+	Banner          *Banner          // marks each page of a visit that is not the usual one; nil: there is none
 	Notice          string           // what was just done, shown once above the page
 	Problem         string           // what could not be done, shown once above the page
 	FormTo          []string         // origins besides our own where a form of this page may end, such as the partner's
@@ -66,6 +68,15 @@ type View struct {
 	Fragment        string           // the template of this page that answers fragment requests; "": they get the whole page
 	Stream          string           // the URL of the page's stream; "": it has none
 	Data            any              // the page's own
+}
+
+// Banner says on each page in which capacity the person is there.
+type Banner struct {
+	Text  string
+	Until time.Time
+	URL   string // where more can be asked for, with its label; "": nowhere
+	Label string
+	Leave string // where the form of the button that ends it is sent
 }
 
 // Item is one entry of the menu.

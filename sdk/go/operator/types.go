@@ -1355,6 +1355,11 @@ type AuditEntryActor struct {
 	Session string `json:"session"`
 	// Of a user: the IP address of their client, kept for 90 days.
 	Client string `json:"client"`
+	// Of a user: the partner for which they acted in its portal; left out where they did not.
+	ActingFor int `json:"acting_for,omitzero"`
+	// Of an operator who acted for the partner as its support: the id of the visit; left out
+	// otherwise.
+	SupportVisit int `json:"support_visit,omitzero"`
 }
 
 // AuditList is an object of the API.

@@ -1,0 +1,132 @@
+package portal_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+	"claviger/internal/apptest"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// TestSupportIsTold: beginning a visit mails the partner's admins and nobody else,
+// without the reason and the operator's name; the audit has both, the partner's page of it
+// has neither.
+func TestSupportIsTold(t *testing.T) {
+	h := start(t)
+	u := h.operator(supporter, account.RoleSupport)
+	at := fmt.Sprintf("/console/partners/%d/support", h.tide.ID)
+	if page := h.as(supporter).Post(at, "reason", " "); page.Status < 400 || page.Status >= 500 {
+		t.Errorf("without a reason: %d", page.Status)
+	}
+	h.enter(supporter, true)
+	if page := h.as(supporter).Post(at, "reason", "again"); page.Status != http.StatusConflict {
+		t.Errorf("a second visit: %d", page.Status)
+	}
+	mails, err := h.Mail.Recent(h.Context(), h.DB, 50)
+	h.Must(err)
+	told := 0
+	for _, m := range mails {
+		if strings.HasPrefix(m.Cause, "support visit") {
+			told++
+			if m.To != admin {
+				t.Errorf("a mail goes to %s", m.To)
+			}
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d mails", told)
+	}
+	h.as(supporter).Post(h.path("/events/purchase/test"))
+	entries, _, err := h.Audit.List(h.Context(), audit.Filter{ActorKind: audit.ByUser, ActorID: u.ID}, paging.First())
+	h.Must(err)
+	for _, want := range []string{"support.enter", "support.allow"} {
+		found := false
+		for _, e := range entries {
+			found = found || e.Action == want && e.Actor.SupportVisit != 0 && e.Actor.ActingFor == h.tide.ID && e.PartnerID == h.tide.ID
+		}
+		if !found {
+			t.Errorf("the audit lacks %s: %+v", want, entries)
+		}
+	}
+	page := h.as(viewer).Get(h.path("/audit")).Text()
+	if !strings.Contains(page, "Entered this portal as support") || !strings.Contains(page, "The marketplace's support, in this portal") {
+		t.Errorf("the partner reads\n%s", page)
+	}
+	if strings.Contains(page, "4711") || strings.Contains(page, supporter) {
+		t.Errorf("the partner reads what is for operators:\n%s", page)
+	}
+}
+
+// TestSupportActs: what support does stands in the audit in the person's name as support.
+func TestSupportActs(t *testing.T) {
+	h := start(t, withoutFactors)
+	u := h.operator(operator, account.RoleAdmin)
+	h.enter(operator, true)
+	if page := h.as(operator).Post(h.path("/contacts"), "name", "Ops", "email", "ops@tide.example"); page.Status != http.StatusSeeOther {
+		t.Fatalf("add a contact: %d\n%s", page.Status, page.Body)
+	}
+	entries, _, err := h.Audit.List(h.Context(), audit.Filter{Action: "contact.create"}, paging.First())
+	h.Must(err)
+	if a := entries[0].Actor; a.ID != u.ID || a.ActingFor != h.tide.ID || a.SupportVisit == 0 || a.Session == "" || entries[0].Origin() != audit.FromMarketplace {
+		t.Errorf("the audit has %+v", entries[0])
+	}
+}
+
+// TestSupportEnds: a visit ends after 30 minutes, when the operator leaves, signs out, or
+// is no operator any more, at once and on another node, too; open pages stop following.
+func TestSupportEnds(t *testing.T) {
+	for name, end := range map[string]func(h *harness, u account.User, clock *apptest.Clock){
+		"left": func(h *harness, _ account.User, _ *apptest.Clock) {
+			h.as(supporter).Post(fmt.Sprintf("/console/partners/%d/support/leave", h.tide.ID))
+		},
+		"expired":     func(_ *harness, _ account.User, clock *apptest.Clock) { clock.Advance(partner.SupportLife) },
+		"no operator": func(h *harness, u account.User, _ *apptest.Clock) { h.setRole(u, "") },
+		"lower role":  func(h *harness, u account.User, _ *apptest.Clock) { h.setRole(u, account.RoleSales) },
+		"another session": func(h *harness, _ account.User, _ *apptest.Clock) {
+			h.browsers[supporter] = h.web.NewBrowser()
+			h.browsers[supporter].Post("/sign-in", "email", supporter, "password", password)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := apptest.StoppedClock(app.Now())
+			h := start(t, clock.Set)
+			u := h.operator(supporter, account.RoleSupport)
+			h.enter(supporter, false)
+			clock.Advance(partner.SupportLife - time.Second)
+			if page := h.as(supporter).Get(h.path("/overview")); page.Status != http.StatusOK {
+				t.Fatalf("during the visit: %d\n%s", page.Status, page.Body)
+			}
+			open := h.follow(h.as(supporter), h.as(supporter).Get(h.path("/overview")))
+			session, err := sqldb.One(h.Context(), h.DB, sqldb.Value[string], `SELECT session FROM support_visits WHERE user_id = $1`, u.ID)
+			h.Must(err)
+			end(h, u, clock)
+			if page := h.as(supporter).Get(h.path("/overview")); page.Status != http.StatusNotFound {
+				t.Errorf("after it: %d", page.Status)
+			}
+			if name == "another session" {
+				return // the first one goes on
+			}
+			if stream := h.as(supporter).Send(h.Context(), http.MethodGet, h.path("/overview/live"), nil, "same-origin"); stream.StatusCode != http.StatusUnauthorized {
+				t.Errorf("a stream after it: %d", stream.StatusCode)
+			}
+			node := h.Node(clock.Set)
+			if _, err := node.Partners.SupportAccess(h.Context(), h.tide.ID, u.ID, session); !fault.Is(err, partner.CodeUnknownPartner) {
+				t.Errorf("on another node: %v", err)
+			}
+			_, err = h.Profiles.AddContact(h.Context(), apptest.Tester, h.tide.ID, "Ops", "ops@tide.example")
+			h.Must(err)
+			if got := open.event(); got != "close" {
+				t.Errorf("an open page gets %s", got)
+			}
+		})
+	}
+}
