@@ -3,6 +3,7 @@ package console
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
 	codeIsOperator = "is_operator"
+	codePlanExists = "plan_exists"
 	CodeNeedsAdmin = "needs_admin"
 	CodeNeedsStep  = "needs_step"
 )

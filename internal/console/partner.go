@@ -36,6 +36,9 @@ type partnerView struct {
 // partnerTabs are the pages about one partner.
 var partnerTabs = []area.Entry{
 	{Label: "State", Path: partnerPath},
+	{Label: "Plans", Path: plansPath},
+	{Label: "Credentials", Path: secretsPath},
+	{Label: "People", Path: partnerPeoplePath},
 }
 
 // tabs lead to the pages about one partner that the person may see.

@@ -34,7 +34,20 @@ const (
 func (p *Partners) table() []Route {
 	return []Route{
 		row(Page, partnersPath, account.Read, p.list),
+		row(Page, newPartnerPath, account.Admin, p.askNew),
+		row(Act, newPartnerPath, account.Admin, p.create),
 		row(Page, partnerPath, account.Read, p.partner),
+		row(Page, plansPath, account.Read, p.plans),
+		row(Page, newPlanPath, account.Admin, p.askNewPlan),
+		row(Act, newPlanPath, account.Admin, p.addPlan),
+		row(Page, planPath, account.Admin, p.askPlan),
+		row(Act, planPath, account.Admin, p.changePlan),
+		row(Page, removePlanPath, account.Admin, p.askRemovePlan),
+		row(Act, removePlanPath, account.Admin, p.removePlan),
+		row(Page, secretsPath, account.Read, p.secrets),
+		row(Page, rotatePath, account.Admin, p.askRotate),
+		row(Act, rotatePath, account.Admin, p.rotate),
+		row(Page, partnerPeoplePath, account.Read, p.people),
 		row(Page, pausePath, account.Admin, p.askPause),
 		row(Act, pausePath, account.Admin, p.pause),
 		row(Page, resumePath, account.Admin, p.askResume),
@@ -58,6 +71,7 @@ type partnersView struct {
 	Of      string // what the numbers are about
 	Filters ui.Filters
 	Results ui.Results
+	Add     string // "" if the person may not
 	GoOn    string // where the search goes on if nothing on this page matches
 	Call    ui.Curl
 }
@@ -89,6 +103,9 @@ func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		if row.matches(name, state) {
 			found = append(found, row)
 		}
+	}
+	if v.May(account.Admin) {
+		view.Add = v.Path(newPartnerPath)
 	}
 	view.Stats = stateStats(v, counts)
 	view.Results = ui.Results{

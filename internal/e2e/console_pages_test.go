@@ -15,6 +15,12 @@ import (
 // pixels.
 var consoleDetails = []struct{ name, list, css string }{
 	{"partner", "/partners", "#partners tbody a"},
+	{"partner-plans", "/partners/1", ".tabs a[href$='/plans']"},
+	{"partner-plan", "/partners/1/plans", "#plans a[href$='/plans/1']"},
+	{"partner-plan-remove", "/partners/1/plans", "#plans a[href$='/remove']"},
+	{"partner-credentials", "/partners/1", ".tabs a[href$='/credentials']"},
+	{"partner-rotate", "/partners/1/credentials", "#credentials a[href$='/rotate']"},
+	{"partner-people", "/partners/1", ".tabs a[href$='/people']"},
 	{"partner-pause", "/partners/1", "main a[href$='/pause']"},
 	{"person", "/people", "#people tbody a"},
 	{"license", "/licenses", "#licenses tbody a"},

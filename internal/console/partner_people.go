@@ -1,0 +1,64 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+)
+
+const partnerPeoplePath = partnerPath + "/people"
+
+// partnerPeopleView lists who acts for a partner and whom we write to.
+type partnerPeopleView struct {
+	Partner  partner.Partner
+	Tabs     ui.Tabs
+	Team     ui.Table
+	Contacts ui.Table
+	Add      ui.Curl
+}
+
+// people shows a partner's team and contacts. They are changed in the portal.
+func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	one, _, err := p.one(r)
+	if err != nil {
+		return err
+	}
+	members, err := p.Partners.Members(r.Context(), one.ID)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(members))
+	for i, m := range members {
+		ids[i] = m.UserID
+	}
+	users, err := p.Site.Accounts.Users(r.Context(), ids)
+	if err != nil {
+		return err
+	}
+	_, contacts, err := p.Profiles.Get(r.Context(), one.ID)
+	if err != nil {
+		return err
+	}
+	view := partnerPeopleView{
+		Partner: one, Tabs: p.tabs(v, one, partnerPeoplePath),
+		Team:     ui.Table{ID: "team", Caption: "Team", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Role"}, {Label: "Since"}}},
+		Contacts: ui.Table{ID: "contacts", Caption: "Contacts", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Added"}}},
+		Add:      p.call("Add a member by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/members", one.ID)),
+	}
+	view.Add.JSON = jsonBody(map[string]string{"email": "ada@example.com", "role": "admin"})
+	for _, m := range members {
+		u := users[m.UserID]
+		name := ui.Cell{Text: cmp.Or(u.Name, u.Email, "Deleted account")}
+		if u.ID != 0 && p.area.Has(peoplePath+"/{person}", v) {
+			name.URL = v.Path(peoplePath+"/%d", u.ID)
+		}
+		view.Team.Rows = append(view.Team.Rows, ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: u.Email}, {Text: string(m.Role)}, {At: m.CreatedAt}}})
+	}
+	for _, c := range contacts {
+		view.Contacts.Rows = append(view.Contacts.Rows, ui.Row{ID: fmt.Sprintf("contact-%d", c.ID), Cells: []ui.Cell{{Text: c.Name}, {Text: c.Email}, {At: c.CreatedAt}}})
+	}
+	return p.render(w, r, v, "partner-people", ui.View{Title: "People of " + one.Name, Data: view})
+}

@@ -1,0 +1,238 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+)
+
+const (
+	plansPath      = partnerPath + "/plans"
+	newPlanPath    = plansPath + "/new"
+	planPath       = plansPath + "/{tier}"
+	removePlanPath = planPath + "/remove"
+)
+
+// plansView lists what a partner sells.
+type plansView struct {
+	Partner partner.Partner
+	Tabs    ui.Tabs
+	Table   ui.Table
+	Add     string // "" if the person may not
+	Call    ui.Curl
+}
+
+func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	one, _, err := p.one(r)
+	if err != nil {
+		return err
+	}
+	list, err := p.Partners.Plans(r.Context(), one.ID)
+	if err != nil {
+		return err
+	}
+	view := plansView{
+		Partner: one, Tabs: p.tabs(v, one, plansPath),
+		Table: ui.Table{ID: "plans", Caption: "Plans, the lowest tier first", Cards: true, Columns: []ui.Column{
+			{Label: "Tier"}, {Label: "Name"}, {Label: "Price", Number: true}, {Label: "Checkout", Wrap: true}, {Label: "Reference"}, {Label: "Last change"},
+		}},
+		Call: p.call("List these plans by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/plans", one.ID)),
+	}
+	if v.May(account.Admin) {
+		view.Add = v.Path("%s", ofPartner(newPlanPath, one.ID))
+	}
+	for _, plan := range list {
+		tier := ui.Cell{Text: strconv.Itoa(plan.Tier)}
+		if v.May(account.Admin) {
+			at := v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier)
+			tier.Links = []ui.RowLink{{Label: "Change", Of: plan.DisplayName(), URL: at}, {Label: "Remove from sale", Of: plan.DisplayName(), URL: at + "/remove"}}
+		}
+		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("plan-%d", plan.Tier), Cells: []ui.Cell{
+			tier, {Text: plan.Name}, {Text: fmt.Sprintf("%d.%02d %s", plan.PriceCents/100, plan.PriceCents%100, plan.Currency)},
+			{Text: plan.CheckoutURL}, {Text: plan.ExternalRef}, {At: plan.UpdatedAt},
+		}})
+	}
+	return p.render(w, r, v, "plans", ui.View{Title: "Plans of " + one.Name, Data: view})
+}
+
+// seenPlan is what a page showed of a plan; of one that does not exist, that.
+func seenPlan(plan partner.Plan) area.Seen {
+	if plan.CreatedAt.IsZero() {
+		return area.Seen{Version: "none", Facts: []area.Fact{{Name: "Name", Value: ""}}}
+	}
+	return area.Seen{Version: plan.UpdatedAt.Format(time.RFC3339Nano), Facts: []area.Fact{
+		{Name: "Name", Value: plan.Name}, {Name: "Price in cents", Value: strconv.FormatInt(plan.PriceCents, 10)}, {Name: "Currency", Value: plan.Currency},
+		{Name: "Checkout URL", Value: plan.CheckoutURL}, {Name: "Reference", Value: plan.ExternalRef},
+	}}
+}
+
+// planView asks for a new plan, or for a change of one.
+func (p *Partners) planView(v *Visit, one partner.Partner, plan partner.Plan) ui.Confirm {
+	call := p.call("The same by API", http.MethodPut, fmt.Sprintf("/operator/v1/partners/%d/plans/%d", one.ID, max(plan.Tier, 1)))
+	call.JSON = jsonBody(map[string]any{"name": "Pro", "price_cents": 4900, "currency": "USD"})
+	view := ui.Confirm{
+		Heading: "Change the plan of tier " + strconv.Itoa(plan.Tier),
+		Says:    []string{"It is sold so from now on. Licenses that were sold stay as they are; their tier has the new name."},
+		Form: ui.Form{Fields: []ui.Field{
+			{Name: "name", Label: "Name", Value: plan.Name, Required: true, Autocomplete: "off"},
+			{Name: "price_cents", Label: "Price in cents", Value: strconv.FormatInt(plan.PriceCents, 10), Required: true, Autocomplete: "off"},
+			{Name: "currency", Label: "Currency", Value: plan.Currency, Autocomplete: "off", Hint: "Three letters, such as USD."},
+			{Name: "checkout_url", Label: "Checkout URL", Type: "url", Value: plan.CheckoutURL, Autocomplete: "off", Hint: "Where the buyer pays, or nothing."},
+			{Name: "external_ref", Label: "Reference", Value: plan.ExternalRef, Autocomplete: "off", Hint: "What your own systems call it, or nothing."},
+		}},
+		Action: v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier), Hidden: []ui.Param{seenPlan(plan).Param()},
+		Button: ui.Button{Label: "Save", Busy: "Saving…"}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
+	}
+	if plan.CreatedAt.IsZero() {
+		view.Heading, view.Button, view.Action = "Add a plan of "+one.Name, ui.Button{Label: "Add the plan", Busy: "Adding…"}, v.Path("%s", ofPartner(newPlanPath, one.ID))
+		view.Says = []string{"It can be sold from now on. A higher tier includes more."}
+		view.Fields = append([]ui.Field{{Name: "tier", Label: "Tier", Value: tierText(plan.Tier), Required: true, Autocomplete: "off", Hint: "A whole number from 1."}}, view.Fields...)
+	}
+	return view
+}
+
+func tierText(tier int) string {
+	if tier == 0 {
+		return ""
+	}
+	return strconv.Itoa(tier)
+}
+
+// planOf reads the partner and the plan of the path.
+func (p *Partners) planOf(r *http.Request) (partner.Partner, partner.Plan, error) {
+	one, _, err := p.one(r)
+	if err != nil {
+		return one, partner.Plan{}, err
+	}
+	plan, err := p.Partners.Plan(r.Context(), one.ID, int(area.ID(r, "tier")))
+	return one, plan, area.Missing(err)
+}
+
+func (p *Partners) askNewPlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	one, _, err := p.one(r)
+	if err != nil {
+		return err
+	}
+	return p.area.Confirm(w, r, v, http.StatusOK, p.planView(v, one, partner.Plan{}))
+}
+
+func (p *Partners) askPlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	one, plan, err := p.planOf(r)
+	if err != nil {
+		return err
+	}
+	return p.area.Confirm(w, r, v, http.StatusOK, p.planView(v, one, plan))
+}
+
+// addPlan makes a plan of a tier that is not sold.
+func (p *Partners) addPlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	one, _, err := p.one(r)
+	if err != nil {
+		return err
+	}
+	view := p.planView(v, one, partner.Plan{})
+	tier, err := strconv.Atoi(typed(r, &view, "tier"))
+	if err != nil {
+		return p.area.Refuse(w, r, v, view, fault.Field("tier", "must be a whole number from 1 to %d.", partner.MaxTier))
+	}
+	stored, err := p.Partners.Plan(r.Context(), one.ID, tier)
+	switch {
+	case err == nil:
+		return p.area.Refuse(w, r, v, view, fault.New(fault.Conflict, codePlanExists, "The tier %d is sold already, as “%s”. Nothing was changed; change that plan instead.", tier, stored.Name).On("tier"))
+	case !fault.Is(err, partner.CodeUnknownPlan):
+		return err
+	}
+	return p.savePlan(w, r, v, one, partner.Plan{Tier: tier}, view)
+}
+
+func (p *Partners) changePlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	one, plan, err := p.planOf(r)
+	if err != nil {
+		return err
+	}
+	return p.savePlan(w, r, v, one, plan, p.planView(v, one, plan))
+}
+
+// savePlan saves what was typed, unless the plan has changed since it was shown.
+func (p *Partners) savePlan(w http.ResponseWriter, r *http.Request, v *Visit, one partner.Partner, plan partner.Plan, view ui.Confirm) error {
+	changed := partner.Plan{
+		Tier: plan.Tier, Name: typed(r, &view, "name"), Currency: typed(r, &view, "currency"),
+		CheckoutURL: typed(r, &view, "checkout_url"), ExternalRef: typed(r, &view, "external_ref"),
+	}
+	price, err := strconv.ParseInt(typed(r, &view, "price_cents"), 10, 64)
+	if err != nil {
+		return p.area.Refuse(w, r, v, view, fault.Field("price_cents", "must be a whole number of cents, such as 4900."))
+	}
+	changed.PriceCents = price
+	if err := seenPlan(plan).Unchanged(r); err != nil {
+		return p.area.Refuse(w, r, v, view, err)
+	}
+	if _, _, err := p.Partners.PutPlan(r.Context(), v.Actor(), one.ID, changed); err != nil {
+		return p.area.Refuse(w, r, v, view, err)
+	}
+	return p.area.Done(w, r, v, ofPartner(plansPath, one.ID), fmt.Sprintf("The plan of tier %d is saved.", plan.Tier))
+}
+
+// typed returns what was typed into a field, and keeps it there for the page that is
+// shown again.
+func typed(r *http.Request, view *ui.Confirm, name string) string {
+	for i := range view.Fields {
+		if view.Fields[i].Name == name {
+			view.Fields[i].Value = ui.FormText(r, name)
+		}
+	}
+	return ui.FormText(r, name)
+}
+
+// removePlanView asks for the end of a plan's sale.
+func (p *Partners) removePlanView(r *http.Request, v *Visit) (ui.Confirm, partner.Partner, partner.Plan, error) {
+	one, plan, err := p.planOf(r)
+	if err != nil {
+		return ui.Confirm{}, one, plan, err
+	}
+	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/partners/%d/plans/%d", one.ID, plan.Tier))
+	return ui.Confirm{
+		Heading: fmt.Sprintf("Remove “%s” from sale", plan.DisplayName()),
+		Says:    []string{"Nobody can buy it from now on, or change to it. Licenses of this tier stay as they are; the tier has no name any more."},
+		Action:  v.Path("%s/%d/remove", ofPartner(plansPath, one.ID), plan.Tier), Hidden: []ui.Param{seenPlan(plan).Param()},
+		Button: ui.Button{Label: "Remove from sale", Busy: "Removing…", Kind: "danger"}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
+	}, one, plan, nil
+}
+
+func (p *Partners) askRemovePlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, _, _, err := p.removePlanView(r, v)
+	if err != nil {
+		return err
+	}
+	return p.area.Confirm(w, r, v, http.StatusOK, view)
+}
+
+func (p *Partners) removePlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	view, one, plan, err := p.removePlanView(r, v)
+	if err != nil {
+		return err
+	}
+	if err := seenPlan(plan).Unchanged(r); err != nil {
+		return p.area.Refuse(w, r, v, view, err)
+	}
+	if err := p.Partners.DeletePlan(r.Context(), v.Actor(), one.ID, plan.Tier); err != nil {
+		return p.area.Refuse(w, r, v, view, err)
+	}
+	return p.area.Done(w, r, v, ofPartner(plansPath, one.ID), fmt.Sprintf("“%s” is no longer sold.", plan.DisplayName()))
+}

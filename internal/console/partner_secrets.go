@@ -1,0 +1,144 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+)
+
+const (
+	secretsPath = partnerPath + "/credentials"
+	rotatePath  = secretsPath + "/{credential}/rotate"
+)
+
+// secretsView lists the secrets of a partner, none of which is shown.
+type secretsView struct {
+	Partner partner.Partner
+	Tabs    ui.Tabs
+	Table   ui.Table
+	Call    ui.Curl
+}
+
+// secretNames are the secrets as people read them.
+var secretNames = map[partner.Secret]string{partner.ClientSecret: "client secret", partner.APIKey: "API key", partner.WebhookSecret: "webhook secret"}
+
+func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	one, _, err := p.one(r)
+	if err != nil {
+		return err
+	}
+	list, err := p.Partners.ListCredentials(r.Context(), one.ID)
+	if err != nil {
+		return err
+	}
+	view := secretsView{
+		Partner: one, Tabs: p.tabs(v, one, secretsPath),
+		Table: ui.Table{ID: "credentials", Caption: "Credentials", Cards: true, Columns: []ui.Column{
+			{Label: "What"}, {Label: "Name"}, {Label: "Ends in"}, {Label: "Made"}, {Label: "Last used"}, {Label: "State"},
+		}},
+		Call: p.call("Rotate a secret by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/rotate", one.ID)),
+	}
+	view.Call.JSON = jsonBody(map[string]any{"what": "webhook_secret", "overlap_s": 86400})
+	for _, c := range list {
+		what, state := ui.Cell{Text: secretNames[c.What]}, ui.Cell{Text: "In use"}
+		if c.Replaced() {
+			state = ui.Cell{Text: "Replaced"}
+		} else if v.May(account.Admin) && c.Name == partner.MainKey { // as by the API
+			what.Links = []ui.RowLink{{Label: "Rotate", Of: "the " + secretNames[c.What], URL: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID)}}
+		}
+		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{
+			what, {Text: c.Name}, {Text: c.Tail, Code: true}, {At: c.CreatedAt}, {At: c.LastUsedAt}, state,
+		}})
+	}
+	return p.render(w, r, v, "partner-credentials", ui.View{Title: "Credentials of " + one.Name, Data: view})
+}
+
+// overlaps are how long a replaced secret may go on.
+var overlaps = []ui.Option{
+	{Value: "0", Label: "Not at all: it ends at once"}, {Value: "3600", Label: "1 hour"}, {Value: "86400", Label: "24 hours"},
+	{Value: "604800", Label: "7 days"}, {Value: "2592000", Label: "30 days"},
+}
+
+// rotateView asks for a rotation. Only the main secrets are rotated by operators, as by
+// the API; the partner's other keys are its own.
+func (p *Partners) rotateView(r *http.Request, v *Visit) (ui.Confirm, partner.Partner, partner.Credential, error) {
+	one, _, err := p.one(r)
+	if err != nil {
+		return ui.Confirm{}, one, partner.Credential{}, err
+	}
+	c, err := p.Partners.Credential(r.Context(), one.ID, area.ID(r, "credential"))
+	if err != nil {
+		return ui.Confirm{}, one, c, area.Missing(err)
+	}
+	if c.Name != partner.MainKey {
+		return ui.Confirm{}, one, c, area.NotFound()
+	}
+	if c.Replaced() {
+		return ui.Confirm{
+			Heading: "Nothing was rotated", Says: []string{"This secret was replaced already. If somebody else did it, the new one is in the list."},
+			Cancel: v.Path("%s", ofPartner(secretsPath, one.ID)),
+		}, one, c, nil
+	}
+	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/rotate", one.ID))
+	call.JSON = jsonBody(map[string]any{"what": string(c.What), "overlap_s": 86400})
+	return ui.Confirm{
+		Heading: fmt.Sprintf("Rotate the %s of %s", secretNames[c.What], one.Name),
+		Says: []string{
+			"A new one is made and shown once, in the answer to this form: you hand it to the partner. The present one goes on working for as long as you choose.",
+			"One that was replaced earlier and still works ends now. The partner's people can do this by themselves in their portal, where nobody else sees the secret.",
+		},
+		Form: ui.Form{Fields: []ui.Field{
+			{Name: "overlap_s", Label: "How long the present one goes on working", Type: "select", Value: "86400", Options: overlaps, Required: true},
+		}},
+		Action: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID), Hidden: []ui.Param{area.Nonce()},
+		Button: ui.Button{Label: "Rotate", Busy: "Rotating…", Kind: "danger"}, Cancel: v.Path("%s", ofPartner(secretsPath, one.ID)), Call: &call,
+	}, one, c, nil
+}
+
+func (p *Partners) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, _, _, err := p.rotateView(r, v)
+	if err != nil {
+		return err
+	}
+	return p.area.Confirm(w, r, v, http.StatusOK, view)
+}
+
+// rotate replaces a secret and answers with the new one. A form that is sent again finds
+// it replaced.
+func (p *Partners) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	view, one, c, err := p.rotateView(r, v)
+	if err != nil {
+		return err
+	}
+	once, err := p.area.Once(r, v)
+	if err != nil {
+		return p.area.Refuse(w, r, v, view, err)
+	}
+	seconds, err := strconv.ParseInt(typed(r, &view, "overlap_s"), 10, 32)
+	if err != nil {
+		seconds = -1 // which is refused
+	}
+	made, err := p.Partners.Renew(r.Context(), v.Actor(), one.ID, partner.Renewal{
+		What: c.What, Overlap: time.Duration(seconds) * time.Second, Replaces: c.ID, Once: once,
+	})
+	shown := ui.Secrets{
+		Heading: "The new " + secretNames[c.What] + " of " + one.Name, Repeated: made.Repeated || area.WasSent(err), Back: v.Path("%s", ofPartner(secretsPath, one.ID)),
+	}
+	if err != nil && !shown.Repeated {
+		return p.area.Refuse(w, r, v, view, err)
+	}
+	if !shown.Repeated {
+		shown.Secrets = []ui.Key{{Label: secretNames[c.What], Value: made.Value}}
+		shown.Says = []string{"Hand it to the partner in a way that nobody else reads. We keep no copy that could be shown."}
+	}
+	return p.area.ShowSecrets(w, r, v, shown)
+}
