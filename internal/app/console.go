@@ -8,8 +8,8 @@ import (
 	"claviger/internal/live"
 	"claviger/internal/operator"
 	"claviger/internal/sqldb"
-	"claviger/internal/today"
 	"claviger/internal/support"
+	"claviger/internal/today"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
@@ -26,7 +26,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Replays: r.Replays, Mail: r.Mail,
 			Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		},
-		System: console.System{DB: r.DB, Jobs: jobsOf()},
+		System: console.System{DB: r.DB, Accounts: r.Accounts, Keys: r.OAuth.Keys, Audit: r.Audit, Jobs: jobsOf(), Settings: a.shownSettings()},
 		Search: console.Search{Support: r.Support},
 		People: console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
 		Licenses: console.Licenses{
@@ -45,6 +45,15 @@ func (a *App) settings() []operator.Setting {
 	list := make([]operator.Setting, len(a.cfg.Origins))
 	for i, o := range a.cfg.Origins {
 		list[i] = operator.Setting{Name: o.Name, Value: o.Shown, From: o.From}
+	}
+	return list
+}
+
+// shownSettings are the same, for the page.
+func (a *App) shownSettings() []console.Setting {
+	list := make([]console.Setting, len(a.cfg.Origins))
+	for i, o := range a.cfg.Origins {
+		list[i] = console.Setting(o)
 	}
 	return list
 }

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/audit"
 	"claviger/internal/job"
+	"claviger/internal/oauth"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
 )
@@ -14,15 +16,31 @@ import (
 // System is the pages about the service itself.
 type System struct {
 	section
-	DB   *sqldb.DB
-	Jobs []Job // all that there are
+	DB       *sqldb.DB
+	Accounts *account.Book
+	Keys     *oauth.Keys
+	Audit    *audit.Log
+	Jobs     []Job     // all that there are
+	Settings []Setting // in force
 }
 
 // Job is a background job, in words.
 type Job struct{ Name, What string }
 
 func (s *System) table() []Route {
-	return []Route{row(Page, jobsPath, account.Read, s.jobs)}
+	return []Route{
+		row(Page, jobsPath, account.Read, s.jobs),
+		row(Page, auditPath, account.Read, s.audit),
+		row(Page, settingsPath, account.Read, s.settings),
+		row(Page, keysPath, account.Read, s.keys),
+		row(Page, rotateKeysPath, account.Admin, s.askRotate),
+		row(Act, rotateKeysPath, account.Admin, s.rotate),
+		row(Page, tokensPath, account.Admin, s.tokens),
+		row(Page, newTokenPath, account.Admin, s.askToken),
+		row(Act, newTokenPath, account.Admin, s.makeToken),
+		row(Page, revokeTokenPath, account.Admin, s.askRevoke),
+		row(Act, revokeTokenPath, account.Admin, s.revoke),
+	}
 }
 
 // jobs lists the background jobs with their last run.

@@ -42,6 +42,7 @@ type Delivery struct {
 
 func (d *Delivery) table() []Route {
 	return []Route{
+		row(Page, deliveriesPath, account.Read, d.deliveries),
 		row(Page, outagesPath, account.Read, d.outages),
 		row(Page, pastOutagesPath, account.Read, d.pastOutages),
 		row(Act, tryPath, account.Support, d.try),

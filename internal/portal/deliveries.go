@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -342,49 +343,10 @@ func deliveryRow(v *Visit, d history.Delivery, query string) ui.Row {
 		{Status: string(d.State), URL: v.Path(deliveriesPath+"/%d", d.EventID) + query},
 		{Text: event.Kind(d.Kind).String()},
 		{Text: tail(d.LicenseKey), Code: true, URL: v.Path(licensesPath+"/%s", d.LicenseKey)},
-		{Text: answerWords(d.Last.ID, d.Last.Status, d.Last.Success, d.Last.Words())},
+		{Text: area.AnswerWords(d.Last.ID, d.Last.Status, d.Last.Success, d.Last.Words())},
 		{Text: strconv.Itoa(d.Attempts)},
-		{Text: duration(d.Last.ID != 0, d.Last.Took)},
+		{Text: area.Duration(d.Last.ID != 0, d.Last.Took)},
 		next,
 		{At: d.CreatedAt, Exact: true},
 	}}
-}
-
-// answerWords is what an attempt met: the status code, or the cause in words.
-func answerWords(id int64, status int, success bool, cause string) string {
-	switch {
-	case id == 0:
-		return "–"
-	case status == 0:
-		return first(cause)
-	case success || status < 200 || status > 299:
-		return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
-	}
-	return strconv.Itoa(status) + ", not a success"
-}
-
-// first makes the first letter of a sentence large, and the rest short.
-func first(s string) string {
-	if len(s) > 80 {
-		s = strings.ToValidUTF8(s[:80], "") + "…"
-	}
-	if s == "" {
-		return "No answer"
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
-// duration is how long something took; "–" if it is not known.
-func duration(known bool, d time.Duration) string {
-	switch {
-	case !known:
-		return "–"
-	case d == 0:
-		return "< 1 ms"
-	case d >= time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d >= 10*time.Millisecond || d%time.Millisecond == 0:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }

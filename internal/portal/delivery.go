@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/courier"
 	"claviger/internal/event"
@@ -111,7 +112,7 @@ func (h *Handler) deliveryView(r *http.Request, v *Visit, eventID, attempt int64
 	says := ""
 	if last := len(d.Tries) - 1; last >= 0 {
 		t := d.Tries[last]
-		says = fmt.Sprintf("Attempt %d: %s", t.Number, answerWords(t.ID, t.Status, t.Success, t.Words()))
+		says = fmt.Sprintf("Attempt %d: %s", t.Number, area.AnswerWords(t.ID, t.Status, t.Success, t.Words()))
 	}
 	return ui.View{Title: view.Heading, Fragment: "delivery-now", Data: view}, says, nil
 }
@@ -120,13 +121,13 @@ func (h *Handler) deliveryView(r *http.Request, v *Visit, eventID, attempt int64
 func (h *Handler) attempt(v *Visit, d history.Detail, e history.Exchange, names map[int64]string, zone *time.Location, list string) *attemptView {
 	signed := courier.SignedTexts(e.RequestHeader, d.Body)
 	a := &attemptView{
-		Title: fmt.Sprintf("Attempt %d of %d", e.Number, len(d.Tries)), At: e.At, Cause: first(e.Words()), Diagnosis: e.Diagnosis, URL: e.URL,
-		Answer:        answerWords(e.ID, e.Status, e.Success, e.Words()),
+		Title: fmt.Sprintf("Attempt %d of %d", e.Number, len(d.Tries)), At: e.At, Cause: area.ShortCause(e.Words()), Diagnosis: e.Diagnosis, URL: e.URL,
+		Answer:        area.AnswerWords(e.ID, e.Status, e.Success, e.Words()),
 		RequestHeader: ui.Code{Label: "Headers", Text: e.RequestHeader}, Body: ui.Code{Label: "Body", Text: d.Body},
 		Signed:   ui.Code{Label: "Signed text of webhook-signature", Text: signed.Standard},
 		Brand:    ui.Code{Label: "Signed text of X-" + v.Partner.Brand + "-Signature", Text: signed.Brand},
 		Response: ui.Code{Label: "Response body", Text: ui.Foreign(e.ResponseBody)},
-		Timing:   timings(e), Took: duration(true, e.Took),
+		Timing:   timings(e), Took: area.Duration(true, e.Took),
 		Own:   ui.Code{Label: "To your URL", Text: courier.Repeat(e.URL, e.RequestHeader, d.Body)},
 		Local: ui.Code{Label: "To a server on your machine", Text: courier.Repeat(courier.AtLocalhost(e.URL), e.RequestHeader, d.Body)},
 	}
@@ -159,7 +160,7 @@ func timings(e history.Exchange) []timing {
 		if d == 0 {
 			return timing{name, "–", without}
 		}
-		return timing{Name: name, Took: duration(true, d)}
+		return timing{Name: name, Took: area.Duration(true, d)}
 	}
 	reused, plain := "a connection was open already", "the URL is not https"
 	if !t.Reused {
@@ -274,7 +275,7 @@ func attemptsTable(v *Visit, d history.Detail, shown int64, names map[int64]stri
 			number.Note = "shown here"
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("attempt-%d", a.ID), Cells: []ui.Cell{
-			number, {At: a.At, Exact: true}, {Text: answerWords(a.ID, a.Status, a.Success, a.Words())}, {Text: duration(true, a.Took)}, {Text: by},
+			number, {At: a.At, Exact: true}, {Text: area.AnswerWords(a.ID, a.Status, a.Success, a.Words())}, {Text: area.Duration(true, a.Took)}, {Text: by},
 		}})
 	}
 	return t

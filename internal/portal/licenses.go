@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
@@ -264,8 +265,8 @@ func licenseEntryOf(v *Visit, e event.Event, d history.Delivery, tries []history
 		}
 		t := tries[i]
 		a := licenseAttempt{
-			URL: v.Path(deliveriesPath+"/%d/attempts/%d", e.ID, t.ID), Answer: answerWords(t.ID, t.Status, t.Success, t.Words()),
-			Took: duration(true, t.Took), At: t.At, Success: t.Success,
+			URL: v.Path(deliveriesPath+"/%d/attempts/%d", e.ID, t.ID), Answer: area.AnswerWords(t.ID, t.Status, t.Success, t.Words()),
+			Took: area.Duration(true, t.Took), At: t.At, Success: t.Success,
 		}
 		if !t.Manual.IsZero() {
 			a.By = who(t.Manual.By, names)

@@ -1,0 +1,137 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+)
+
+// auditKinds are who can have acted.
+var auditKinds = []ui.Option{
+	{Value: "", Label: "Everybody"},
+	{Value: audit.ByUser, Label: "People"},
+	{Value: audit.ByToken, Label: "Operator tokens"},
+	{Value: audit.ByPartner, Label: "Partners' programs"},
+	{Value: audit.BySystem, Label: "The service"},
+}
+
+// auditFilter reads the filters of the address.
+func auditFilter(r *http.Request) (audit.Filter, ui.Form) {
+	q := r.URL.Query()
+	text := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(q.Get(name), "")) }
+	form := ui.Form{Fields: []ui.Field{
+		{Name: "actor", Label: "Who", Type: "select", Value: text("actor"), Options: auditKinds},
+		{Name: "id", Label: "Their id", Value: text("id"), Hint: "of the person, token or partner"},
+		{Name: "action", Label: "Action", Value: text("action"), Hint: "such as license.hold"},
+		{Name: "subject", Label: "Subject", Value: text("subject"), Hint: "such as partner:1 or license:<key>"},
+		{Name: "from", Label: "From", Type: "datetime-local"},
+		{Name: "to", Label: "To", Type: "datetime-local"},
+	}}
+	f := audit.Filter{ActorKind: text("actor"), Action: text("action"), Subject: text("subject")}
+	if !slices.ContainsFunc(auditKinds, func(o ui.Option) bool { return o.Value == f.ActorKind }) {
+		form.Refuse(fault.Field("actor", "is not one of the list."))
+	}
+	if s := text("id"); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if f.ActorID = n; err != nil || n < 1 {
+			form.Refuse(fault.Field("id", "must be a number such as 3."))
+		} else if f.ActorKind == "" || f.ActorKind == audit.BySystem {
+			form.Refuse(fault.Field("id", "goes with people, tokens or partners: choose whose it is."))
+		}
+	}
+	for i, to := range map[int]*time.Time{4: &f.From, 5: &f.To} {
+		at, err := ui.QueryTime(r, form.Fields[i].Name)
+		if err != nil {
+			form.Refuse(err)
+			continue
+		}
+		*to, form.Fields[i].Value = at, ui.InputTime(r, at)
+	}
+	return f, form
+}
+
+// audit lists who did what.
+func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	f, form := auditFilter(r)
+	actor := f.ActorKind
+	if f.ActorID != 0 {
+		actor += ":" + strconv.FormatInt(f.ActorID, 10)
+	}
+	view := recordsView{
+		Heading: "Audit", Lead: "Who did what, newest first. Entries are never removed; the address of a client is, after 90 days.", Form: form,
+		Filters: &ui.Filters{Label: "Filter entries", URL: v.Path(auditPath), Fields: form.Fields, Active: r.URL.RawQuery != "", Fold: true},
+		Curl: s.call("The same by API", http.MethodGet, "/operator/v1/audit", ui.Param{Name: "actor", Value: actor}, ui.Param{Name: "action", Value: f.Action},
+			ui.Param{Name: "subject", Value: f.Subject}, ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
+	}
+	if form.Failed() {
+		return s.render(w, r, v, "records", ui.View{Title: "Audit", Status: http.StatusBadRequest, Data: view})
+	}
+	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
+	found, err := s.Audit.Search(r.Context(), f, max(before, 0), rowsPerPage)
+	if err != nil {
+		return err
+	}
+	names, err := s.Site.Accounts.Names(r.Context(), actingUsers(found.Entries))
+	if err != nil {
+		return err
+	}
+	view.Results = ui.Results{Filters: *view.Filters, Nothing: ui.Empty{Title: "No entry yet", Text: "Everything that is changed leaves one."}, Table: auditTable(v, found.Entries, names)}
+	switch next := withParam(r, "before", strconv.FormatInt(found.Next, 10)); {
+	case found.Next == 0:
+	case found.SearchedTo.IsZero():
+		view.Results.Pager = ui.Pager{Label: "Pages of entries", Next: next}
+	default:
+		view.Results.SearchedTo, view.Results.GoOn = found.SearchedTo, next
+	}
+	return s.render(w, r, v, "records", ui.View{Title: "Audit", Data: view})
+}
+
+// actingUsers are the ids of the people who acted.
+func actingUsers(list []audit.Entry) []int64 {
+	var ids []int64
+	for _, e := range list {
+		if e.Actor.Kind == audit.ByUser {
+			ids = append(ids, e.Actor.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func auditTable(v *Visit, list []audit.Entry, names map[int64]string) ui.Table {
+	t := ui.Table{
+		ID: "entries", Caption: "Entries, newest first", Cards: true,
+		Columns: []ui.Column{{Label: "Time"}, {Label: "Who"}, {Label: "Action"}, {Label: "Subject"}, {Label: "Before", Wrap: true}, {Label: "After", Wrap: true}, {Label: "From"}},
+	}
+	for _, e := range list {
+		a := e.Actor
+		who := ui.Cell{Text: a.Name, Note: a.Kind, URL: v.Path(auditPath) + "?actor=" + a.Kind}
+		if a.Kind == audit.ByUser {
+			who.Text = names[a.ID]
+			if who.Text == "" {
+				who.Text = "somebody who was erased"
+			}
+		}
+		if a.ID != 0 {
+			who.Note = fmt.Sprintf("%s %d", a.Kind, a.ID)
+			who.URL += "&id=" + strconv.FormatInt(a.ID, 10)
+		}
+		from := ui.Cell{Text: a.Client}
+		if a.Session != "" {
+			from.Note = "session " + a.Session
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("entry-%d", e.ID), Cells: []ui.Cell{
+			{At: e.At, Exact: true}, who, {Text: e.Action, Code: true}, {Text: e.Subject, Code: true, URL: v.Path(auditPath) + "?subject=" + url.QueryEscape(e.Subject)},
+			{Text: e.Before}, {Text: e.After}, from,
+		}})
+	}
+	return t
+}

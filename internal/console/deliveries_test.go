@@ -1,0 +1,81 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
+)
+
+// TestDeliveriesOfAllPartners lists what failed of every partner, page by page, and sends
+// that of one again.
+func TestDeliveriesOfAllPartners(t *testing.T) {
+	h := start(t)
+	var status atomic.Int64
+	status.Store(503)
+	h.serveWith(&status)
+	reef, _ := h.Partner("Reef Log", profile.URLs{})
+	h.Plans(reef.ID, 1, partner.Plan{PriceCents: 100, Currency: "USD"})
+	h.Buy(license.Purchase{PartnerID: reef.ID, Tier: 1, Buyer: &account.Person{Email: buyer}, ExternalID: "reef-1"})
+	h.sell()
+	page := h.waitFor(viewer, path("/deliveries?state=failing"), "503")
+	wants(t, page, http.StatusOK, "Tide Planner", "503 Service Unavailable", "Failing")
+	wantsNone(t, page, "Reef Log", "Recover what failed")
+	wants(t, h.as(viewer).Get(path("/deliveries")), http.StatusOK, "Tide Planner", "Reef Log", "Waiting")
+	wants(t, h.as(viewer).Get(path("/deliveries?state=waiting")), http.StatusOK, "Reef Log")
+	wantsNone(t, h.as(viewer).Get(path("/deliveries?state=waiting")), "Tide Planner")
+	one := path("/deliveries?partner=%d", h.tide.ID)
+	wantsNone(t, h.as(support).Get(one), "Reef Log")
+	wants(t, h.as(support).Get(one), http.StatusOK, "Recover what failed…")
+	for query, want := range map[string]string{"partner=x": "id of a partner", "state=nonsense": "not one of the list", "code=999": "must be a status", "range=never": "not one of the list"} {
+		wants(t, h.as(viewer).Get(path("/deliveries?%s", query)), http.StatusBadRequest, want)
+	}
+
+	// What failed is sent again by a person of the marketplace, who is no member.
+	h.Exec(`UPDATE outbox SET state = 3 WHERE partner_id = $1`, h.tide.ID)
+	wants(t, h.as(viewer).Get(path("/deliveries?state=exhausted")), http.StatusOK, "Tide Planner")
+	today := h.waitFor(support, path(""), "Events that were given up")
+	wants(t, today, http.StatusOK, "1 events: 1 exhausted, 0 superseded.", "Send them again")
+	status.Store(200)
+	ask := h.as(support).Get(path("/recover/%d?state=failed", h.tide.ID))
+	wants(t, ask, http.StatusOK, "It is about 1 events now.")
+	answer := h.as(support).Press(ask, "Send them again")
+	job := answer.Header.Get("Location")
+	if answer.Status != http.StatusSeeOther || !strings.HasPrefix(job, path("/recover/%d/", h.tide.ID)) {
+		t.Fatalf("%d to %s: %s", answer.Status, job, answer.Text())
+	}
+	done := h.waitFor(viewer, job, "Done")
+	wants(t, done, http.StatusOK, "Sent 1 of 1 events", "by "+support)
+	h.waitFor(viewer, path("/deliveries?state=delivered"), "Tide Planner")
+	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "delivered"), http.StatusUnprocessableEntity, "is not one of the list")
+	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "failed", "rate", "0"), http.StatusUnprocessableEntity, "must be a whole number")
+}
+
+// TestDeliveriesArePaged: the pages of a list of all partners follow one another.
+func TestDeliveriesArePaged(t *testing.T) {
+	h := start(t)
+	for i := range 11 {
+		h.Buy(license.Purchase{PartnerID: h.tide.ID, Tier: 1, Quantity: 10, ExternalID: fmt.Sprintf("order-%d", i)})
+	}
+	seen := 0
+	for at := path("/deliveries"); at != ""; {
+		page := h.as(viewer).Get(at)
+		seen += strings.Count(page.Body, `id="delivery-`)
+		at = ""
+		for to := range page.Links("before=") {
+			at = to
+		}
+		if seen > 200 {
+			break
+		}
+	}
+	if seen != 110 {
+		t.Errorf("the pages have %d deliveries", seen)
+	}
+}

@@ -1,0 +1,115 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/fault"
+	"claviger/internal/oauth"
+	"claviger/internal/ui"
+)
+
+const rotateKeysPath = keysPath + "/rotate"
+
+// keys lists the keys that sign identity tokens.
+func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	list, err := s.Keys.List(r.Context())
+	if err != nil {
+		return err
+	}
+	t := ui.Table{
+		ID: "keys", Caption: "Signing keys", Cards: true,
+		Columns: []ui.Column{{Label: "Key"}, {Label: "Algorithm"}, {Label: "State"}, {Label: "Age", Number: true}, {Label: "Signs from"}, {Label: "Published until"}, {Label: "Rotate before"}},
+	}
+	dash := func(at time.Time) ui.Cell {
+		if at.IsZero() {
+			return ui.Cell{Text: "–"}
+		}
+		return ui.Cell{At: at}
+	}
+	for _, k := range list {
+		t.Rows = append(t.Rows, ui.Row{ID: "key-" + k.ID, Cells: []ui.Cell{
+			{Text: k.ID, Code: true}, {Text: string(k.Alg)}, {Status: string(k.State)}, {Text: fmt.Sprintf("%d days", int(s.Now().Sub(k.CreatedAt).Hours()/24))},
+			dash(k.ActivatesAt), dash(k.ServedUntil), dash(k.EndsAt()),
+		}})
+	}
+	view := recordsView{
+		Heading: "Signing keys", Lead: "They sign identity tokens. The next one is published before it signs, and the previous one until every token that it signed has expired.",
+		Results: ui.Results{Table: t, Nothing: ui.Empty{Title: "No key yet", Text: "The first sign-in of a buyer makes them."}},
+		Curl:    s.call("The same by API", http.MethodGet, "/operator/v1/keys"),
+	}
+	if v.May(account.Admin) {
+		for _, alg := range []oauth.Alg{oauth.RS256, oauth.ES256} {
+			view.Acts = append(view.Acts, ui.Tab{Label: "Rotate " + string(alg) + "…", URL: v.Path(rotateKeysPath) + "?alg=" + string(alg)})
+		}
+	}
+	return s.render(w, r, v, "records", ui.View{Title: "Signing keys", Data: view})
+}
+
+// rotation makes the page that asks for a rotation, and what it showed.
+func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm, area.Seen, error) {
+	if alg != oauth.RS256 && alg != oauth.ES256 {
+		return ui.Confirm{}, area.Seen{}, area.NotFound()
+	}
+	list, err := s.Keys.List(r.Context())
+	if err != nil {
+		return ui.Confirm{}, area.Seen{}, err
+	}
+	seen := area.Seen{Version: string(alg)}
+	for _, k := range list {
+		if k.Alg == alg {
+			seen.Version += " " + k.ID + " " + string(k.State)
+			seen.Facts = append(seen.Facts, area.Fact{Name: "Key " + k.ID, Value: string(k.State)})
+		}
+	}
+	call := s.call("The same by API", http.MethodPost, "/operator/v1/keys/rotate")
+	call.Form = []ui.Param{{Name: "alg", Value: string(alg)}, {Name: "now", Value: false}}
+	return ui.Confirm{
+		Heading: "Rotate the " + string(alg) + " key", Action: v.Path(rotateKeysPath), Cancel: v.Path(keysPath), Call: &call,
+		Hidden: []ui.Param{{Name: "alg", Value: string(alg)}, seen.Param()},
+		Says: []string{
+			"The next key becomes the one that signs, a day after it was first published: by then every application that caches the keys has it. A new next key is made.",
+			"The present key stays published until every token that it signed has expired. Nobody is signed out.",
+		},
+		Form: ui.Form{Fields: []ui.Field{{
+			Name: "now", Label: "Sign with the next key at once", Type: "checkbox",
+			Hint: "Only if the present key may be known to others: applications that cache the keys refuse sign-ins until they read them again.",
+		}}},
+		Button: ui.Button{Label: "Rotate it", Busy: "Rotating…", Kind: "danger"},
+	}, seen, nil
+}
+
+// askRotate asks for a rotation.
+func (s *System) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, _, err := s.rotation(r, v, oauth.Alg(r.URL.Query().Get("alg")))
+	if err != nil {
+		return err
+	}
+	return s.area.Confirm(w, r, v, http.StatusOK, view)
+}
+
+// rotate rotates the keys of an algorithm.
+func (s *System) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	alg := oauth.Alg(ui.FormText(r, "alg"))
+	view, seen, err := s.rotation(r, v, alg)
+	if err != nil {
+		return err
+	}
+	if err := seen.Unchanged(r); err != nil {
+		return s.area.Refuse(w, r, v, view, err)
+	}
+	if _, err := s.Keys.Rotate(r.Context(), v.Actor(), alg, ui.FormText(r, "now") != ""); err != nil {
+		if f := fault.Of(err); f != nil {
+			f.Text = strings.ReplaceAll(f.Text, "rotate with --now", "sign with it at once")
+		}
+		return s.area.Refuse(w, r, v, view, err)
+	}
+	return s.area.Done(w, r, v, keysPath, "The keys are rotated.")
+}

@@ -1,0 +1,88 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestTokens makes a token, whose secret is shown once, and revokes it.
+func TestTokens(t *testing.T) {
+	h := start(t)
+	ask := h.as(admin).Get(path("/tokens/new"))
+	made := h.as(admin).Press(ask, "Make it", "name", "checkout", "scope_sell", "yes")
+	wants(t, made, http.StatusOK, "The token checkout", "it is not shown again")
+	secret := ""
+	for _, word := range strings.Fields(made.Text()) {
+		if strings.HasPrefix(word, "clvop_") || len(word) > 40 {
+			secret = word
+		}
+	}
+	token, err := h.Accounts.ByToken(t.Context(), secret)
+	if err != nil || token.Name != "checkout" || len(token.Scopes) != 2 || token.ExpiresAt.IsZero() {
+		t.Fatalf("the token is %+v, %v in %s", token, err, made.Text())
+	}
+	list := h.as(admin).Get(path("/tokens"))
+	wants(t, list, http.StatusOK, "checkout", "read, sell", "Active")
+	if strings.Contains(list.Body, secret) {
+		t.Error("the list shows the secret")
+	}
+	wants(t, h.as(admin).Press(ask, "Make it", "name", "checkout", "scope_sell", "yes"), http.StatusConflict)
+	if n := h.Count(`SELECT count(*) FROM operator_tokens`); n != 1 {
+		t.Errorf("%d tokens after the form was sent again", n)
+	}
+	wants(t, h.as(admin).Press(h.as(admin).Get(path("/tokens/new")), "Make it", "name", " "), http.StatusUnprocessableEntity, "There is a problem")
+
+	revoke := h.as(admin).Get(path("/tokens/%d/revoke", token.ID))
+	h.as(admin).Press(revoke, "Revoke it").WantRedirect(path("/tokens"))
+	if _, err := h.Accounts.ByToken(t.Context(), secret); err == nil {
+		t.Error("it works after it was revoked")
+	}
+	wants(t, h.as(admin).Press(revoke, "Revoke it"), http.StatusConflict, "State was “active” and is now “revoked”")
+	entries := h.as(viewer).Get(path("/audit?action=token.revoke"))
+	wants(t, entries, http.StatusOK, "token.revoke", admin, "session")
+	wantsNone(t, entries, "token.create")
+}
+
+// TestKeys rotates a key by the form, once.
+func TestKeys(t *testing.T) {
+	h := start(t)
+	h.waitFor(viewer, path("/keys"), "ES256")
+	wantsNone(t, h.as(support).Get(path("/keys")), "Rotate ES256")
+	ask := h.as(admin).Get(path("/keys/rotate?alg=ES256"))
+	wants(t, ask, http.StatusOK, "Nobody is signed out")
+	h.as(admin).Press(ask, "Rotate it").WantRedirect(path("/keys"))
+	if n := h.Count(`SELECT count(*) FROM oauth_keys WHERE alg = 'ES256'`); n != 3 {
+		t.Errorf("%d keys", n)
+	}
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'key.rotate' AND actor_kind = 'user'`); n != 1 {
+		t.Errorf("%d entries", n)
+	}
+	wants(t, h.as(admin).Press(ask, "Rotate it"), http.StatusConflict, "This has changed since the page was shown")
+	if n := h.Count(`SELECT count(*) FROM oauth_keys WHERE alg = 'ES256'`); n != 3 {
+		t.Errorf("a stale form made %d keys", n)
+	}
+	wants(t, h.as(admin).Get(path("/keys/rotate?alg=none")), http.StatusNotFound)
+}
+
+// TestSettingsAreMasked: the page shows every setting, and no secret.
+func TestSettingsAreMasked(t *testing.T) {
+	h := start(t)
+	page := h.as(viewer).Get(path("/settings"))
+	wants(t, page, http.StatusOK, "secret-key", "allow-private-targets", "default")
+	if strings.Contains(page.Body, "000102030405060708090a0b0c0d0e0f") {
+		t.Error("it shows the secret key")
+	}
+}
+
+// TestAuditFilters refuses what is no filter, in words.
+func TestAuditFilters(t *testing.T) {
+	h := start(t)
+	for query, want := range map[string]string{
+		"?actor=nobody": "is not one of the list", "?id=3": "choose whose it is", "?actor=user&id=x": "must be a number",
+	} {
+		wants(t, h.as(viewer).Get(path("/audit%s", query)), http.StatusBadRequest, want)
+	}
+	wants(t, h.as(viewer).Get(path("/audit?actor=system&before=nonsense")), http.StatusOK, "partner.create")
+	wants(t, h.as(viewer).Get(path("/audit?actor=partner")), http.StatusOK, "Nothing matches")
+}
