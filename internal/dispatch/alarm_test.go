@@ -108,8 +108,10 @@ func TestWhatIsCutOffIsPutOff(t *testing.T) {
 	out := r.stepped(settings{times: hasty})
 	stop := r.run(out)
 	g.next()
-	r.event(r.out, 2) // nobody begins it
-	r.write(putOff(2, start.Add(time.Hour)))
+	r.write(func(tx *sqldb.Tx) { // at once, so that nobody begins it
+		insertEvent(tx, r.out.Outbox, notice(2, 1, 2, start))
+		putOff(2, start.Add(time.Hour))(tx)
+	})
 	stop()
 	same(t, "states", r.states(), []string{"1 pending after 0", "2 pending after 0"})
 	same(t, "waits", r.waits(), []string{"1 in 10s", "2 in 1h0m0s"})

@@ -78,6 +78,10 @@ func Launch() (*Browser, error) {
 		chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("hide-scrollbars", true),
+		// Tests share a browser, and each looks at its own tab as if it were in front.
+		chromedp.Flag("disable-background-timer-throttling", true),
+		chromedp.Flag("disable-backgrounding-occluded-windows", true),
+		chromedp.Flag("disable-renderer-backgrounding", true),
 		chromedp.Flag("disable-back-forward-cache", true), // who goes back asks for the page again
 	)
 	ctx, cancel := chromedp.NewContext(alloc)
