@@ -13,7 +13,7 @@ FUZZTIME ?= 10s
 # the program is shipped, packages are compiled once for the tests and the program;
 # without debug information test binaries are linked in half the time. The end-to-end
 # tests come first, because they take longest.
-TEST := CGO_ENABLED=0 script/temporary $(GO) test -p 4 -vet=off -ldflags=-w
+TEST := CGO_ENABLED=0 script/temporary $(GO) test -p 4 -timeout 15m -vet=off -ldflags=-w
 ALL  := ./internal/e2e ./...
 
 help: ## List the targets
