@@ -133,7 +133,7 @@ func TestRefundByLink(t *testing.T) {
 	want(t, b.Get(path("/refunds/%d/reverse", id)), 200, "becomes inactive, tier 3")
 	want(t, send(b, b.Get(path("/refunds/%d/reverse", id))), 200, "The refund is reversed.")
 	want(t, b.Get(path("/refunds/%d/reverse", id)), 200, "The refund was reversed before.")
-	want(t, b.Get(path("/purchases/%d", s.ID)), 200, "reversed", "Refund 1")
+	want(t, b.Get(path("/purchases/%d", s.ID)), 200, "reversed", fmt.Sprintf("Refund %d", id))
 	for _, bad := range []string{"0", "x", "-1", none} {
 		want(t, b.Get(path("/licenses/%s/refund?purchase=%s", key, bad)), 404)
 	}

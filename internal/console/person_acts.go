@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"claviger/internal/account"
 	"claviger/internal/area"
@@ -16,6 +17,9 @@ type choice struct {
 	Label, URL string
 	Why        string // why it is not possible; "": it is
 }
+
+// Plain is the label of what is not possible: no page follows.
+func (c choice) Plain() string { return strings.TrimSuffix(c.Label, "…") }
 
 // find returns the person of the path.
 func (p *People) find(r *http.Request) (account.User, error) {

@@ -15,8 +15,8 @@ import (
 // refundFields are what a refund is recorded with.
 func refundFields(r *http.Request) []ui.Field {
 	return []ui.Field{
-		{Name: "external_id", Label: "Your reference (optional)", Value: ui.FormText(r, "external_id")},
-		{Name: "reason", Label: "Note, for your own people (optional)", Value: ui.FormText(r, "reason")},
+		{Name: "external_id", Label: "Your reference", Value: ui.FormText(r, "external_id")},
+		{Name: "reason", Label: "Note, for your own people", Value: ui.FormText(r, "reason")},
 	}
 }
 

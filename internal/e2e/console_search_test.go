@@ -12,12 +12,14 @@ import (
 func (b *buyer) search(text string) {
 	b.t.Helper()
 	b.visit("/console")
+	b.Await("#side-search")
 	browser.Eval[bool](b.Tab, `document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))`)
 	if at := browser.Eval[string](b.Tab, `document.activeElement.id`); at != "side-search" {
 		b.t.Fatalf("the key / leads to %q", at)
 	}
+	browser.Eval[string](b.Tab, `document.body.dataset.before = "1"`) // which the next page has not
 	b.Type("#side-search", text+"\r")
-	b.Await("main h1")
+	b.Await("body:not([data-before]) main h1")
 }
 
 // TestConsoleSearch finds a license by each kind of key, and copies the case as text.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"claviger/internal/account"
@@ -182,6 +183,9 @@ func (d *Desk) Person(ctx context.Context, u account.User) ([]Entry, error) {
 	entries, err := d.ofPerson(ctx, u)
 	if err != nil {
 		return nil, err
+	}
+	for i, e := range entries {
+		entries[i].Title = strings.NewReplacer("The buyer", "The person", "the buyer", "the person").Replace(e.Title)
 	}
 	c := Case{Owner: u, Entries: entries}
 	c.sort()
