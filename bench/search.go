@@ -46,7 +46,8 @@ func (b *bench) search(ctx context.Context, store seed.Store) error {
 	}{
 		{"license key", seed.LicenseKey},
 		{"end of a key", func(i int64) string { key := seed.LicenseKey(i); return key[len(key)-4:] }},
-		{"email", seed.Email}, {"purchase reference", seed.Reference},
+		{"email", seed.Email},
+		{"purchase reference", seed.Reference},
 		{"partner name", func(i int64) string { return fmt.Sprintf("part %d", 1+i%searchPartners) }},
 		{"nothing", func(i int64) string { return fmt.Sprintf("nothing %d", i) }},
 	} {

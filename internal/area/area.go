@@ -45,6 +45,7 @@ type Visit[N any] struct {
 	Needs N // of the route
 }
 
+// Common is what every area knows of the visit.
 func (v Visit[N]) Common() Visit[N] { return v }
 
 // Visitor is the Visit of an area.

@@ -30,7 +30,9 @@ func planFields(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, err
 	}
 	tiers.Value = tiers.Options[0].Value
 	return []ui.Field{
-		tiers, {Name: "amount", Label: "Amount that was paid, such as 49.00", Value: "0.00"}, {Name: "currency", Label: "Currency", Value: currency},
+		tiers,
+		{Name: "amount", Label: "Amount that was paid, such as 49.00", Value: "0.00"},
+		{Name: "currency", Label: "Currency", Value: currency},
 		{Name: "external_id", Label: "Your reference"},
 	}, nil
 }

@@ -129,8 +129,13 @@ func auditTable(v *Visit, list []audit.Entry, names map[int64]string) ui.Table {
 			from.Note = "session " + a.Session
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("entry-%d", e.ID), Cells: []ui.Cell{
-			{At: e.At, Exact: true}, who, {Text: e.Action, Code: true}, {Text: e.Subject, Code: true, URL: v.Path(auditPath) + "?subject=" + url.QueryEscape(e.Subject)},
-			{Text: e.Before}, {Text: e.After}, from,
+			{At: e.At, Exact: true},
+			who,
+			{Text: e.Action, Code: true},
+			{Text: e.Subject, Code: true, URL: v.Path(auditPath) + "?subject=" + url.QueryEscape(e.Subject)},
+			{Text: e.Before},
+			{Text: e.After},
+			from,
 		}})
 	}
 	return t

@@ -19,7 +19,7 @@
 // To add a page:
 //
 //  1. write its handler, in a file that is called like the page, and its template in
-//     pages; handlers use what Shell has (render, confirm, refuse, done, call), and
+//     pages; handlers use what Shell has (render, confirm, refuse, call), and
 //     Shell.area.Follow for a stream;
 //  2. add its rows to the table of its section, and its constant path to the navigation
 //     if it is not there (navigation.go lists all of them already: an entry appears when

@@ -23,9 +23,13 @@ var deliverySpans = []ui.Option{
 
 // deliveryStates are the states that can be chosen.
 var deliveryStates = []ui.Option{
-	{Value: "", Label: "All"}, {Value: string(history.Delivered), Label: "Delivered"}, {Value: string(history.Waiting), Label: "Waiting"},
-	{Value: string(history.Failing), Label: "Failing, tried again"}, {Value: string(history.Exhausted), Label: "Exhausted, given up"},
-	{Value: string(history.Superseded), Label: "Superseded by a newer event"}, {Value: string(history.Failed), Label: "Failed: the three before"},
+	{Value: "", Label: "All"},
+	{Value: string(history.Delivered), Label: "Delivered"},
+	{Value: string(history.Waiting), Label: "Waiting"},
+	{Value: string(history.Failing), Label: "Failing, tried again"},
+	{Value: string(history.Exhausted), Label: "Exhausted, given up"},
+	{Value: string(history.Superseded), Label: "Superseded by a newer event"},
+	{Value: string(history.Failed), Label: "Failed: the three before"},
 }
 
 // deliveryFilter reads the filters of the address.
@@ -136,10 +140,15 @@ func (d *Delivery) deliveriesTable(v *Visit, list []history.OfPartner, names map
 		}
 		last := o.Last
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("delivery-%d", o.EventID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("%d %s", o.EventID, event.Kind(o.Kind))}, {Status: string(o.State)},
-			{Text: names[o.PartnerID].Name, URL: d.pageOfPartner(v, o.PartnerID)}, {Text: "…" + o.LicenseKey[max(0, len(o.LicenseKey)-8):], Code: true, URL: d.pageOfLicense(v, o.LicenseKey)},
-			{Text: area.AnswerWords(last.ID, last.Status, last.Success, last.Words())}, {Text: strconv.Itoa(o.Attempts)}, {Text: area.Duration(last.ID != 0, last.Took)},
-			next, {At: o.CreatedAt, Exact: true},
+			{Text: fmt.Sprintf("%d %s", o.EventID, event.Kind(o.Kind))},
+			{Status: string(o.State)},
+			{Text: names[o.PartnerID].Name, URL: d.pageOfPartner(v, o.PartnerID)},
+			{Text: "…" + o.LicenseKey[max(0, len(o.LicenseKey)-8):], Code: true, URL: d.pageOfLicense(v, o.LicenseKey)},
+			{Text: area.AnswerWords(last.ID, last.Status, last.Success, last.Words())},
+			{Text: strconv.Itoa(o.Attempts)},
+			{Text: area.Duration(last.ID != 0, last.Took)},
+			next,
+			{At: o.CreatedAt, Exact: true},
 		}})
 	}
 	return t

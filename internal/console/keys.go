@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -33,7 +34,10 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	for _, k := range list {
 		t.Rows = append(t.Rows, ui.Row{ID: "key-" + k.ID, Cells: []ui.Cell{
-			{Text: k.ID, Code: true}, {Text: string(k.Alg)}, {Status: string(k.State)}, {Text: fmt.Sprintf("%d days", int(s.Now().Sub(k.CreatedAt).Hours()/24))},
+			{Text: k.ID, Code: true},
+			{Text: string(k.Alg)},
+			{Status: string(k.State)},
+			{Text: fmt.Sprintf("%d days", int(s.Now().Sub(k.CreatedAt).Hours()/24))},
 			dash(k.ActivatesAt), dash(k.ServedUntil), dash(k.EndsAt()),
 		}})
 	}
@@ -85,7 +89,7 @@ func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm,
 
 // askRotate asks for a rotation.
 func (s *System) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := s.rotation(r, v, oauth.Alg(r.URL.Query().Get("alg")))
+	view, _, err := s.rotation(r, v, oauth.Alg(cmp.Or(r.URL.Query().Get("alg"), string(oauth.RS256))))
 	if err != nil {
 		return err
 	}

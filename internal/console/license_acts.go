@@ -192,10 +192,9 @@ func effects(list []license.Effect) []string {
 			of = "License " + e.Before.Key[len(e.Before.Key)-4:]
 		}
 		now, then := state(e.Before), state(e.After)
-		switch {
-		case now == then:
+		if now == then {
 			says = append(says, fmt.Sprintf("%s stays %s. The partner is not told anything.", of, now))
-		default:
+		} else {
 			says = append(says, fmt.Sprintf("%s is %s and becomes %s. The partner is told by the event %s, reason %s.", of, now, then, e.Event, e.Reason))
 		}
 		if e.Refunded > 0 {
@@ -297,7 +296,7 @@ func (l *Licenses) doAct(a licenseAct) Serve {
 			err = unchanged
 		}
 		if err == nil && a.first && r.PostFormValue(confirmed) == "" {
-			return l.second(w, r, v, a, view, d)
+			return l.second(w, r, v, a, view, d) //nolint:contextcheck // it has the request
 		}
 		if err == nil {
 			err = a.do(r.Context(), l.Licenses.IfUnchanged(versions(d)), v.Actor(), d.Key, fieldValue(view))

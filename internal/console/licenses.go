@@ -255,8 +255,12 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 			state.Note = "a later one stands; refund that first"
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", k.Sale.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Purchase %d", k.Sale.ID), URL: v.Path(purchasesPath+"/%d", k.Sale.ID)}, {Text: what},
-			{Text: support.Money(k.Sale.AmountCents, k.Sale.Currency)}, {Text: dash(k.Sale.ExternalID)}, {At: k.Sale.CreatedAt}, state,
+			{Text: fmt.Sprintf("Purchase %d", k.Sale.ID), URL: v.Path(purchasesPath+"/%d", k.Sale.ID)},
+			{Text: what},
+			{Text: support.Money(k.Sale.AmountCents, k.Sale.Currency)},
+			{Text: dash(k.Sale.ExternalID)},
+			{At: k.Sale.CreatedAt},
+			state,
 		}})
 	}
 	return t

@@ -66,7 +66,7 @@ func (t *Team) changeRole(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	if _, err := t.Accounts.ChangeRole(r.Context(), v.Actor(), u.ID, u.Role, role); err != nil {
 		return t.refuse(w, r, v, view, err)
 	}
-	return t.done(w, r, v, teamPath, fmt.Sprintf("%s has the role %s now.", name, role))
+	return t.area.Done(w, r, v, teamPath, fmt.Sprintf("%s has the role %s now.", name, role))
 }
 
 // removeView asks for the end of a membership.
@@ -113,7 +113,7 @@ func (t *Team) remove(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := t.Accounts.RemoveOperator(r.Context(), v.Actor(), u.ID); err != nil {
 		return t.refuse(w, r, v, view, err)
 	}
-	return t.done(w, r, v, teamPath, name+" is no longer in the team.")
+	return t.area.Done(w, r, v, teamPath, name+" is no longer in the team.")
 }
 
 // leaveView asks whether the person wants to leave.

@@ -100,7 +100,7 @@ func (d *Delivery) outages(w http.ResponseWriter, r *http.Request, v *Visit) err
 	var list []history.Trouble
 	var names map[int64]partner.Partner
 	next := ""
-	err := d.DB.Read(r.Context(), func(tx *sqldb.Tx) (err error) {
+	err := d.DB.Read(r.Context(), func(tx *sqldb.Tx) (err error) { //nolint:contextcheck // it has the request
 		if list, err = history.FailingEndpoints(r.Context(), tx, state, after, rowsPerPage+1); err != nil {
 			return err
 		}

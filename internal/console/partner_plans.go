@@ -55,8 +55,12 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 			tier.Links = []ui.RowLink{{Label: "Change", Of: plan.DisplayName(), URL: at}, {Label: "Remove from sale", Of: plan.DisplayName(), URL: at + "/remove"}}
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("plan-%d", plan.Tier), Cells: []ui.Cell{
-			tier, {Text: plan.Name}, {Text: fmt.Sprintf("%d.%02d %s", plan.PriceCents/100, plan.PriceCents%100, plan.Currency)},
-			{Text: plan.CheckoutURL}, {Text: plan.ExternalRef}, {At: plan.UpdatedAt},
+			tier,
+			{Text: plan.Name},
+			{Text: fmt.Sprintf("%d.%02d %s", plan.PriceCents/100, plan.PriceCents%100, plan.Currency)},
+			{Text: plan.CheckoutURL},
+			{Text: plan.ExternalRef},
+			{At: plan.UpdatedAt},
 		}})
 	}
 	return p.render(w, r, v, "plans", ui.View{Title: "Plans of " + one.Name, Data: view})
@@ -68,8 +72,11 @@ func seenPlan(plan partner.Plan) area.Seen {
 		return area.Seen{Version: "none", Facts: []area.Fact{{Name: "Name", Value: ""}}}
 	}
 	return area.Seen{Version: plan.UpdatedAt.Format(time.RFC3339Nano), Facts: []area.Fact{
-		{Name: "Name", Value: plan.Name}, {Name: "Price in cents", Value: strconv.FormatInt(plan.PriceCents, 10)}, {Name: "Currency", Value: plan.Currency},
-		{Name: "Checkout URL", Value: plan.CheckoutURL}, {Name: "Reference", Value: plan.ExternalRef},
+		{Name: "Name", Value: plan.Name},
+		{Name: "Price in cents", Value: strconv.FormatInt(plan.PriceCents, 10)},
+		{Name: "Currency", Value: plan.Currency},
+		{Name: "Checkout URL", Value: plan.CheckoutURL},
+		{Name: "Reference", Value: plan.ExternalRef},
 	}}
 }
 

@@ -61,8 +61,11 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 
 // overlaps are how long a replaced secret may go on.
 var overlaps = []ui.Option{
-	{Value: "0", Label: "Not at all: it ends at once"}, {Value: "3600", Label: "1 hour"}, {Value: "86400", Label: "24 hours"},
-	{Value: "604800", Label: "7 days"}, {Value: "2592000", Label: "30 days"},
+	{Value: "0", Label: "Not at all: it ends at once"},
+	{Value: "3600", Label: "1 hour"},
+	{Value: "86400", Label: "24 hours"},
+	{Value: "604800", Label: "7 days"},
+	{Value: "2592000", Label: "30 days"},
 }
 
 // rotateView asks for a rotation. Only the main secrets are rotated by operators, as by

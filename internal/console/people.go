@@ -166,7 +166,9 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 
 func personFacts(u account.User) []factView {
 	facts := []factView{
-		{"Number", ui.Cell{Text: fmt.Sprint(u.ID)}}, {"Name", ui.Cell{Text: dash(u.Name)}}, {"External id", ui.Cell{Text: dash(u.ExternalID)}},
+		{"Number", ui.Cell{Text: fmt.Sprint(u.ID)}},
+		{"Name", ui.Cell{Text: dash(u.Name)}},
+		{"External id", ui.Cell{Text: dash(u.ExternalID)}},
 		{"Known since", ui.Cell{At: u.CreatedAt, Exact: true}},
 	}
 	switch {

@@ -140,7 +140,9 @@ func (p *People) eraseView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, ac
 		"What stays: purchases, events and audit entries, under a number that no longer tells who it was.",
 	}
 	seen := area.Seen{Version: u.UpdatedAt.UTC().String(), Facts: []area.Fact{
-		{Name: "Email address", Value: u.Email}, {Name: "Licenses", Value: fmt.Sprint(len(e.Licenses))}, {Name: "Licenses that stop working", Value: fmt.Sprint(lost)},
+		{Name: "Email address", Value: u.Email},
+		{Name: "Licenses", Value: fmt.Sprint(len(e.Licenses))},
+		{Name: "Licenses that stop working", Value: fmt.Sprint(lost)},
 		{Name: "Places in teams", Value: fmt.Sprint(len(e.Teams))},
 	}}
 	view.Hidden = []ui.Param{seen.Param()}

@@ -27,7 +27,7 @@ func (l *Licenses) refundPage(r *http.Request, v *Visit, heading, at, back strin
 		Heading: heading, Action: at, Cancel: back, Button: ui.Button{Label: "Record the refund", Busy: "Recording…", Kind: "danger"},
 		Hidden: []ui.Param{seenLicense(of...).Param(), area.Nonce()}, Call: &call, Form: ui.Form{Fields: refundFields(r)},
 	}
-	list, err := l.Licenses.Preview(func(dry *license.Registry) error {
+	list, err := l.Licenses.Preview(func(dry *license.Registry) error { //nolint:contextcheck // it has the request
 		_, err := dry.Refund(r.Context(), v.Actor(), order)
 		return err
 	})
@@ -80,7 +80,7 @@ func (l *Licenses) licenseRefund(r *http.Request, v *Visit) (ui.Confirm, license
 		heading, at = fmt.Sprintf("Refund purchase %d of the license", order.PurchaseID), at+fmt.Sprintf("?purchase=%d", order.PurchaseID)
 	}
 	of := []license.Detail{d}
-	view, err := l.refundPage(r, v, heading, at, v.Path(licensesPath+"/%s", d.Key), order, of)
+	view, err := l.refundPage(r, v, heading, at, v.Path(licensesPath+"/%s", d.Key), order, of) //nolint:contextcheck // it has the request
 	return view, order, of, err
 }
 
@@ -107,7 +107,7 @@ func (l *Licenses) purchaseRefund(r *http.Request, v *Visit) (ui.Confirm, licens
 		return ui.Confirm{}, license.RefundOrder{}, nil, area.Missing(err)
 	}
 	order := license.RefundOrder{PurchaseID: s.ID}
-	view, err := l.refundPage(r, v, fmt.Sprintf("Refund purchase %d", s.ID), v.Path(purchasesPath+"/%d/refund", s.ID), v.Path(purchasesPath+"/%d", s.ID), order, s.Items)
+	view, err := l.refundPage(r, v, fmt.Sprintf("Refund purchase %d", s.ID), v.Path(purchasesPath+"/%d/refund", s.ID), v.Path(purchasesPath+"/%d", s.ID), order, s.Items) //nolint:contextcheck // it has the request
 	return view, order, s.Items, err
 }
 

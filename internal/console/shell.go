@@ -93,11 +93,6 @@ func (s *Shell) refuse(w http.ResponseWriter, r *http.Request, v *Visit, view ui
 	return s.area.Refuse(w, r, v, view, err)
 }
 
-// done leads on to a page of the console, which says what was done.
-func (s *Shell) done(w http.ResponseWriter, r *http.Request, v *Visit, path, text string) error {
-	return s.area.Done(w, r, v, path, text)
-}
-
 // marketplace is what the marketplace is called.
 func (s *Shell) marketplace() string { return cmp.Or(s.Site.Pages.Brand, "Claviger") }
 

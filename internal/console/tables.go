@@ -53,8 +53,12 @@ func licensesTable(v *Visit, list []license.License, partners map[int64]string) 
 			status.Note = "on hold"
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: "license-" + l.Key, Cells: []ui.Cell{
-			{Text: l.Key, Code: true, URL: v.Path(licensesPath+"/%s", l.Key)}, {Text: partners[l.PartnerID]}, status,
-			{Text: strconv.Itoa(l.Tier)}, {At: l.CreatedAt}, {At: l.UpdatedAt},
+			{Text: l.Key, Code: true, URL: v.Path(licensesPath+"/%s", l.Key)},
+			{Text: partners[l.PartnerID]},
+			status,
+			{Text: strconv.Itoa(l.Tier)},
+			{At: l.CreatedAt},
+			{At: l.UpdatedAt},
 		}})
 	}
 	return t
@@ -91,8 +95,12 @@ func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui
 	}
 	for _, s := range list {
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", s.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Purchase %d", s.ID), URL: v.Path(purchasesPath+"/%d", s.ID)}, {Text: partners[s.PartnerID]},
-			{Text: saleWords(s)}, {Text: support.Money(s.AmountCents, s.Currency)}, {Text: dash(s.ExternalID)}, {At: s.CreatedAt},
+			{Text: fmt.Sprintf("Purchase %d", s.ID), URL: v.Path(purchasesPath+"/%d", s.ID)},
+			{Text: partners[s.PartnerID]},
+			{Text: saleWords(s)},
+			{Text: support.Money(s.AmountCents, s.Currency)},
+			{Text: dash(s.ExternalID)},
+			{At: s.CreatedAt},
 		}})
 	}
 	return t

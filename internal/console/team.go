@@ -109,7 +109,7 @@ func (t *Team) invite(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err != nil {
 		return area.Missing(err)
 	}
-	return t.done(w, r, v, teamPath, "An invitation is on its way to "+email+". It works for seven days; an earlier one to this address has ended.")
+	return t.area.Done(w, r, v, teamPath, "An invitation is on its way to "+email+". It works for seven days; an earlier one to this address has ended.")
 }
 
 // notOperator refuses the address of somebody who is in the team already.
@@ -156,7 +156,7 @@ func (t *Team) withdraw(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err := t.inviter().Withdraw(r.Context(), v.Actor(), n.ID); err != nil {
 		return t.refuse(w, r, v, view, err)
 	}
-	return t.done(w, r, v, teamPath, "The invitation of "+n.Email+" is withdrawn.")
+	return t.area.Done(w, r, v, teamPath, "The invitation of "+n.Email+" is withdrawn.")
 }
 
 // invitations is the page of the invitations to the team.

@@ -98,7 +98,7 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 // ofService puts what concerns the service itself into words.
 func (t *Today) ofService(v *Visit, i today.Item, out *todayItem) {
 	out.Title = i.Subject
-	switch i.Kind {
+	switch i.Kind { //nolint:exhaustive // the others concern a partner
 	case today.QueueOld:
 		out.Title, out.Mend, out.Link = "Deliveries", "See what is due", v.Path(deliveriesPath)+"?state=waiting&range=all"
 		if i.Subject == today.Mails {

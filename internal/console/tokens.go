@@ -157,7 +157,7 @@ func (s *System) makeToken(w http.ResponseWriter, r *http.Request, v *Visit) err
 // wasSent reports whether a form was sent before, and notes that it is now: a page that is
 // loaded again makes nothing a second time.
 func (s *System) wasSent(r *http.Request, once idempotency.Request) (sent bool, err error) {
-	err = s.DB.Write(r.Context(), func(tx *sqldb.Tx) error {
+	err = s.DB.Write(r.Context(), func(tx *sqldb.Tx) error { //nolint:contextcheck // it has the request
 		var nothing struct{}
 		sent, err = idempotency.Lookup(r.Context(), tx, once, &nothing)
 		if err != nil || sent {

@@ -62,7 +62,7 @@ func (o *Operator) listOutages(w http.ResponseWriter, r *http.Request, _ account
 	var list []history.Trouble
 	var partners map[int64]partner.Partner
 	next := ""
-	err = o.Service.DB.Read(r.Context(), func(tx *sqldb.Tx) (err error) {
+	err = o.Service.DB.Read(r.Context(), func(tx *sqldb.Tx) (err error) { //nolint:contextcheck // it has the request
 		if list, err = history.FailingEndpoints(r.Context(), tx, which, after, int(p.Limit)+1); err != nil {
 			return err
 		}

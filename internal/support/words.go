@@ -104,6 +104,8 @@ func mailEntry(m mail.Record) Entry {
 		e.At, e.Text = m.SentAt, "The mail server accepted it."
 	case mail.GivenUp:
 		e.Text, e.Failed = "It could not be sent and was given up.", true
+	case mail.Dismissed:
+		e.Text = "It could not be sent, and somebody looked at that."
 	case mail.Waiting:
 		e.Text = "It waits to be sent."
 		if m.Attempts > 0 {

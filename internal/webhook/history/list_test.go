@@ -211,6 +211,8 @@ func TestListPlans(t *testing.T) {
 		}
 		tx.Queue(`DELETE FROM outbox WHERE event_id % 3 = 0`)
 		tx.Queue(`UPDATE outbox SET state = event_id % 4 + 1, attempts = event_id % 3`)
+		// In a table as small as this one PostgreSQL may as well read what fails of all partners.
+		tx.Queue(`DROP INDEX outbox_all_failing`)
 		if sqldbtest.Postgres() { // the service has no statistics of SQLite
 			tx.Queue(`ANALYZE`)
 		}

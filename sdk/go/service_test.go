@@ -1,0 +1,52 @@
+package claviger_test
+
+import (
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/apptest"
+	"claviger/internal/mail"
+	"claviger/internal/sqldb"
+	"claviger/sdk/go/operator"
+)
+
+// marketService calls what looks after the service itself. The newest two mails were
+// given up.
+func marketService(t *testing.T, h *apptest.Harness, c *operator.Client, partnerID int64) {
+	t.Helper()
+	ctx := t.Context()
+	h.Must(h.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		for _, cause := range []string{"outage:1", "outage:2"} {
+			h.Mail.Put(tx, mail.Message{Cause: cause, To: "ops@tide.example", Subject: "Webhooks fail", Text: "They fail.", Lasting: true}, h.Accounts.Now())
+		}
+		tx.Queue(`UPDATE mails SET state = 3, attempts = 9, error = 'no such mailbox' WHERE cause IN ('outage:1', 'outage:2')`)
+		return nil
+	}))
+	failed := all(t, c.FailedMails(ctx, ""))
+	if len(failed) < 2 {
+		t.Fatalf("%d mails failed", len(failed))
+	}
+	must(c.SendMail(ctx, failed[0].ID))(t)
+	must(c.DismissMail(ctx, failed[1].ID))(t)
+	must(c.Today(ctx))(t)
+	all(t, c.Outages(ctx, ""))
+	must(c.TryEndpoint(ctx, partnerID))(t)
+	if list := must(c.Jobs(ctx))(t); list.Size == 0 {
+		t.Error("there are no jobs")
+	}
+	h.Token("other", account.Read)
+	tokens := must(c.Tokens(ctx))(t)
+	for _, token := range tokens.Items {
+		if token.Name == "other" {
+			must(c.RevokeToken(ctx, token.ID))(t)
+		}
+	}
+	if len(tokens.Items) != 2 {
+		t.Errorf("there are %d tokens", len(tokens.Items))
+	}
+	must(c.Keys(ctx))(t)
+	must(c.RotateKeys(ctx, "", true))(t)
+	if list := must(c.Settings(ctx))(t); list.Size == 0 {
+		t.Error("there are no settings")
+	}
+}
