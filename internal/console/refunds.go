@@ -27,7 +27,7 @@ func (l *Licenses) refundPage(r *http.Request, v *Visit, heading, at, back strin
 		Heading: heading, Action: at, Cancel: back, Button: ui.Button{Label: "Record the refund", Busy: "Recording…", Kind: "danger"},
 		Hidden: []ui.Param{seenLicense(of...).Param(), area.Nonce()}, Call: &call, Form: ui.Form{Fields: refundFields(r)},
 	}
-	list, err := l.Licenses.Preview(func(dry *license.Registry) error { //nolint:contextcheck // it has the request
+	list, err := l.Licenses.Preview(func(dry *license.Registry) error {
 		_, err := dry.Refund(r.Context(), v.Actor(), order)
 		return err
 	})
@@ -170,7 +170,7 @@ func (l *Licenses) reversePage(r *http.Request, v *Visit) (ui.Confirm, license.R
 		view.Action, view.Hidden = "", nil
 		return view, f, fault.New(fault.Conflict, license.CodeLicenseChanged, "This cannot be done now. The refund was reversed before.")
 	}
-	list, err := l.Licenses.Preview(func(dry *license.Registry) error {
+	list, err := l.Licenses.Preview(func(dry *license.Registry) error { //nolint:contextcheck // it has the request
 		_, err := dry.ReverseRefund(r.Context(), v.Actor(), f.ID)
 		return err
 	})
