@@ -141,9 +141,9 @@ func TestTodayNamesWhatTheServiceLacks(t *testing.T) {
 	h.waitFor(viewer, path("/jobs"), "when the service starts") // the keys were made
 	mail := h.givenUp()
 	h.Exec(`UPDATE oauth_keys SET activates_at = $1 WHERE activates_at <> 0 AND alg = 'RS256'`, h.Accounts.Now().Add(-336*24*time.Hour))
-	h.Exec(`INSERT INTO job_runs (job, node, began_at, took_us, next_at, succeeded_at, failed_since, error) VALUES ('exports', 'one', 1, 1, 1, 1, 1, 'no room')`)
+	h.Exec(`INSERT INTO job_runs (job, node, began_at, took_us, next_at, succeeded_at, failed_since, error) VALUES ('exports', 'one', 1, 1, 1, 1, 1, 'no space')`)
 	page := h.as(admin).Get(path(""))
-	wants(t, page, http.StatusOK, "Jobs that failed", "exports", "no room", "Signing keys near their end", "It signs with RS256.", "Mails that were given up", "ops@tide.example: Webhooks fail (no such mailbox)")
+	wants(t, page, http.StatusOK, "Jobs that failed", "exports", "no space", "Signing keys near their end", "It signs with RS256.", "Mails that were given up", "ops@tide.example: Webhooks fail (no such mailbox)")
 	wantsNone(t, page, "ES256")
 	h.as(support).Press(h.as(support).Get(path("/mails/%d", mail)), "Dismiss").WantRedirect(path("/mails"))
 	wantsNone(t, h.as(admin).Get(path("")), "Mails that were given up")

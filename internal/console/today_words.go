@@ -16,7 +16,7 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 		title: "A queue is old", why: "What is due is not sent: the service does not keep up, or no node sends.",
 	},
 	today.DiskFull: {
-		title: "The disk is nearly full", why: "When it is full nothing can be sold any more. Make room, or keep the records of deliveries for a shorter time.", all: settingsPath,
+		title: "The disk is nearly full", why: "When it is full nothing can be sold any more. Make space, or keep the records of deliveries for a shorter time.", all: settingsPath,
 	},
 	today.JobFailed: {
 		title: "Jobs that failed", why: "A background job failed the last time, or did not run when it should have.", all: jobsPath,

@@ -203,7 +203,7 @@ func TestListIsBounded(t *testing.T) {
 func TestListPlans(t *testing.T) {
 	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return webhooktest.Start }}
 	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
-		for i := int64(1); i <= 9000; i++ {
+		for i := int64(1); i <= 30000; i++ { // with fewer, reading what fails of all partners is as quick
 			n := notice(i, i%20+1, i, webhooktest.Start.Add(time.Duration(i)*time.Second))
 			n.First = true
 			o.Enqueue(tx, n)
@@ -211,8 +211,6 @@ func TestListPlans(t *testing.T) {
 		}
 		tx.Queue(`DELETE FROM outbox WHERE event_id % 3 = 0`)
 		tx.Queue(`UPDATE outbox SET state = event_id % 4 + 1, attempts = event_id % 3`)
-		// In a table as small as this one PostgreSQL may as well read what fails of all partners.
-		tx.Queue(`DROP INDEX outbox_all_failing`)
 		if sqldbtest.Postgres() { // the service has no statistics of SQLite
 			tx.Queue(`ANALYZE`)
 		}
