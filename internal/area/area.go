@@ -4,14 +4,17 @@
 // whose thing has changed since it was shown. Package areatest, in it, has the
 // isolation test of both.
 //
-// It owns no page and no table: the texts are those of the package with the pages, the
-// looks those of package ui, and who is signed in is known by package visitor.
+// It has the pages that are in both, such as that of a delivery: their templates are in
+// its folder pages, which NewPages reads together with those of the package, and their
+// views are made by functions that take what differs. It owns no route and no table; the
+// looks are those of package ui, and who is signed in is known by package visitor.
 package area
 
 import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"claviger/internal/fault"
 	"claviger/internal/live"
@@ -63,6 +66,7 @@ type Area[N any, V Visitor[N]] struct {
 	Name       string // such as portal
 	Prefix     string // of its addresses, such as /portal/{partner}
 	Site       *visitor.Site
+	Now        func() time.Time
 	Streams    *ui.Streams // open pages that follow what happens
 	Table      []Route[N, V]
 	Search     string  // the page with the search box, "" if there is none; other pages have a box that leads there

@@ -46,6 +46,7 @@ import (
 	"embed"
 	"slices"
 
+	"claviger/internal/area"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
 )
@@ -83,12 +84,7 @@ var files embed.FS
 
 // NewPages reads the templates, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	p, err := ui.New(files, nil, "pages/*.html")
-	if err != nil {
-		return nil, err
-	}
-	p.Brand, p.PublicURL = brand, publicURL
-	return p, nil
+	return area.NewPages(files, nil, brand, publicURL)
 }
 
 // pages is a section.

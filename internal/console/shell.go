@@ -62,7 +62,7 @@ func (v *Visit) Path(path string, values ...any) string {
 // open makes the area of the table.
 func (s *Shell) open(table []Route) {
 	s.area = &area.Area[account.Scope, *Visit]{
-		Name: "console", Prefix: visitor.ConsolePath, Site: s.Site, Streams: s.Streams, Table: table, Navigation: navigation, Search: searchPath,
+		Name: "console", Prefix: visitor.ConsolePath, Now: s.Now, Site: s.Site, Streams: s.Streams, Table: table, Navigation: navigation, Search: searchPath,
 		Rights: s.Rights,
 		Title:  func(*Visit) string { return "Console" }, Enter: enter,
 	}

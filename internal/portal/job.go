@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/partner"
 	"claviger/internal/replay"
@@ -47,7 +48,7 @@ func (j jobView) Percent() int64 {
 }
 
 func viewOf(v *Visit, j replay.Job, names map[int64]string) jobView {
-	a := asked{filter: j.Filter, licenseKey: j.LicenseKey}
+	a := asked{area.DeliveryQuery{Filter: j.Filter, LicenseKey: j.LicenseKey}}
 	out := jobView{
 		ID: j.ID, Status: string(j.Status()), Stopped: j.Stopped, Which: which(a), From: j.Filter.From, To: j.Filter.To, Rate: j.Rate,
 		By: who(j.By, names), Count: j.Count, Skipped: j.Skipped, Expected: j.Expected, More: j.Expected >= replay.MaxCounted,
@@ -60,14 +61,14 @@ func viewOf(v *Visit, j replay.Job, names map[int64]string) jobView {
 }
 
 // job shows a recovery with its progress.
-func (h *Handler) job(r *http.Request, v *Visit) (shown, error) {
+func (h *Handler) job(r *http.Request, v *Visit) (area.Shown, error) {
 	j, err := h.Replays.Get(r.Context(), v.Partner.ID, id(r, "job"))
 	if err != nil {
-		return shown{}, missing(err)
+		return area.Shown{}, missing(err)
 	}
-	return shown{
-		versions: h.Live.jobs, topic: j.ID, page: "job",
-		view: func(r *http.Request) (ui.View, string, error) { return h.jobView(r, v, j.ID) },
+	return area.Shown{
+		Versions: h.Live.jobs, Topic: j.ID, Page: "job",
+		View: func(r *http.Request) (ui.View, string, error) { return h.jobView(r, v, j.ID) },
 	}, nil
 }
 

@@ -34,7 +34,7 @@ type licensesView struct {
 // licenseFind reads what is searched for, and the form that shows it.
 func licenseFind(r *http.Request, tiers int) (license.Find, ui.Form) {
 	q := r.URL.Query()
-	text := func(name string) string { return cleanQuery(q.Get(name)) }
+	text := func(name string) string { return area.CleanQuery(q.Get(name)) }
 	f := license.Find{Key: text("key")}
 	statuses, levels := []ui.Option{{Value: "", Label: "All"}}, []ui.Option{{Value: "", Label: "All"}}
 	for _, s := range []event.Status{event.Inactive, event.Active, event.Deactivated} {
@@ -94,14 +94,14 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		status = http.StatusBadRequest
 	}
 	view.Form = form
-	view.Filters = ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath), Fields: form.Fields, Active: query(r.URL.Query(), "before") != "", Fold: true}
+	view.Filters = ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath), Fields: form.Fields, Active: area.Query(r.URL.Query(), "before") != "", Fold: true}
 	view.Results = ui.Results{
 		Filters: view.Filters, Table: licensesTable(v, found.Licenses), Pager: ui.Pager{Label: "Pages of licenses"},
 		Nothing: ui.Empty{Title: "No license was sold yet", Text: "Finish the set-up, so that the first buyer can connect.", URL: v.Path(setupPath), Action: "Go to Set-up"},
 	}
 	next := ""
 	if found.Next > 0 {
-		next = withQuery(r, "before", strconv.FormatInt(found.Next, 10))
+		next = area.WithParam(r, "before", strconv.FormatInt(found.Next, 10))
 	}
 	if found.SearchedTo.IsZero() {
 		view.Results.Pager.Next = next
@@ -109,7 +109,7 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		view.Results.SearchedTo, view.Results.GoOn = found.SearchedTo, next
 	}
 	if before > 0 {
-		view.Results.Pager.Prev, view.Results.Pager.Showing = withQuery(r, "before", ""), "Older licenses"
+		view.Results.Pager.Prev, view.Results.Pager.Showing = area.WithParam(r, "before", ""), "Older licenses"
 	}
 	return h.render(w, r, v, "licenses", ui.View{Title: "Licenses", Status: status, Data: view})
 }
@@ -178,14 +178,14 @@ const (
 
 // license shows a license, why it is in its state, and its events and attempts side by
 // side.
-func (h *Handler) license(r *http.Request, v *Visit) (shown, error) {
+func (h *Handler) license(r *http.Request, v *Visit) (area.Shown, error) {
 	l, err := h.Licenses.OfPartner(r.Context(), v.Partner.ID, r.PathValue("license"))
 	if err != nil {
-		return shown{}, missing(err)
+		return area.Shown{}, missing(err)
 	}
-	return shown{
-		versions: h.Live.licenses, topic: l.ID, page: "license",
-		view: func(r *http.Request) (ui.View, string, error) { return h.licenseView(r, v, l.Key) },
+	return area.Shown{
+		Versions: h.Live.licenses, Topic: l.ID, Page: "license",
+		View: func(r *http.Request) (ui.View, string, error) { return h.licenseView(r, v, l.Key) },
 	}, nil
 }
 
@@ -225,7 +225,7 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 	if len(view.Entries) > 0 {
 		says = fmt.Sprintf("Event %d is %s", view.Entries[0].EventID, view.Entries[0].State)
 	}
-	return ui.View{Title: "License " + tail(l.Key), Fragment: "license-now", Data: view}, says, nil
+	return ui.View{Title: "License " + area.Tail(l.Key), Fragment: "license-now", Data: view}, says, nil
 }
 
 // licenseTries reads the attempts of deliveries, and who had them sent.
@@ -240,11 +240,7 @@ func (h *Handler) licenseTries(r *http.Request, list []history.Delivery) (map[in
 	}
 	var people []int64
 	for _, of := range tries {
-		for _, m := range manuals(of) {
-			if m.By.Kind == "user" {
-				people = append(people, m.By.ID)
-			}
-		}
+		people = append(people, area.Senders(history.Detail{Tries: of})...)
 	}
 	names, err := peopleNames(r, h.Site.Accounts, people)
 	return tries, names, err

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/live"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
@@ -59,7 +60,7 @@ type follows struct {
 	seen  map[int64]bool // events
 	begun bool
 	now   func() time.Time
-	status
+	area.Status
 }
 
 // maxSeen is how many new deliveries a page counts.
@@ -74,11 +75,11 @@ func (h *Handler) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visi
 	}
 	q := r.URL.Query()
 	f := &follows{
-		asked: a, watch: h.Live.attempts.Watch(v.Partner.ID), url: v.Path(deliveriesPath) + query(q, "since"), seen: map[int64]bool{},
+		asked: a, watch: h.Live.attempts.Watch(v.Partner.ID), url: v.Path(deliveriesPath) + area.Query(q, "since"), seen: map[int64]bool{},
 		now: h.Now,
 	}
 	defer f.watch.Close()
-	f.since, err = strconv.ParseInt(seen(r), 10, 64)
+	f.since, err = strconv.ParseInt(area.LastSeen(r), 10, 64)
 	f.begun = err != nil // a page that does not say what it knows has nothing to catch up with
 	return h.follow(w, r, v, f.watch.Ready(), f.read)
 }
@@ -101,7 +102,7 @@ func (f *follows) read(ctx context.Context) ([]ui.Message, error) {
 	before, id := len(f.seen), int64(0)
 	for _, item := range append(items, more...) {
 		id = max(id, item.ID)
-		if item.Topic != 0 && len(f.seen) < maxSeen && f.asked.filter.Means(item.Value) {
+		if item.Topic != 0 && len(f.seen) < maxSeen && f.asked.Filter.Means(item.Value) {
 			f.seen[item.Value.EventID] = true
 		}
 	}
@@ -117,6 +118,6 @@ func (f *follows) html() string {
 	if len(f.seen) >= maxSeen {
 		n = fmt.Sprintf("More than %d new, show", maxSeen)
 	}
-	return f.say(f.now(), fmt.Sprintf("%d new deliveries", len(f.seen))) +
+	return f.Say(f.now(), fmt.Sprintf("%d new deliveries", len(f.seen))) +
 		`<div id="news" hx-swap-oob="innerHTML"><a class="button secondary" id="news-link" href="` + html.EscapeString(f.url) + `">` + n + `</a></div>`
 }

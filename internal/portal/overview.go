@@ -6,8 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/live"
 	"claviger/internal/profile"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
@@ -55,10 +57,13 @@ type overviewFacts struct {
 	names   map[int64]string // of people in acts
 }
 
-func (h *Handler) overview(_ *http.Request, v *Visit) (shown, error) {
-	return shown{
-		versions: h.Live.overview, topic: v.Partner.ID, attempts: true, page: "overview",
-		view: func(r *http.Request) (ui.View, string, error) { return h.overviewView(r, v) },
+func (h *Handler) overview(_ *http.Request, v *Visit) (area.Shown, error) {
+	return area.Shown{
+		Versions: h.Live.overview, Topic: v.Partner.ID, Page: "overview",
+		View: func(r *http.Request) (ui.View, string, error) { return h.overviewView(r, v) },
+		Attempts: func(ready live.Signal) *live.Watch[history.Delivery] {
+			return h.Live.attempts.WatchWith(v.Partner.ID, ready)
+		},
 	}, nil
 }
 

@@ -69,10 +69,5 @@ var files embed.FS
 
 // NewPages reads the templates, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	p, err := ui.New(files, setupFuncs, "pages/*.html")
-	if err != nil {
-		return nil, err
-	}
-	p.Brand, p.PublicURL = brand, publicURL
-	return p, nil
+	return area.NewPages(files, setupFuncs, brand, publicURL)
 }

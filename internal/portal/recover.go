@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -55,14 +56,14 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit,
 	if err != nil {
 		return err
 	}
-	rate, ok := rateOf(cleanQuery(r.URL.Query().Get("rate")))
+	rate, ok := rateOf(area.CleanQuery(r.URL.Query().Get("rate")))
 	view := recoverView{
-		Form: a.form, Which: which(a), Back: v.Path(deliveriesPath) + query(r.URL.Query(), "rate"),
+		Form: a.Form, Which: which(a), Back: v.Path(deliveriesPath) + area.Query(r.URL.Query(), "rate"),
 		Filters: ui.Filters{Label: "Choose what is sent again", URL: v.Path(recoverPath), Active: r.URL.RawQuery != "", Fold: true},
 		Rate:    rate,
 		Curl:    h.call("Begin this by API", http.MethodPost, "/v2/redeliveries"),
 	}
-	for _, f := range a.form.Fields {
+	for _, f := range a.Form.Fields {
 		if f.Name != "id" { // one event is sent by itself
 			view.Filters.Fields = append(view.Filters.Fields, f)
 		}
@@ -78,8 +79,8 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit,
 		view.Form.Refuse(refused)
 		status = wire.Status(fault.Of(refused).Kind)
 	}
-	if a.filter.EventID != 0 {
-		a.filter.EventID = 0
+	if a.Filter.EventID != 0 {
+		a.Filter.EventID = 0
 	}
 	if view.Form.Failed() && refused == nil {
 		status = http.StatusBadRequest
@@ -94,7 +95,7 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit,
 
 // plan counts what would be sent.
 func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recoverView) error {
-	plan, err := h.Replays.Plan(r.Context(), replay.Request{PartnerID: v.Partner.ID, Filter: a.filter, Rate: rate})
+	plan, err := h.Replays.Plan(r.Context(), replay.Request{PartnerID: v.Partner.ID, Filter: a.Filter, Rate: rate})
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recov
 	if plan.Count > 0 {
 		view.Takes = spanOf(plan.Estimate)
 	}
-	for _, p := range append(a.params(), ui.Param{Name: "rate", Value: rate}) {
+	for _, p := range append(a.Params(), ui.Param{Name: "rate", Value: rate}) {
 		if p.Name != "event_id" {
 			view.Curl.Form = append(view.Curl.Form, p)
 		}
@@ -110,7 +111,7 @@ func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recov
 	if !v.Covers(partner.Developer) {
 		return nil
 	}
-	view.Action = v.Path(recoverPath) + query(r.URL.Query(), "rate")
+	view.Action = v.Path(recoverPath) + area.Query(r.URL.Query(), "rate")
 	return nil
 }
 
@@ -127,7 +128,7 @@ func spanOf(d time.Duration) string {
 
 // which says in words what a filter means.
 func which(a asked) string {
-	f := a.filter
+	f := a.Filter
 	words := []string{"events"}
 	if f.Kind != 0 {
 		words = []string{event.Kind(f.Kind).String() + " events"}
@@ -145,8 +146,8 @@ func which(a asked) string {
 		}
 		words = append(words, "whose last attempt met "+code)
 	}
-	if a.licenseKey != "" {
-		words = append(words, "of the license "+a.licenseKey)
+	if a.LicenseKey != "" {
+		words = append(words, "of the license "+a.LicenseKey)
 	}
 	return strings.Join(words, " ")
 }
@@ -202,11 +203,11 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		return err
 	}
 	rate, ok := rateOf(ui.FormText(r, "rate"))
-	if !ok || a.form.Failed() {
+	if !ok || a.Form.Failed() {
 		return h.showRecovery(w, r, v, fault.Field("rate", "must be a whole number from 1 to %d.", replay.MaxRate))
 	}
-	a.filter.EventID = 0
-	j, err := h.Replays.Begin(r.Context(), v.Actor(), replay.Request{PartnerID: v.Partner.ID, Filter: a.filter, LicenseKey: a.licenseKey, Rate: rate})
+	a.Filter.EventID = 0
+	j, err := h.Replays.Begin(r.Context(), v.Actor(), replay.Request{PartnerID: v.Partner.ID, Filter: a.Filter, LicenseKey: a.LicenseKey, Rate: rate})
 	switch {
 	case fault.Of(err) != nil:
 		return h.showRecovery(w, r, v, err)

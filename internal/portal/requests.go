@@ -3,11 +3,11 @@ package portal
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/requestlog"
 	"claviger/internal/ui"
@@ -47,10 +47,10 @@ func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) err
 		}
 		view.Table = requestsTable(r, v, list.Entries)
 		if list.Next != (requestlog.Position{}) {
-			view.Pager = ui.Pager{Label: "Pages of refused calls", Next: withQuery(r, "after", list.Next.String())}
+			view.Pager = ui.Pager{Label: "Pages of refused calls", Next: area.WithParam(r, "after", list.Next.String())}
 		}
 		if filter.After != (requestlog.Position{}) {
-			view.Pager.Prev = withQuery(r, "after", "")
+			view.Pager.Prev = area.WithParam(r, "after", "")
 			view.Pager.Showing = "Older calls"
 		}
 	}
@@ -59,7 +59,7 @@ func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) err
 		return err
 	}
 	view.Curl = ui.Curl{What: "List these calls by API", URL: h.Site.Pages.PublicURL + "/v2/requests", Query: []ui.Param{
-		{Name: "status", Value: cleanQuery(r.URL.Query().Get("http_status"))},
+		{Name: "status", Value: area.CleanQuery(r.URL.Query().Get("http_status"))},
 		{Name: "code", Value: filter.Code},
 		{Name: "path", Value: filter.Path},
 		{Name: "request_id", Value: filter.RequestID},
@@ -73,7 +73,7 @@ func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) err
 // requestFilter reads the filters of the query, and the form that shows them.
 func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 	q := r.URL.Query()
-	text := func(name string) string { return cleanQuery(q.Get(name)) }
+	text := func(name string) string { return area.CleanQuery(q.Get(name)) }
 	f := requestlog.Filter{
 		Code: text("code"), Path: text("path"), RequestID: text("request_id"), License: text("license_key"), Limit: requestsPerPage,
 	}
@@ -104,20 +104,6 @@ func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 }
 
 // cleanQuery is a text of the query without white space around it. What no stored text
-// can have is left out: PostgreSQL refuses it.
-func cleanQuery(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(strings.TrimSpace(s), ""), "\x00", "")
-}
-
-// withQuery is the address of the page with another value of a parameter; "" leaves it out.
-func withQuery(r *http.Request, name, value string) string {
-	q := r.URL.Query()
-	if q.Set(name, value); value == "" {
-		q.Del(name)
-	}
-	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
-}
-
 // requestsTable lists calls, one line each.
 func requestsTable(r *http.Request, v *Visit, entries []requestlog.Entry) ui.Table {
 	t := ui.Table{

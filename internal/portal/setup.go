@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -66,10 +67,10 @@ func (v setupView) running() bool {
 }
 
 // setup shows how far the integration is.
-func (h *Handler) setup(_ *http.Request, v *Visit) (shown, error) {
-	return shown{
-		versions: h.Live.setup, topic: v.Partner.ID, page: "setup",
-		view: func(r *http.Request) (ui.View, string, error) {
+func (h *Handler) setup(_ *http.Request, v *Visit) (area.Shown, error) {
+	return area.Shown{
+		Versions: h.Live.setup, Topic: v.Partner.ID, Page: "setup",
+		View: func(r *http.Request) (ui.View, string, error) {
 			view, err := h.setupView(r.Context(), v)
 			page := ui.View{Title: "Set-up", Fragment: "setup-now", Data: view}
 			if view.running() {

@@ -146,6 +146,12 @@ type Pages struct {
 // New reads the pages of a package: the files that match a pattern of fs.Glob,
 // "*.html" when none is given. A page is called like its file, without folder and ending.
 func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
+	return NewWith(nil, files, funcs, pattern...)
+}
+
+// NewWith is New with templates that several packages of pages have, whose names match
+// the same patterns.
+func NewWith(shared, files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
 	if len(pattern) == 0 {
 		pattern = []string{"*.html"}
 	}
@@ -156,32 +162,45 @@ func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error)
 	if err != nil {
 		return nil, fmt.Errorf("read the shell: %w", err)
 	}
-	names, err := glob(files, pattern)
-	if err != nil {
-		return nil, err
-	}
-	p := &Pages{pages: make(map[string]*template.Template)}
-	for _, name := range names {
-		if strings.HasPrefix(path.Base(name), "_") {
-			if _, err := base.ParseFS(files, name); err != nil {
-				return nil, fmt.Errorf("read the parts %s: %w", name, err)
-			}
+	var found []file
+	for _, from := range []fs.FS{shared, files} {
+		names, err := glob(from, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			found = append(found, file{from, name})
 		}
 	}
 	for _, name := range []string{pageFailure, PageConfirm, PageSecrets, PageInvitation, PageTeam} {
-		if err := p.add(base, shell, "shell/"+name+".html"); err != nil {
-			return nil, err
+		found = append(found, file{shell, "shell/" + name + ".html"})
+	}
+	p := &Pages{pages: make(map[string]*template.Template)}
+	for _, f := range found {
+		if f.isParts() {
+			if _, err := base.ParseFS(f.from, f.name); err != nil {
+				return nil, fmt.Errorf("read the parts %s: %w", f.name, err)
+			}
 		}
 	}
-	for _, name := range names {
-		if !strings.HasPrefix(path.Base(name), "_") {
-			if err := p.add(base, files, name); err != nil {
+	for _, f := range found {
+		if !f.isParts() {
+			if err := p.add(base, f.from, f.name); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return p, nil
 }
+
+// file is a file of templates.
+type file struct {
+	from fs.FS
+	name string
+}
+
+// isParts reports whether the file has parts of pages, and is no page.
+func (f file) isParts() bool { return strings.HasPrefix(path.Base(f.name), "_") }
 
 // glob lists the files that match one of the patterns. A pattern without a file
 // is a mistake in the program.

@@ -181,6 +181,15 @@ type List struct {
 	SearchedTo time.Time
 }
 
+// Of is the page with its partner.
+func (l List) Of(partnerID int64) []OfPartner {
+	list := make([]OfPartner, len(l.Deliveries))
+	for i, d := range l.Deliveries {
+		list[i] = OfPartner{partnerID, d}
+	}
+	return list
+}
+
 // The bounds of a search. A filter that few deliveries match and no index serves is
 // searched for in this many of them; the next page goes on.
 const (

@@ -1,0 +1,265 @@
+package area
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/courier"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+	"claviger/internal/webhook/history"
+)
+
+// DeliveriesPath is where the portal and the console have their deliveries; the page of
+// one is below it.
+const DeliveriesPath = "/deliveries"
+
+// PageDeliveries is the page that lists deliveries, with a DeliveriesView.
+const PageDeliveries = "deliveries"
+
+// DeliveriesView is the list of deliveries.
+type DeliveriesView struct {
+	Lead    string
+	Form    ui.Form
+	Filters ui.Filters
+	Failed  string // how many, "" for none
+	FailURL string
+	Results ui.Results
+	Acts    []ui.Item // what can be done with those that are listed
+	Follow  string    // where the list is told of new ones, "" if it is or cannot be
+	Pause   string    // where it is not
+	Curl    ui.Curl
+}
+
+// ranges are the spans of time that can be chosen.
+var ranges = []ui.Option{
+	{Value: "24h", Label: "Last 24 hours"},
+	{Value: "7d", Label: "Last 7 days"},
+	{Value: "30d", Label: "Last 30 days"},
+	{Value: "all", Label: "All time"},
+	{Value: "span", Label: "From and to"},
+}
+
+// days are how many days the ranges have.
+var days = map[string]int{"24h": 1, "7d": 7, "30d": 30}
+
+// DeliveryQuery is which deliveries a page is about, as its address says.
+type DeliveryQuery struct {
+	Filter     history.Filter
+	LicenseKey string // what was asked for; whose license it is, the caller finds out
+	Form       ui.Form
+}
+
+// ReadDeliveryQuery reads the filters of the query. The first page without filters has
+// the last 24 hours; who asks for an event or a license means all time.
+func ReadDeliveryQuery(r *http.Request, now time.Time) DeliveryQuery {
+	query := r.URL.Query()
+	text := func(name string) string { return CleanQuery(query.Get(name)) }
+	q := DeliveryQuery{LicenseKey: strings.ToLower(text("license"))}
+	span := text("range")
+	if span == "" {
+		switch {
+		case text("from") != "" || text("to") != "":
+			span = "span"
+		case text("id") != "" || q.LicenseKey != "":
+			span = "all"
+		default:
+			span = "24h"
+		}
+	}
+	q.Form = ui.Form{Fields: []ui.Field{
+		{Name: "state", Label: "State", Type: "select", Value: text("state"), Options: stateOptions()},
+		{Name: "event", Label: "Event", Type: "select", Value: text("event"), Options: kindOptions()},
+		{Name: "code", Label: "Status code", Value: text("code"), Hint: "404, 4xx, none or timeout"},
+		{Name: "range", Label: "Time", Type: "select", Value: span, Options: ranges},
+		{Name: "from", Label: "From", Type: "datetime-local"},
+		{Name: "to", Label: "To", Type: "datetime-local"},
+		{Name: "id", Label: "Event id or webhook-id", Value: text("id")},
+		{Name: "license", Label: "License key", Value: text("license")},
+	}}
+	q.readFilter(text)
+	q.readRange(r, span, now)
+	return q
+}
+
+// CleanQuery is a value of an address without what no filter has.
+func CleanQuery(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(strings.TrimSpace(s), ""), "\x00", "")
+}
+
+// WithParam is the address of the page with another value of a parameter; "" leaves it out.
+func WithParam(r *http.Request, name, value string) string {
+	q := r.URL.Query()
+	if q.Set(name, value); value == "" {
+		q.Del(name)
+	}
+	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+}
+
+// readFilter reads what is asked for but the time.
+func (q *DeliveryQuery) readFilter(text func(string) string) {
+	f := &q.Filter
+	if f.State = history.State(text("state")); f.State != "" && !f.State.Known() {
+		q.Form.Refuse(fault.Field("state", "is not one of the list."))
+	}
+	kind, err := event.ParseKind(text("event"))
+	if f.Kind = int(kind); err != nil {
+		q.Form.Refuse(fault.Field("event", "is not one of the list."))
+	}
+	if s := text("code"); s != "" {
+		var ok bool
+		if f.Codes, ok = history.ParseCodes(strings.ToLower(s)); !ok {
+			q.Form.Refuse(fault.Field("code", "must be a status such as 404, a class such as 4xx, none for no answer, or why there was none: %s.", courier.CauseList()))
+		}
+	}
+	if s := text("id"); s != "" {
+		n, err := strconv.ParseInt(strings.TrimPrefix(s, "evt_"), 10, 64)
+		if f.EventID = n; err != nil || n < 1 {
+			q.Form.Refuse(fault.Field("id", "must be an event id such as 42, or a webhook-id such as evt_42."))
+		}
+	}
+}
+
+// readRange reads the span of time.
+func (q *DeliveryQuery) readRange(r *http.Request, span string, now time.Time) {
+	for i, to := range map[int]*time.Time{4: &q.Filter.From, 5: &q.Filter.To} {
+		at, err := ui.QueryTime(r, q.Form.Fields[i].Name)
+		if err != nil {
+			q.Form.Refuse(err)
+		}
+		if span == "span" {
+			*to = at
+			q.Form.Fields[i].Value = ui.InputTime(r, at)
+		}
+	}
+	switch n := days[span]; {
+	case n > 0:
+		q.Filter.From = now.Add(-time.Duration(n) * 24 * time.Hour)
+	case span != "all" && span != "span":
+		q.Form.Refuse(fault.Field("range", "is not one of the list."))
+	}
+}
+
+func stateOptions() []ui.Option {
+	list := []ui.Option{{Value: "", Label: "All"}}
+	for _, s := range history.States {
+		list = append(list, ui.Option{Value: string(s), Label: stateWords[s]})
+	}
+	return list
+}
+
+// stateWords say what the states mean.
+var stateWords = map[history.State]string{
+	history.Delivered: "Delivered", history.Waiting: "Waiting", history.Failing: "Failing, tried again", history.Exhausted: "Exhausted, given up",
+	history.Superseded: "Superseded by a newer event", history.Failed: "Failed: the three before",
+}
+
+func kindOptions() []ui.Option {
+	list := []ui.Option{{Value: "", Label: "All"}}
+	for _, k := range []event.Kind{event.Purchase, event.Activate, event.Deactivate} {
+		list = append(list, ui.Option{Value: k.String(), Label: k.String()})
+	}
+	return list
+}
+
+// Params are the filters as the APIs take them.
+func (q DeliveryQuery) Params() []ui.Param {
+	f := q.Filter
+	list := []ui.Param{
+		{Name: "state", Value: string(f.State)},
+		{Name: "event", Value: event.Kind(f.Kind).String()},
+		{Name: "status_code", Value: f.Codes.String()},
+		{Name: "from", Value: f.From},
+		{Name: "to", Value: f.To},
+		{Name: "license_key", Value: q.LicenseKey},
+	}
+	if f.EventID > 0 {
+		list = append(list, ui.Param{Name: "event_id", Value: fmt.Sprintf("evt_%d", f.EventID)})
+	}
+	return list
+}
+
+// LeadOn adds what leads to other pages of the list: next is the page behind this one, ""
+// for none, first the first one, "" on it.
+func (v *DeliveriesView) LeadOn(next, first string, searchedTo time.Time) {
+	v.Results.Pager.Label = "Pages of deliveries"
+	if searchedTo.IsZero() {
+		v.Results.Pager.Next = next
+	} else {
+		v.Results.SearchedTo, v.Results.GoOn = searchedTo, next
+	}
+	if first != "" {
+		v.Results.Pager.Prev, v.Results.Pager.Showing = first, "Older deliveries"
+	}
+}
+
+// Query is a query without some of its parameters, with its question mark.
+func Query(q url.Values, without ...string) string {
+	for _, name := range without {
+		q.Del(name)
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// keyTail is how much of a license key a list shows.
+const keyTail = 8
+
+// Tail is the end of a license key.
+func Tail(key string) string { return "…" + key[max(0, len(key)-keyTail):] }
+
+// DeliveryTable says how a list of deliveries is shown.
+type DeliveryTable struct {
+	Path    func(path string, values ...any) string // of a page
+	License string                                  // the path of a license's page, with a verb for its key
+	Query   string                                  // of the list: the page of a delivery gets it, so that it leads back
+	Partner func(id int64) ui.Cell                  // nil: all are of one partner
+}
+
+// Of lists deliveries, one line each.
+func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
+	table := ui.Table{ID: "deliveries", Caption: "Deliveries, newest event first", Lines: true, Columns: []ui.Column{{Label: "State"}}}
+	if t.Partner != nil {
+		table.Columns = append(table.Columns, ui.Column{Label: "Partner"})
+	}
+	table.Columns = append(table.Columns, []ui.Column{
+		{Label: "Event"},
+		{Label: "License"},
+		{Label: "Answer"},
+		{Label: "Attempts", Number: true, Wide: true},
+		{Label: "Duration", Number: true, Wide: true},
+		{Label: "Next attempt", Wide: true},
+		{Label: "Event time"},
+	}...)
+	for _, d := range list {
+		table.Rows = append(table.Rows, t.row(d))
+	}
+	return table
+}
+
+func (t DeliveryTable) row(d history.OfPartner) ui.Row {
+	next := ui.Cell{At: d.NextAt}
+	if d.NextAt.IsZero() {
+		next = ui.Cell{Text: "–"}
+	}
+	cells := []ui.Cell{{Status: string(d.State), URL: t.Path(DeliveriesPath+"/%d", d.EventID) + t.Query}}
+	if t.Partner != nil {
+		cells = append(cells, t.Partner(d.PartnerID))
+	}
+	return ui.Row{ID: fmt.Sprintf("delivery-%d", d.EventID), Cells: append(cells, []ui.Cell{
+		{Text: event.Kind(d.Kind).String()},
+		{Text: Tail(d.LicenseKey), Code: true, URL: t.Path(t.License, d.LicenseKey)},
+		{Text: AnswerWords(d.Last.ID, d.Last.Status, d.Last.Success, d.Last.Words())},
+		{Text: strconv.Itoa(d.Attempts)},
+		{Text: Duration(d.Last.ID != 0, d.Last.Took)},
+		next,
+		{At: d.CreatedAt, Exact: true},
+	}...)}
+}

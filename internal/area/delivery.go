@@ -1,0 +1,260 @@
+package area
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/courier"
+	"claviger/internal/event"
+	"claviger/internal/ui"
+	"claviger/internal/webhook/history"
+)
+
+// DeliveryPages makes the pages about one delivery. It has what the portal and the console
+// have of their own: whom they speak to, and their API.
+type DeliveryPages struct {
+	Path    func(path string, values ...any) string // of a page
+	License string                                  // the path of a license's page, with a verb for its key
+	Call    func(what, method, path string, query ...ui.Param) ui.Curl
+	API     string // of the partner's deliveries, such as /v2
+	Events  string // the API of events
+	Whose   string // the server that answers: Your, or The partner's
+	Brand   string // of the partner
+	Partner *ui.Item
+	Who     func(by audit.Actor) string // who had something sent
+	May     bool                        // the person may send
+	List    string                      // the query of the list that led here
+	Zone    *time.Location
+}
+
+// deliveryView is a delivery with one of its attempts.
+type deliveryView struct {
+	Heading    string
+	State      string
+	Says       []string // where it stands and what comes next
+	Partner    *ui.Item // nil on the partner's own pages
+	WebhookID  string
+	License    string
+	LicenseURL string
+	At         time.Time
+	NextAt     time.Time
+	Attempt    *attemptView // nil: there is none yet
+	Attempts   ui.Table
+	Send       string // the page to send it again, "" if the person may not
+	Back       string // to the list, at its row
+	Curl       ui.Curl
+}
+
+// attemptView is one attempt.
+type attemptView struct {
+	Title    string
+	At       time.Time
+	Manual   string // who had it sent, "" for the schedule
+	Cause    string // "" for a success
+	Took     string
+	Answer   string // status code or cause
+	Timing   []timing
+	Previous string // URLs
+	Next     string
+
+	Diagnosis, URL                       string
+	RequestHeader, Body, Signed, Branded ui.Code
+	Response, Own, Local                 ui.Code
+}
+
+// timing is how long a part of an attempt took.
+type timing struct{ Name, Took, Note string }
+
+// its is Whose inside a sentence.
+func (p DeliveryPages) its() string { return strings.ToLower(p.Whose[:1]) + p.Whose[1:] }
+
+// View is the page of a delivery with one of its attempts, and what people are told who do
+// not see it change.
+func (p DeliveryPages) View(d history.Detail, e history.Exchange) (ui.View, string) {
+	kind := event.Kind(d.Kind).String()
+	view := deliveryView{
+		Heading: fmt.Sprintf("Event %d: %s", d.EventID, kind), State: string(d.State), Says: p.standing(d), Partner: p.Partner,
+		WebhookID: fmt.Sprintf("evt_%d", d.EventID), License: d.LicenseKey, LicenseURL: p.Path(p.License, d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
+		Attempts: p.attempts(d, e.ID),
+		Back:     fmt.Sprintf("%s%s#delivery-%d-link", p.Path(DeliveriesPath), p.List, d.EventID),
+		Curl:     p.Call("Read this delivery by API", http.MethodGet, fmt.Sprintf("%s/deliveries/%d", p.API, d.EventID)),
+	}
+	if p.May {
+		view.Send = p.Path(DeliveriesPath+"/%d/send", d.EventID) + p.List
+	}
+	if e.ID != 0 {
+		view.Attempt = p.attempt(d, e)
+		view.Curl = p.Call("Read this attempt by API", http.MethodGet, fmt.Sprintf("%s/deliveries/%d/attempts/%d", p.API, d.EventID, e.ID))
+	}
+	says := ""
+	if last := len(d.Tries) - 1; last >= 0 {
+		t := d.Tries[last]
+		says = fmt.Sprintf("Attempt %d: %s", t.Number, AnswerWords(t.ID, t.Status, t.Success, t.Words()))
+	}
+	return ui.View{Title: view.Heading, Fragment: "delivery-now", Data: view}, says
+}
+
+// attemptPath is the page of an attempt; "" for none.
+func (p DeliveryPages) attemptPath(eventID, id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return p.Path(DeliveriesPath+"/%d/attempts/%d", eventID, id) + p.List
+}
+
+// attempt is one attempt for the page.
+func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptView {
+	signed := courier.SignedTexts(e.RequestHeader, d.Body)
+	a := &attemptView{
+		Title: fmt.Sprintf("Attempt %d of %d", e.Number, len(d.Tries)), At: e.At, Cause: ShortCause(e.Words()), Diagnosis: e.Diagnosis, URL: e.URL,
+		Answer:        AnswerWords(e.ID, e.Status, e.Success, e.Words()),
+		RequestHeader: ui.Code{Label: "Headers", Text: e.RequestHeader}, Body: ui.Code{Label: "Body", Text: d.Body},
+		Signed:   ui.Code{Label: "Signed text of webhook-signature", Text: signed.Standard},
+		Branded:  ui.Code{Label: "Signed text of X-" + p.Brand + "-Signature", Text: signed.Brand},
+		Response: ui.Code{Label: "Response body", Text: ui.Foreign(e.ResponseBody)},
+		Timing:   timings(e), Took: Duration(true, e.Took),
+		Own:      ui.Code{Label: "To " + p.its() + " URL", Text: courier.Repeat(e.URL, e.RequestHeader, d.Body)},
+		Local:    ui.Code{Label: "To a server on your machine", Text: courier.Repeat(courier.AtLocalhost(e.URL), e.RequestHeader, d.Body)},
+		Previous: p.attemptPath(d.EventID, e.PreviousID), Next: p.attemptPath(d.EventID, e.NextID),
+	}
+	if p.Brand == "" {
+		a.Branded.Label = "Signed text of X-Licensing-Signature"
+	}
+	if e.Success {
+		a.Cause = ""
+	}
+	if !e.Manual.IsZero() {
+		a.Manual = p.manual(e.Manual, "sent it")
+	}
+	return a
+}
+
+// timings are the parts of an attempt in their order.
+func timings(e history.Exchange) []timing {
+	if !e.Measured {
+		return nil
+	}
+	t := e.Timing
+	part := func(name string, d time.Duration, without string) timing {
+		if d == 0 {
+			return timing{name, "–", without}
+		}
+		return timing{Name: name, Took: Duration(true, d)}
+	}
+	reused, plain := "a connection was open already", "the URL is not https"
+	if !t.Reused {
+		reused = "the host is an address"
+	}
+	if t.Reused || strings.HasPrefix(e.URL, "https:") {
+		plain = reused
+	}
+	connect := "a connection was open already"
+	return []timing{
+		part("DNS", t.DNS, reused), part("Connect", t.Connect, connect), part("TLS", t.TLS, plain), part("First byte", t.FirstByte, "no byte came"),
+	}
+}
+
+// Senders are the people who had a delivery sent.
+func Senders(d history.Detail) []int64 {
+	var ids []int64
+	add := func(m history.Manual) {
+		if m.By.Kind == audit.ByUser {
+			ids = append(ids, m.By.ID)
+		}
+	}
+	add(d.Manual)
+	for _, t := range d.Tries {
+		add(t.Manual)
+	}
+	return ids
+}
+
+// sentenceTime is the layout of times inside sentences.
+const sentenceTime = "2 Jan 2006, 15:04:05 UTC"
+
+// at is a time inside a sentence.
+func (p DeliveryPages) at(t time.Time) string { return ui.FormatTime(t.In(p.Zone), sentenceTime) }
+
+// manual says who had an event sent and what became of the scheduled attempt.
+func (p DeliveryPages) manual(m history.Manual, did string) string {
+	s := p.Who(m.By) + " " + did + " by hand"
+	if m.JobID != 0 {
+		s = fmt.Sprintf("%s %s by recovery %d", p.Who(m.By), did, m.JobID)
+	}
+	if m.ScheduledAt.IsZero() {
+		return s + "; no other attempt was scheduled."
+	}
+	return s + ", in place of the attempt that was scheduled for " + p.at(m.ScheduledAt) + "."
+}
+
+// standing says in sentences where a delivery stands and what comes next.
+func (p DeliveryPages) standing(d history.Detail) []string {
+	var says []string
+	switch d.State {
+	case history.Delivered:
+		says = append(says, p.Whose+" server accepted this event. Nothing more is sent.")
+	case history.Exhausted:
+		says = append(says, "Every attempt failed, so it is not tried any more. Mend the cause, then send it again.")
+	case history.Superseded:
+		says = append(says, p.Whose+" server kept refusing it while it accepted others, so a newer event of the same license was sent in its place. It can be sent again; the newest follows it.")
+	case history.Failing:
+		says = append(says, "The last attempt failed. It is tried again by the schedule.")
+	case history.Waiting:
+		says = append(says, "It waits to be sent.")
+	case history.AnyState, history.Failed: // for filters only
+	}
+	switch {
+	case d.Earlier != 0:
+		says = append(says, fmt.Sprintf("Events of a license are sent in order: it waits for event %d.", d.Earlier))
+	case d.NextAt.IsZero():
+	case !d.Endpoint.ParkedAt.IsZero():
+		says = append(says, p.Whose+" endpoint is parked because it only failed. It is tried with one event now and then; a success sends everything that waits.")
+	}
+	if !d.Manual.IsZero() {
+		says = append(says, p.manual(d.Manual, "had it sent"))
+	}
+	return says
+}
+
+// attempts lists the attempts of a delivery.
+func (p DeliveryPages) attempts(d history.Detail, shown int64) ui.Table {
+	t := ui.Table{
+		ID: "attempts", Caption: "Attempts on record, newest first",
+		Columns: []ui.Column{{Label: "Attempt"}, {Label: "Time"}, {Label: "Answer"}, {Label: "Duration", Number: true}, {Label: "Sent by"}},
+	}
+	for i := len(d.Tries) - 1; i >= 0; i-- {
+		a := d.Tries[i]
+		by, number := "Schedule", ui.Cell{Text: fmt.Sprintf("Attempt %d", a.Number), URL: p.attemptPath(d.EventID, a.ID)}
+		if !a.Manual.IsZero() {
+			by = p.Who(a.Manual.By)
+		}
+		if a.ID == shown {
+			number.Note = "shown here"
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("attempt-%d", a.ID), Cells: []ui.Cell{
+			number, {At: a.At, Exact: true}, {Text: AnswerWords(a.ID, a.Status, a.Success, a.Words())}, {Text: Duration(true, a.Took)}, {Text: by},
+		}})
+	}
+	return t
+}
+
+// SendAgain is the page that asks whether an event is sent again.
+func (p DeliveryPages) SendAgain(d history.Detail, now time.Time) ui.Confirm {
+	says := []string{fmt.Sprintf("It is sent now to %s webhook URL, with the same body and the same webhook-id, signed anew. After it comes the newest event of its license, so that %s application is not left in the past.", p.its(), p.its())}
+	switch {
+	case d.State == history.Delivered:
+		says = append(says, p.Whose+" server accepted this event before: it gets it once more.")
+	case d.State == history.Failing && d.NextAt.After(now):
+		says = append(says, fmt.Sprintf("It takes the place of the attempt that is scheduled for %s. If it fails, the schedule goes on from there.", p.at(d.NextAt)))
+	case d.State == history.Waiting:
+		says = append(says, "It waits to be sent already; this only makes it the next one of its license.")
+	}
+	call := p.Call("The same by API", http.MethodPost, fmt.Sprintf("%s/events/%d/redeliver", p.Events, d.EventID))
+	return ui.Confirm{
+		Heading: fmt.Sprintf("Send event %d again", d.EventID), Says: says, Action: p.Path(DeliveriesPath+"/%d/send", d.EventID) + p.List,
+		Cancel: p.Path(DeliveriesPath+"/%d", d.EventID) + p.List, Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
+	}
+}
