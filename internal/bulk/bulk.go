@@ -1,18 +1,24 @@
-// Package bulk does one act on many licenses, deliveries or partners. It owns the tables
-// bulk_jobs and bulk_rows; the acts themselves are those of license, webhook and partner.
+// Package bulk does one act on many licenses, purchases, deliveries or partners. It owns
+// the tables bulk_jobs and bulk_rows; the acts themselves are those of license, webhook
+// and partner.
 //
-// A job is prepared first: what a filter means at that moment is written down, row by row,
-// so that what a person confirms is what they were shown. After the confirmation the rows
-// are done one by one, oldest first, each in one transaction with its result and its audit
-// entry: whenever a process ends, no row is done twice and none is left out. A row that is
-// refused says why, and the others go on. Before each batch it is checked again that the
-// person who confirmed may still do the act.
+// A job is prepared first: what a filter means at that moment is written down, row by row.
+// Then the rows are checked: each is told what the act would do to it, by the code that
+// does it, and those that it cannot be done to are skipped. So what a person confirms is
+// what they were shown.
+//
+// After the confirmation the rows are done one by one, oldest first, each in one
+// transaction with its result and its audit entry: whenever a process ends, no row is done
+// twice and none is left out. A row that has changed since it was checked is refused and
+// says so, and the others go on. Before each batch it is checked again that the person who
+// confirmed may still do the act.
 package bulk
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/account"
@@ -28,36 +34,11 @@ import (
 // MaxRows is how many rows a job has at most: what a person can still look through.
 const MaxRows = 10_000
 
-// Act is what is done to each row.
-type Act string
-
-// The acts.
-const (
-	Hold      Act = "hold"      // of licenses
-	Refund    Act = "refund"    // of licenses, with all their purchases
-	Redeliver Act = "redeliver" // of events
-	Pause     Act = "pause"     // of partners
-)
-
-// Acts are all of them.
-var Acts = []Act{Hold, Refund, Redeliver, Pause}
-
-// Scope is what somebody needs for the act: the same as for a single one.
-func (a Act) Scope() account.Scope {
-	switch a {
-	case Hold, Redeliver:
-		return account.Support
-	case Refund:
-		return account.Sell
-	case Pause:
-	}
-	return account.Admin
-}
-
 // Job is an act on many rows.
 type Job struct {
 	ID       int64
 	Act      Act
+	Kind     Kind
 	Reason   string // why a license is held or a partner paused; the note of a refund
 	Selected string // what was selected, in words
 	By       audit.Actor
@@ -72,28 +53,36 @@ type Job struct {
 // Progress is how far a job is.
 type Progress struct {
 	Total     int64
+	Checked   int64 // rows whose result is known beforehand
+	Skipped   int64 // rows that the act cannot be done to
 	Succeeded int64
-	Refused   int64
+	Refused   int64 // rows that had changed by then
 }
 
-// Left is how many rows are not done.
-func (p Progress) Left() int64 { return p.Total - p.Succeeded - p.Refused }
+// Left is how many rows are not done, and will be.
+func (p Progress) Left() int64 { return p.Total - p.Skipped - p.Succeeded - p.Refused }
 
-// Prepared is the status of a job that nobody has confirmed.
-const Prepared batch.Status = "prepared"
+// The statuses of a job that nobody has confirmed.
+const (
+	Checking batch.Status = "checking" // its rows are being checked
+	Prepared batch.Status = "prepared" // it can be confirmed
+)
 
 // Status is how the job stands.
 func (j Job) Status() batch.Status {
-	if j.StartedAt.IsZero() && j.Open() {
-		return Prepared
+	switch {
+	case !j.StartedAt.IsZero() || !j.Open():
+		return j.State.Status()
+	case j.Checked < j.Total:
+		return Checking
 	}
-	return j.State.Status()
+	return Prepared
 }
 
 // Target is something that a job acts on.
 type Target struct {
-	ID        int64  // of the license, the event or the partner
-	Subject   string // its name for people: the license key, the event's id, the partner's name
+	ID        int64  // of the license, the purchase, the refund, the event or the partner
+	Subject   string // its name for people: the license key, the partner's name, or the id
 	PartnerID int64
 	Was       string // its state when it was selected
 }
@@ -113,17 +102,18 @@ type Jobs struct {
 	May func(ctx context.Context, by audit.Actor, s account.Scope) (bool, error)
 }
 
-const columns = `id, act, reason, selected, actor_kind, actor_id, actor_name, session, client, total, succeeded, refused,
+const columns = `id, act, kind, reason, selected, actor_kind, actor_id, actor_name, session, client, total, checked, skipped, succeeded, refused,
 	created_at, started_at, updated_at, paused_at, stopped, finished_at`
 
 func scan(r *sqldb.Row, j *Job) error {
-	return r.Scan(&j.ID, (*string)(&j.Act), &j.Reason, &j.Selected, &j.By.Kind, &j.By.ID, &j.By.Name, &j.By.Session, &j.By.Client,
-		&j.Total, &j.Succeeded, &j.Refused, &j.CreatedAt, &j.StartedAt, &j.UpdatedAt, &j.PausedAt, &j.Stopped, &j.FinishedAt)
+	return r.Scan(&j.ID, (*string)(&j.Act), (*string)(&j.Kind), &j.Reason, &j.Selected, &j.By.Kind, &j.By.ID, &j.By.Name, &j.By.Session, &j.By.Client,
+		&j.Total, &j.Checked, &j.Skipped, &j.Succeeded, &j.Refused, &j.CreatedAt, &j.StartedAt, &j.UpdatedAt, &j.PausedAt, &j.Stopped, &j.FinishedAt)
 }
 
 // Order says what is to be done.
 type Order struct {
 	Act      Act
+	Kind     Kind // what is selected; "": what the act is done to usually
 	Reason   string
 	Selected string // the selection in words
 	Select   Selection
@@ -131,19 +121,28 @@ type Order struct {
 
 // check refuses what no row could be done with.
 func (o *Order) check() error {
+	kinds := o.Act.Kinds()
+	switch {
+	case len(kinds) == 0:
+		return fault.Field("act", "must be one of %s.", actNames())
+	case o.Kind == "":
+		o.Kind = kinds[0]
+	case !slices.Contains(kinds, o.Kind):
+		return fault.Field("kind", "must be %s for the act %s.", kindNames(kinds), o.Act)
+	}
 	switch o.Act {
 	case Hold:
 		_, err := license.ParseHold(o.Reason)
 		return err
 	case Pause:
 		return partner.CheckReason(o.Reason)
-	case Refund, Redeliver:
-		return nil
+	case Refund, Reverse, Reinstate, Redeliver, Resume:
 	}
-	return fault.Field("act", "must be hold, refund, redeliver or pause.")
+	return nil
 }
 
-// Prepare writes down what an act is to be done to. Nothing is done to it yet.
+// Prepare writes down what an act is to be done to, and checks the first rows. Nothing is
+// done to any yet.
 func (s *Jobs) Prepare(ctx context.Context, by audit.Actor, o Order) (Job, error) {
 	if err := o.check(); err != nil {
 		return Job{}, err
@@ -162,22 +161,31 @@ func (s *Jobs) Prepare(ctx context.Context, by audit.Actor, o Order) (Job, error
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := s.Now()
 		var err error
-		j, err = sqldb.One(ctx, tx, scan, `INSERT INTO bulk_jobs (act, reason, selected, actor_kind, actor_id, actor_name, session, client, total, succeeded, refused,
-				created_at, started_at, updated_at, paused_at, stopped, finished_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, 0, $10, 0, '', 0) RETURNING `+columns,
-			string(o.Act), o.Reason, o.Selected, by.Kind, by.ID, by.Name, by.Session, by.Client, len(targets), now)
+		j, err = sqldb.One(ctx, tx, scan, `INSERT INTO bulk_jobs (act, kind, reason, selected, actor_kind, actor_id, actor_name, session, client,
+				total, checked, skipped, succeeded, refused, created_at, started_at, updated_at, paused_at, stopped, finished_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, 0, 0, $11, 0, $11, 0, '', 0) RETURNING `+columns,
+			string(o.Act), string(o.Kind.rows(o.Act)), o.Reason, o.Selected, by.Kind, by.ID, by.Name, by.Session, by.Client, len(targets), now)
 		if err != nil {
 			return err
 		}
 		rows := make([][]any, len(targets))
 		for i, t := range targets {
-			rows[i] = []any{j.ID, int64(i + 1), t.ID, t.Subject, t.PartnerID, t.Was, int64(0), "", "", int64(0)}
+			rows[i] = []any{j.ID, int64(i + 1), t.ID, t.Subject, t.PartnerID, t.Was, "", "", int64(0), "", "", int64(0)}
 		}
-		tx.Insert("bulk_rows", []string{"job_id", "position", "subject_id", "subject", "partner_id", "was", "result", "code", "message", "done_at"}, rows)
+		tx.Insert("bulk_rows", []string{"job_id", "position", "subject_id", "subject", "partner_id", "was", "will", "seen", "result", "code", "message", "done_at"}, rows)
 		return nil
 	})
 	if err != nil {
 		return Job{}, fmt.Errorf("prepare a bulk act: %w", err)
+	}
+	for range checkedAtOnce / batchSize {
+		more, err := s.checkRows(ctx, j)
+		if err != nil {
+			return j, err
+		}
+		if j, err = s.Get(ctx, j.ID); err != nil || !more {
+			return j, err
+		}
 	}
 	return j, nil
 }
@@ -210,23 +218,27 @@ type Result int
 
 // The results.
 const (
-	Open Result = iota
-	Succeeded
-	Refused
+	Open      Result = iota
+	Succeeded        // the act was done
+	Refused          // it had changed since it was checked, or could not be done any more
+	Skipped          // it could not be done when it was checked
 )
 
+// Results are all of them.
+var Results = []Result{Open, Succeeded, Refused, Skipped}
+
 // String is the result in a word.
-func (r Result) String() string { return [...]string{"open", "succeeded", "refused"}[r] }
+func (r Result) String() string { return [...]string{"open", "succeeded", "refused", "skipped"}[r] }
 
 // ParseResult reads a result of a query; "" is any, for which ok is false.
 func ParseResult(s string) (r Result, ok bool, err error) {
-	for _, r := range []Result{Open, Succeeded, Refused} {
+	for _, r := range Results {
 		if r.String() == s {
 			return r, true, nil
 		}
 	}
 	if s != "" {
-		err = fault.Parameter("result", "must be open, succeeded or refused.")
+		err = fault.Parameter("result", "must be open, succeeded, refused or skipped.")
 	}
 	return 0, false, err
 }
@@ -235,16 +247,19 @@ func ParseResult(s string) (r Result, ok bool, err error) {
 type Row struct {
 	Target
 	Position int64
+	Will     string // what the act does to it, in words; "": it is not checked yet, or skipped
 	Result   Result
 	Code     string // of a refusal
-	Message  string // why it was refused
+	Message  string // why it was refused or skipped
 	DoneAt   time.Time
+
+	seen string // the version that was checked
 }
 
-const rowColumns = `position, subject_id, subject, partner_id, was, result, code, message, done_at`
+const rowColumns = `position, subject_id, subject, partner_id, was, will, seen, result, code, message, done_at`
 
 func scanRow(r *sqldb.Row, w *Row) error {
-	return r.Scan(&w.Position, &w.ID, &w.Subject, &w.PartnerID, &w.Was, (*int)(&w.Result), &w.Code, &w.Message, &w.DoneAt)
+	return r.Scan(&w.Position, &w.ID, &w.Subject, &w.PartnerID, &w.Was, &w.Will, &w.seen, (*int)(&w.Result), &w.Code, &w.Message, &w.DoneAt)
 }
 
 // Rows returns rows of a job after a position, in their order: all, or those with a
@@ -259,4 +274,33 @@ func (s *Jobs) Rows(ctx context.Context, id, after int64, only Result, narrow bo
 		return nil, fmt.Errorf("list the rows of bulk act %d: %w", id, err)
 	}
 	return list, nil
+}
+
+// Effect is how many rows of a job something is the same for.
+type Effect struct {
+	Will string // what happens to them
+	Code string // of why they are skipped, with Why of one of them
+	Why  string
+	Rows int64
+}
+
+// Effects returns what a job does, or has done, to how many of its rows; the most frequent
+// first, ten at most. A job has at most MaxRows.
+func (s *Jobs) Effects(ctx context.Context, id int64) ([]Effect, error) {
+	list, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, e *Effect) error { return r.Scan(&e.Will, &e.Code, &e.Why, &e.Rows) },
+		`SELECT will, code, min(message), count(*) AS n FROM bulk_rows WHERE job_id = $1 AND (will <> '' OR code <> '') AND result <> $2
+		GROUP BY will, code ORDER BY n DESC, will, code LIMIT 10`, id, int(Refused))
+	if err != nil {
+		return nil, fmt.Errorf("read what bulk act %d does: %w", id, err)
+	}
+	return list, nil
+}
+
+// Versions returns a text for each of the jobs that changes whenever the job does.
+func (s *Jobs) Versions(ctx context.Context, ids []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, s.DB, ids, 6, `SELECT id, updated_at, checked, succeeded, refused, paused_at, finished_at FROM bulk_jobs WHERE id = ANY($1)`)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of bulk acts: %w", err)
+	}
+	return found, nil
 }

@@ -97,8 +97,8 @@ func (h *harness) rows(j bulk.Job, of bulk.Result) []bulk.Row {
 	return rows
 }
 
-// TestHold: what was selected is held, row by row, each with its audit entry; one that is
-// refused says why, and what was sold since is left alone.
+// TestHold: what was selected is held, row by row, each with its audit entry; one that
+// cannot be is skipped and says why, and what was sold since is left alone.
 func TestHold(t *testing.T) {
 	h := newHarness(t)
 	held := h.sell(40)
@@ -106,7 +106,7 @@ func TestHold(t *testing.T) {
 	h.Must(err)
 	before := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.hold'`)
 	j := h.prepare(bulk.Hold, "chargeback")
-	if j.Total != 40 || j.Status() != bulk.Prepared {
+	if j.Total != 40 || j.Skipped != 1 || j.Left() != 39 || j.Status() != bulk.Prepared {
 		t.Fatalf("prepared %+v", j)
 	}
 	h.sell(1)
@@ -117,10 +117,10 @@ func TestHold(t *testing.T) {
 	if j = h.once(j); j.Succeeded+j.Refused != perBatch || j.Status() != batch.Running {
 		t.Errorf("after a batch: %+v", j)
 	}
-	if j = h.finish(j); j.Succeeded != 39 || j.Refused != 1 || j.Status() != batch.Done {
+	if j = h.finish(j); j.Succeeded != 39 || j.Refused != 0 || j.Status() != batch.Done {
 		t.Errorf("at the end: %+v", j)
 	}
-	if rows := h.rows(j, bulk.Refused); len(rows) != 1 || rows[0].Subject != held.Key || rows[0].Code != "license_held" || rows[0].Message == "" || rows[0].Was != "deactivated, on hold" {
+	if rows := h.rows(j, bulk.Skipped); len(rows) != 1 || rows[0].Subject != held.Key || rows[0].Code != "license_held" || rows[0].Message == "" || rows[0].Was != "deactivated, on hold" {
 		t.Errorf("refused: %+v", rows)
 	}
 	if n := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); n != 40 {
@@ -233,7 +233,7 @@ func TestRedeliver(t *testing.T) {
 	h.sell(3)
 	h.Exec(`DELETE FROM outbox`)
 	for _, id := range []int64{h.tide.ID, 0} {
-		j, err := h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: bulk.Redeliver, Select: bulk.OfDeliveries(h.Partners, h.History, id, history.Filter{State: history.Delivered})})
+		j, err := h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: bulk.Redeliver, Select: bulk.OfDeliveries(h.History, id, history.Filter{State: history.Delivered})})
 		h.Must(err)
 		var ids []string
 		for _, row := range h.rows(j, bulk.Open) {
@@ -254,21 +254,35 @@ func TestRedeliver(t *testing.T) {
 	}
 }
 
-// TestPausePartners: partners that are paused already are refused.
+// TestPausePartners: partners that are paused already are skipped; all are resumed again.
 func TestPausePartners(t *testing.T) {
 	h := newHarness(t)
 	other := h.enrol("Tidal")
 	h.enrol("Another")
 	_, _, err := h.Profiles.Pause(t.Context(), apptest.Tester, other.ID, "before")
 	h.Must(err)
-	j, err := h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: bulk.Pause, Reason: "an investigation", Select: bulk.OfPartners(h.Partners, 0, "tid")})
+	j, err := h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: bulk.Pause, Reason: "an investigation", Select: bulk.OfPartners(h.Partners, bulk.NamedLike("tid"))})
 	h.Must(err)
 	h.start(j)
-	if j = h.finish(j); j.Total != 2 || j.Succeeded != 1 || j.Refused != 1 {
+	if j = h.finish(j); j.Total != 2 || j.Succeeded != 1 || j.Skipped != 1 {
 		t.Errorf("%+v", j)
 	}
 	if n := h.Count(`SELECT count(*) FROM partners WHERE paused_at <> 0 AND pause_reason <> ''`); n != 2 {
 		t.Errorf("%d partners are paused", n)
+	}
+	j, err = h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: bulk.Resume, Select: bulk.OfPartners(h.Partners, bulk.NamedLike(""))})
+	h.Must(err)
+	_, _, err = h.Profiles.Pause(t.Context(), apptest.Tester, other.ID, "another reason")
+	h.Must(err)
+	h.start(j)
+	if j = h.finish(j); j.Total != 3 || j.Skipped != 1 || j.Succeeded != 1 || j.Refused != 1 {
+		t.Errorf("resumed: %+v", j)
+	}
+	if rows := h.rows(j, bulk.Refused); len(rows) != 1 || rows[0].ID != other.ID || rows[0].Code != "changed_since" {
+		t.Errorf("a pause that changed: %+v", rows)
+	}
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'partner.resume'`); n != 1 {
+		t.Errorf("%d were resumed", n)
 	}
 }
 
@@ -290,6 +304,7 @@ func TestSelection(t *testing.T) {
 		"no reason":     {bulk.Order{Act: bulk.Pause, Select: of(1)}, "invalid_field"},
 		"a wrong one":   {bulk.Order{Act: bulk.Hold, Reason: "dislike", Select: of(1)}, "invalid_field"},
 		"an odd act":    {bulk.Order{Act: "erase", Select: of(1)}, "invalid_field"},
+		"an odd kind":   {bulk.Order{Act: bulk.Hold, Kind: bulk.Partners, Select: of(1)}, "invalid_field"},
 		"the very most": {bulk.Order{Act: bulk.Redeliver, Select: of(bulk.MaxRows)}, ""},
 	} {
 		if _, err := h.Bulk.Prepare(t.Context(), h.by, c.order); c.code == "" && err != nil || c.code != "" && !fault.Is(err, c.code) {

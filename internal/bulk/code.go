@@ -2,11 +2,14 @@ package bulk
 
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
-	codeBulkDone        = "bulk_done"
-	codeBulkStarted     = "bulk_started"
-	codeBulkNotStarted  = "bulk_not_started"
-	codeNothingSelected = "nothing_selected"
-	codePartnerPaused   = "partner_already_paused"
-	codeTooManySelected = "too_many_selected"
-	codeUnknownBulk     = "unknown_bulk"
+	codeBulkDone         = "bulk_done"
+	codeBulkStarted      = "bulk_started"
+	codeBulkNotChecked   = "bulk_not_checked"
+	codeChangedSince     = "changed_since"
+	codePartnerNotPaused = "partner_not_paused"
+	codeBulkNotStarted   = "bulk_not_started"
+	codeNothingSelected  = "nothing_selected"
+	codePartnerPaused    = "partner_already_paused"
+	codeTooManySelected  = "too_many_selected"
+	codeUnknownBulk      = "unknown_bulk"
 )

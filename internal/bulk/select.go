@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,31 +41,96 @@ func OfLicenses(r *license.Registry, w license.Walk) Selection {
 	}
 }
 
-// OfDeliveries selects deliveries of a partner, or of all partners (0), in the order of
-// their events: those of a license are sent in that order again.
-func OfDeliveries(partners *partner.Registry, h history.Reader, partnerID int64, f history.Filter) Selection {
+// OfSales selects purchases and plan changes.
+func OfSales(r *license.Registry, f license.FindSales) Selection {
 	return func(ctx context.Context, most int) (list []Target, err error) {
-		ids := []int64{partnerID}
-		if partnerID == 0 {
-			if ids, err = allPartners(ctx, partners); err != nil {
+		for before := int64(0); len(list) < most; {
+			found, err := r.FindSales(ctx, f, before, selectBatch)
+			if err != nil {
 				return nil, err
 			}
+			for _, sale := range found.Sales {
+				was := fmt.Sprintf("%d × tier %d", sale.Quantity, sale.Tier)
+				if sale.ExternalID != "" {
+					was = sale.ExternalID + ", " + was
+				}
+				list = append(list, Target{ID: sale.ID, Subject: strconv.FormatInt(sale.ID, 10), PartnerID: sale.PartnerID, Was: was})
+			}
+			if before = found.Next; before == 0 {
+				break
+			}
 		}
-		for _, id := range ids {
-			for after := (history.Key{}); len(list) < most; {
-				found, err := h.List(ctx, id, f, after, selectBatch)
+		slices.Reverse(list)
+		return list, nil
+	}
+}
+
+// OfRefunds selects the refunds that concern licenses or purchases and were not reversed.
+func OfRefunds(r *license.Registry, of Kind, selected Selection) Selection {
+	refunds := r.StandingRefunds
+	if of == Purchases {
+		refunds = r.StandingRefundsOfSales
+	}
+	return func(ctx context.Context, most int) (list []Target, err error) {
+		targets, err := selected(ctx, most)
+		if err != nil || len(targets) == most { // too many
+			return targets, err
+		}
+		seen := map[int64]bool{}
+		for part := range slices.Chunk(targets, selectBatch) {
+			ids := make([]int64, len(part))
+			for i, t := range part {
+				ids[i] = t.ID
+			}
+			found, err := refunds(ctx, ids)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range found {
+				if !seen[f.ID] {
+					seen[f.ID] = true
+					list = append(list, Target{ID: f.ID, Subject: strconv.FormatInt(f.ID, 10), PartnerID: f.PartnerID, Was: "stands"})
+				}
+			}
+		}
+		slices.SortFunc(list, func(a, b Target) int { return cmp.Compare(a.ID, b.ID) })
+		return list, nil
+	}
+}
+
+// OfDeliveries selects deliveries of a partner, or of all partners (0), in the order of
+// their events: those of a license are sent in that order again.
+func OfDeliveries(h history.Reader, partnerID int64, f history.Filter) Selection {
+	target := func(id int64, d history.Delivery) Target {
+		return Target{ID: d.EventID, Subject: strconv.FormatInt(d.EventID, 10), PartnerID: id, Was: string(d.State)}
+	}
+	return func(ctx context.Context, most int) (list []Target, err error) {
+		for before, after := int64(0), (history.Key{}); len(list) < most; {
+			if partnerID == 0 {
+				found, err := h.ListAll(ctx, f, before, selectBatch)
 				if err != nil {
 					return nil, err
 				}
 				for _, d := range found.Deliveries {
-					list = append(list, Target{ID: d.EventID, Subject: strconv.FormatInt(d.EventID, 10), PartnerID: id, Was: string(d.State)})
+					list = append(list, target(d.PartnerID, d.Delivery))
 				}
-				if after = found.Next; after.IsZero() {
+				if before = found.Next; before == 0 {
 					break
 				}
+				continue
+			}
+			found, err := h.List(ctx, partnerID, f, after, selectBatch)
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range found.Deliveries {
+				list = append(list, target(partnerID, d))
+			}
+			if after = found.Next; after.IsZero() {
+				break
 			}
 		}
-		slices.SortFunc(list, func(a, b Target) int { return int(a.ID - b.ID) })
+		slices.SortFunc(list, func(a, b Target) int { return cmp.Compare(a.ID, b.ID) })
 		return list, nil
 	}
 }
@@ -85,16 +151,11 @@ func eachPartner(ctx context.Context, partners *partner.Registry, do func(partne
 	}
 }
 
-func allPartners(ctx context.Context, partners *partner.Registry) (ids []int64, err error) {
-	err = eachPartner(ctx, partners, func(p partner.Partner) { ids = append(ids, p.ID) })
-	return ids, err
-}
-
-// OfPartners selects one partner (0: any), and only those whose names have a text in them.
-func OfPartners(partners *partner.Registry, partnerID int64, name string) Selection {
+// OfPartners selects the partners that means says.
+func OfPartners(partners *partner.Registry, means func(partner.Partner) bool) Selection {
 	return func(ctx context.Context, most int) (list []Target, err error) {
 		err = eachPartner(ctx, partners, func(p partner.Partner) {
-			if len(list) == most || partnerID != 0 && p.ID != partnerID || !strings.Contains(strings.ToLower(p.Name), strings.ToLower(name)) {
+			if len(list) == most || !means(p) {
 				return
 			}
 			was := "selling"
@@ -104,5 +165,13 @@ func OfPartners(partners *partner.Registry, partnerID int64, name string) Select
 			list = append(list, Target{ID: p.ID, Subject: p.Name, PartnerID: p.ID, Was: was})
 		})
 		return list, err
+	}
+}
+
+// NamedLike means partners whose names have a text in them, or whose external id it is;
+// "" means all.
+func NamedLike(name string) func(partner.Partner) bool {
+	return func(p partner.Partner) bool {
+		return name == "" || strings.Contains(strings.ToLower(p.Name), strings.ToLower(name)) || p.ExternalID == name
 	}
 }

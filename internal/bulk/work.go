@@ -12,7 +12,6 @@ import (
 	"claviger/internal/batch"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
@@ -25,13 +24,18 @@ func newest(before int64) int64 { return cmp.Or(before, math.MaxInt64) }
 // Start confirms a prepared job: whoever does is the one who acts.
 func (s *Jobs) Start(ctx context.Context, by audit.Actor, id int64) (Job, error) {
 	return s.change(ctx, id, func(tx *sqldb.Tx, j *Job, now time.Time) error {
-		if !j.StartedAt.IsZero() || !j.Open() {
+		switch {
+		case !j.StartedAt.IsZero() || !j.Open():
 			return fault.New(fault.Conflict, codeBulkStarted, "Bulk act %d is %s; it is confirmed once.", id, j.Status())
+		case j.Checked < j.Total:
+			return fault.New(fault.Conflict, codeBulkNotChecked, "Bulk act %d is being checked: %d of %d rows so far. Look at what it will do, then confirm it.", id, j.Checked, j.Total)
+		case j.Left() == 0:
+			return fault.New(fault.Conflict, codeNothingSelected, "It can be done to none of the rows of bulk act %d; each says why.", id)
 		}
 		j.By, j.StartedAt = by, now
 		tx.Queue(`UPDATE bulk_jobs SET actor_kind = $2, actor_id = $3, actor_name = $4, session = $5, client = $6, started_at = $7 WHERE id = $1`,
 			id, by.Kind, by.ID, by.Name, by.Session, by.Client, now)
-		audit.Record(tx, now, by, "bulk.start", subject(id), nil, audit.Facts{"act": string(j.Act), "rows": j.Total})
+		audit.Record(tx, now, by, "bulk.start", subject(id), nil, audit.Facts{"act": string(j.Act), "rows": j.Left()})
 		return nil
 	})
 }
@@ -62,7 +66,7 @@ func (s *Jobs) act(ctx context.Context, by audit.Actor, id int64, action string,
 		switch {
 		case !j.Open():
 			return fault.New(fault.Conflict, codeBulkDone, "Bulk act %d is %s; nothing of it is left to pause or cancel.", id, j.Status())
-		case j.StartedAt.IsZero() && action != "bulk.cancel":
+		case j.StartedAt.IsZero() && action != "bulk.cancel" && action != "bulk.stop":
 			return fault.New(fault.Conflict, codeBulkNotStarted, "Bulk act %d is prepared and not confirmed; there is nothing to pause.", id)
 		}
 		if do(j, now) {
@@ -94,11 +98,11 @@ func (s *Jobs) change(ctx context.Context, id int64, do func(*sqldb.Tx, *Job, ti
 	return j, err
 }
 
-// Once does the next rows of the job that waited longest, and reports whether there was
-// one.
+// Once does the next rows of the job that waited longest, or checks them, and reports
+// whether there was one.
 func (s *Jobs) Once(ctx context.Context) (bool, error) {
 	j, err := sqldb.One(ctx, s.DB, scan, `SELECT `+columns+` FROM bulk_jobs
-		WHERE started_at <> 0 AND finished_at = 0 AND paused_at = 0 ORDER BY updated_at, id LIMIT 1`)
+		WHERE finished_at = 0 AND paused_at = 0 AND (started_at <> 0 OR checked < total) ORDER BY updated_at, id LIMIT 1`)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
 		return false, nil
@@ -115,6 +119,10 @@ func (s *Jobs) Once(ctx context.Context) (bool, error) {
 			return true
 		})
 		return true, unlessDone(err)
+	}
+	if j.StartedAt.IsZero() {
+		_, err := s.checkRows(ctx, j)
+		return true, err
 	}
 	rows, err := s.Rows(ctx, j.ID, 0, Open, true, batchSize)
 	if err != nil {
@@ -157,50 +165,28 @@ var errMoved = errors.New("the job or the row has moved on")
 func (s *Jobs) do(ctx context.Context, j Job, row Row) error {
 	finish := func(tx *sqldb.Tx) error { return s.finish(ctx, tx, j.ID, row.Position, Succeeded, nil) }
 	var err error
-	switch j.Act {
-	case Hold:
-		var why license.Hold
-		if why, err = license.ParseHold(j.Reason); err == nil {
-			_, err = s.Licenses.HoldNew(ctx, j.By, row.Subject, why, func(tx *sqldb.Tx, _ license.License) error { return finish(tx) })
+	if j.Kind.ofLicenses() {
+		var r *license.Registry
+		if r, err = s.unchanged(row); err == nil {
+			err = onLicenses(ctx, r, j, row, finish)
 		}
-	case Refund:
-		_, err = s.Licenses.Refund(ctx, j.By, license.RefundOrder{LicenseKey: row.Subject, Reason: j.Reason}, func(tx *sqldb.Tx, _ license.Refund) error { return finish(tx) })
-	case Redeliver:
+	} else {
 		err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			if err := s.Outbox.RedeliverIn(ctx, tx, j.By, row.PartnerID, row.ID); err != nil {
-				return err
+			on := s.onPartner
+			if j.Kind == Events {
+				on = s.onEvent
 			}
-			return finish(tx)
-		})
-	case Pause:
-		err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			if err := s.pause(ctx, tx, j, row); err != nil {
+			if err := on(ctx, tx, j, row); err != nil {
 				return err
 			}
 			return finish(tx)
 		})
 	}
 	f := fault.Of(err)
-	if f == nil || f.Kind == fault.Busy || f.Kind == fault.Throttled {
+	if f == nil || again(f) {
 		return err
 	}
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.finish(ctx, tx, j.ID, row.Position, Refused, f) })
-}
-
-// pause pauses a partner that is not paused.
-func (s *Jobs) pause(ctx context.Context, tx *sqldb.Tx, j Job, row Row) error {
-	if _, err := partner.Lock(tx, row.ID).One(ctx); err != nil && !errors.Is(err, sqldb.ErrNone) {
-		return err
-	}
-	paused, err := partner.IsPaused(ctx, tx, row.ID)
-	switch {
-	case err != nil && !errors.Is(err, sqldb.ErrNone):
-		return err
-	case paused:
-		return fault.New(fault.Conflict, codePartnerPaused, "The partner is paused already.")
-	}
-	_, err = s.Partners.Pause(ctx, tx, j.By, row.ID, j.Reason)
-	return err
 }
 
 // finish writes the result of a row, in the transaction that did it: if the job was

@@ -7,6 +7,7 @@ const (
 	codeLaterPurchaseExists = "later_purchase_exists"
 	CodeLicenseChanged      = "license_changed"
 	CodeLicenseHeld         = "license_held"
+	codeLicenseNotHeld      = "license_not_held"
 	CodeLicenseNotActive    = "license_not_active"
 	CodeLicenseNotYours     = "license_not_yours"
 	CodeLicenseRefunded     = "license_refunded"
@@ -14,6 +15,7 @@ const (
 	CodeUnknownLicense      = "unknown_license"
 	CodeUnknownPurchase     = "unknown_purchase"
 	CodeUnknownRefund       = "unknown_refund"
+	codeRefundReversed      = "refund_already_reversed"
 	codeUnknownTier         = "unknown_tier"
 	codeUserBusy            = "user_busy"
 )

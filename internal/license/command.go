@@ -190,6 +190,25 @@ func (r *Registry) Reinstate(ctx context.Context, by audit.Actor, key string) (L
 	})
 }
 
+// LiftHold is Reinstate for a license that is held: one that is not, is refused. The
+// functions in then run in the same transaction, with the license.
+func (r *Registry) LiftHold(ctx context.Context, by audit.Actor, key string, then ...func(*sqldb.Tx, License) error) (License, error) {
+	l, err := r.ByKey(ctx, key)
+	if err != nil {
+		return License{}, err
+	}
+	return r.change(ctx, by, l, "license.reinstate", event.Reinstated, func(_ *partnerTx, s *state) error {
+		switch {
+		case s.Held == 0:
+			return fault.New(fault.Conflict, codeLicenseNotHeld, "The license is not on hold.")
+		case refunded(s.chain):
+			return errRefunded()
+		}
+		s.Held = 0
+		return nil
+	}, then...)
+}
+
 // Release disconnects an active license from the account it was used with; its
 // owner may redeem it again. Codes and tokens of the connection become invalid.
 func (r *Registry) Release(ctx context.Context, by audit.Actor, key string) (License, error) {

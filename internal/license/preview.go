@@ -15,6 +15,7 @@ import (
 // Effect is what an act does to one license.
 type Effect struct {
 	Before, After License
+	Version       string       // of the license before, for IfUnchanged
 	Event         event.Kind   // the event that the partner is told of; 0: none
 	Reason        event.Reason // of the event
 	Refunded      int          // links of the chain that it closes
@@ -61,7 +62,7 @@ func (t *partnerTx) note(s *state, changed bool, reason event.Reason) {
 	if t.effects == nil {
 		return
 	}
-	e := Effect{Before: s.was, After: s.License}
+	e := Effect{Before: s.was, After: s.License, Version: version(s.was, s.seen)}
 	if changed {
 		e.Event, e.Reason = event.Kind(s.Status), reason
 	}

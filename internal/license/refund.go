@@ -225,6 +225,17 @@ func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
 // ReverseRefund reopens the links that a refund closed. Held and released stay as
 // they are. A reversed refund stays reversed.
 func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
+	return r.reverse(ctx, by, id, nil)
+}
+
+// ReverseNew is ReverseRefund for a refund that stands: one that was reversed, is refused.
+// then runs in the same transaction, with the refund.
+func (r *Registry) ReverseNew(ctx context.Context, by audit.Actor, id int64, then func(*sqldb.Tx, Refund) error) (Refund, error) {
+	return r.reverse(ctx, by, id, then)
+}
+
+// reverse is both of them: without then, a refund that was reversed stays as it is.
+func (r *Registry) reverse(ctx context.Context, by audit.Actor, id int64, then func(*sqldb.Tx, Refund) error) (Refund, error) {
 	f, err := sqldb.One(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Refund{}, errUnknownRefund(id)
@@ -246,13 +257,40 @@ func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) 
 		if f, err = now.One(ctx); err != nil {
 			return fmt.Errorf("read refund %d: %w", id, err)
 		}
-		if !f.ReversedAt.IsZero() {
-			f.Licenses = list
-			return nil
+		switch {
+		case f.ReversedAt.IsZero():
+			if err := t.reopen(ctx, &f, list); err != nil || then == nil {
+				return err
+			}
+			return then(tx, f)
+		case then != nil:
+			return fault.New(fault.Conflict, codeRefundReversed, "The refund was reversed before.")
 		}
-		return t.reopen(ctx, &f, list)
+		f.Licenses = list
+		return nil
 	})
 	return f, err
+}
+
+// StandingRefunds returns the refunds that concern licenses and were not reversed, oldest
+// first, without their licenses. A refund of several of the licenses is one.
+func (r *Registry) StandingRefunds(ctx context.Context, licenseIDs []int64) ([]Refund, error) {
+	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
+		WHERE id IN (SELECT refund_id FROM refund_items WHERE license_id = ANY($1)) AND reversed_at = 0 ORDER BY id`, licenseIDs)
+	if err != nil {
+		return nil, fmt.Errorf("find the refunds of licenses: %w", err)
+	}
+	return list, nil
+}
+
+// StandingRefundsOfSales is the same for purchases and plan changes.
+func (r *Registry) StandingRefundsOfSales(ctx context.Context, saleIDs []int64) ([]Refund, error) {
+	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
+		WHERE id IN (SELECT refund_id FROM purchase_links WHERE purchase_id = ANY($1) AND refund_id <> 0) AND reversed_at = 0 ORDER BY id`, saleIDs)
+	if err != nil {
+		return nil, fmt.Errorf("find the refunds of purchases: %w", err)
+	}
+	return list, nil
 }
 
 // refundedLicenses returns the licenses of a refund as they are now.

@@ -25,6 +25,20 @@ var reopened = ` ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, up
 	refused_since = CASE WHEN outbox.` + IsPending + ` THEN outbox.refused_since ELSE 0 END,
 	refused_alone = outbox.` + IsPending + ` AND outbox.refused_alone`
 
+// IsAccepted reports whether the partner has accepted an event of its own: nothing of it
+// waits. partnerID 0 stands for any partner; another partner's event is as good as none.
+func (o *Outbox) IsAccepted(ctx context.Context, r sqldb.Reader, partnerID, eventID int64) (bool, error) {
+	waits, err := sqldb.One(ctx, r, sqldb.Value[bool], `SELECT EXISTS (SELECT 1 FROM outbox WHERE outbox.event_id = d.event_id)
+		FROM deliveries AS d WHERE d.event_id = $1 AND (d.partner_id = $2 OR $2 = 0)`, eventID, partnerID)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return false, UnknownEvent(eventID)
+	case err != nil:
+		return false, fmt.Errorf("look for event %d in the outbox: %w", eventID, err)
+	}
+	return !waits, nil
+}
+
 // Redeliver makes an event due again, and the newest of its license right after
 // it, so that no partner is left in the past. What waits for another attempt is due
 // now; what is on its way is sent again. A parked endpoint is probed with it.

@@ -1,0 +1,207 @@
+package bulk_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/apptest"
+	"claviger/internal/audit"
+	"claviger/internal/batch"
+	"claviger/internal/bulk"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/webhook/history"
+)
+
+// of prepares an act on what is selected.
+func (h *harness) of(act bulk.Act, kind bulk.Kind, s bulk.Selection) bulk.Job {
+	h.Helper()
+	j, err := h.Bulk.Prepare(h.Context(), h.by, bulk.Order{Act: act, Kind: kind, Select: s})
+	h.Must(err)
+	return j
+}
+
+func (h *harness) wantEffects(j bulk.Job, want ...bulk.Effect) {
+	h.Helper()
+	got, err := h.Bulk.Effects(h.Context(), j.ID)
+	h.Must(err)
+	if len(got) != len(want) {
+		h.Errorf("the job does %+v, want %+v", got, want)
+		return
+	}
+	for i, e := range got {
+		if want[i].Why == "" {
+			e.Why = ""
+		}
+		if e != want[i] {
+			h.Errorf("the job does %+v, want %+v", e, want[i])
+		}
+	}
+}
+
+// TestChecks: a prepared job says what it does to how many rows and why it skips the
+// others, and stores nothing else.
+func TestChecks(t *testing.T) {
+	h := newHarness(t)
+	first := h.sell(3)
+	_, err := h.Licenses.Hold(t.Context(), apptest.Tester, first.Key, license.HoldOther)
+	h.Must(err)
+	events := h.Count(`SELECT count(*) FROM events`)
+	j := h.prepare(bulk.Hold, "chargeback")
+	h.wantEffects(j,
+		bulk.Effect{Will: "The license becomes deactivated, tier 1; the partner is told, with the reason chargeback.", Rows: 2},
+		bulk.Effect{Code: "license_held", Why: "The license is on hold already (held).", Rows: 1})
+	h.wantEffects(h.prepare(bulk.Reinstate, ""),
+		bulk.Effect{Code: "license_not_held", Rows: 2},
+		bulk.Effect{Will: "The license becomes inactive, tier 1; the partner is told, with the reason reinstated.", Rows: 1})
+	if n := h.Count(`SELECT count(*) FROM events`); n != events || h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`) != 1 {
+		t.Errorf("a check changed something: %d events, not %d", n, events)
+	}
+	none := h.prepare(bulk.Reinstate, "")
+	h.start(none)
+	if none = h.finish(none); none.Succeeded != 1 || none.Skipped != 2 || none.Status() != batch.Done {
+		t.Errorf("reinstated: %+v", none)
+	}
+	none = h.prepare(bulk.Reinstate, "")
+	if _, err := h.Bulk.Start(t.Context(), h.by, none.ID); !fault.Is(err, "nothing_selected") {
+		t.Errorf("confirmed with nothing to do: %v", err)
+	}
+}
+
+// TestManyAreCheckedByTheWorker: what is more than a person waits for is checked in the
+// background; it cannot be confirmed before, and ends with the role.
+func TestManyAreCheckedByTheWorker(t *testing.T) {
+	h := newHarness(t)
+	h.sell(100)
+	h.sell(30)
+	j := h.prepare(bulk.Hold, "")
+	if j.Checked != 100 || j.Status() != bulk.Checking {
+		t.Fatalf("prepared %+v", j)
+	}
+	if _, err := h.Bulk.Start(t.Context(), h.by, j.ID); !fault.Is(err, "bulk_not_checked") {
+		t.Errorf("confirmed too early: %v", err)
+	}
+	if j = h.finish(j); j.Checked != 130 || j.Status() != bulk.Prepared || j.Succeeded != 0 {
+		t.Errorf("checked %+v", j)
+	}
+	j = h.prepare(bulk.Hold, "")
+	h.Bulk.May = func(context.Context, audit.Actor, account.Scope) (bool, error) { return false, nil }
+	if j = h.finish(j); j.Checked != 100 || j.Status() != batch.Stopped {
+		t.Errorf("checked for somebody who may not: %+v", j)
+	}
+}
+
+// TestChangedSince: what changed after it was checked is refused and says so; the rest is
+// done.
+func TestChangedSince(t *testing.T) {
+	h := newHarness(t)
+	changed := h.sell(1)
+	h.sell(2)
+	for _, act := range []bulk.Act{bulk.Hold, bulk.Refund} {
+		j := h.prepare(act, "")
+		_, err := h.Licenses.ChangePlan(t.Context(), apptest.Tester, changed.Key, license.PlanChange{Tier: 3 - h.tier(changed.Key), Currency: "USD"})
+		h.Must(err)
+		h.start(j)
+		if j = h.finish(j); j.Succeeded != 2 || j.Refused != 1 {
+			t.Errorf("%s: %+v", act, j)
+		}
+		if rows := h.rows(j, bulk.Refused); len(rows) != 1 || rows[0].Subject != changed.Key || rows[0].Code != license.CodeLicenseChanged {
+			t.Errorf("%s refused %+v", act, rows)
+		}
+	}
+}
+
+func (h *harness) tier(key string) int {
+	h.Helper()
+	l, err := h.Licenses.ByKey(h.Context(), key)
+	h.Must(err)
+	return l.Tier
+}
+
+// TestPurchases: purchases are refunded on all their licenses, and their refunds reversed,
+// each once.
+func TestPurchases(t *testing.T) {
+	h := newHarness(t)
+	h.sell(3)
+	single := h.sell(1)
+	_, err := h.Licenses.Hold(t.Context(), apptest.Tester, single.Key, license.HoldOther)
+	h.Must(err)
+	sales := bulk.OfSales(h.Licenses, license.FindSales{PartnerID: h.tide.ID})
+	j := h.of(bulk.Refund, bulk.Purchases, sales)
+	h.wantEffects(j,
+		bulk.Effect{Will: "Each of 3 licenses becomes deactivated, tier 1; the partner is told, with the reason refunded.", Rows: 1},
+		bulk.Effect{Will: "The license stays deactivated, tier 1; the partner is not told.", Rows: 1})
+	h.start(j)
+	if j = h.finish(j); j.Succeeded != 2 || h.Count(`SELECT count(*) FROM refunds`) != 2 || h.Count(`SELECT count(*) FROM refund_items`) != 4 {
+		t.Errorf("refunded: %+v", j)
+	}
+	licenses := bulk.OfLicenses(h.Licenses, license.Walk{PartnerID: h.tide.ID})
+	for _, selected := range []bulk.Selection{bulk.OfRefunds(h.Licenses, bulk.Licenses, licenses), bulk.OfRefunds(h.Licenses, bulk.Purchases, sales)} {
+		j = h.of(bulk.Reverse, bulk.Purchases, selected)
+		if j.Total != 2 || j.Kind != bulk.Refunds {
+			t.Errorf("to be reversed: %+v", j)
+		}
+	}
+	_, err = h.Licenses.ReverseRefund(t.Context(), apptest.Tester, h.rows(j, bulk.Open)[0].ID)
+	h.Must(err)
+	h.start(j)
+	if j = h.finish(j); j.Succeeded != 1 || j.Refused != 1 || h.Count(`SELECT count(*) FROM refunds WHERE reversed_at = 0`) != 0 {
+		t.Errorf("reversed: %+v", j)
+	}
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.refund_reversed' AND actor_kind = 'token'`); n != 1 {
+		t.Errorf("%d audit entries", n)
+	}
+}
+
+// TestAcceptedSince: an event that the partner accepted after it was checked is not sent
+// again; one that it had accepted before is.
+func TestAcceptedSince(t *testing.T) {
+	h := newHarness(t)
+	h.sell(2)
+	all := bulk.OfDeliveries(h.History, h.tide.ID, history.Filter{})
+	h.Exec(`DELETE FROM outbox WHERE event_id = 1`)
+	j := h.of(bulk.Redeliver, "", all)
+	h.Exec(`DELETE FROM outbox WHERE event_id = 2`)
+	h.clock.Advance(time.Second)
+	h.start(j)
+	if j = h.finish(j); j.Succeeded != 1 || j.Refused != 1 {
+		t.Errorf("%+v", j)
+	}
+	if rows := h.rows(j, bulk.Refused); len(rows) != 1 || rows[0].ID != 2 || rows[0].Code != "changed_since" {
+		t.Errorf("refused %+v", rows)
+	}
+}
+
+// TestStoppedAnywhere stops a node in the transaction of each row, or right after it, and
+// goes on with another node: every row is done once.
+func TestStoppedAnywhere(t *testing.T) {
+	const rows = 4
+	for stop := range rows {
+		h := newHarness(t)
+		h.sell(rows)
+		j := h.prepare(bulk.Refund, "")
+		h.start(j)
+		ctx, kill := context.WithCancel(t.Context())
+		first, done := *h.Bulk, 0
+		first.Now = func() time.Time { // called when a row is done, and its result is not written
+			if done++; done > stop {
+				kill()
+			}
+			return h.clock.Now()
+		}
+		_, _ = first.Once(ctx)
+		// SQLite ends a transaction that has begun, PostgreSQL gives it up.
+		if n := h.Count(`SELECT count(*) FROM refunds`); n != int64(stop) && n != int64(stop)+1 || n != int64(len(h.rows(j, bulk.Succeeded))) {
+			t.Errorf("stopped at %d: %d rows were done, and %d say so", stop, n, len(h.rows(j, bulk.Succeeded)))
+		}
+		if j = h.finish(j); j.Succeeded != rows || j.Refused != 0 || j.Status() != batch.Done {
+			t.Errorf("stopped at %d: %+v %+v", stop, j, h.rows(j, bulk.Refused))
+		}
+		if n := h.Count(`SELECT count(*) FROM refunds`); n != rows || h.Count(`SELECT count(*) FROM events WHERE reason = 'refunded'`) != rows ||
+			h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.refund'`) != rows {
+			t.Errorf("stopped at %d: %d refunds", stop, n)
+		}
+	}
+}
