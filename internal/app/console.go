@@ -26,9 +26,10 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Replays: r.Replays, Mail: r.Mail,
 			Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		},
-		System: console.System{DB: r.DB, Accounts: r.Accounts, Keys: r.OAuth.Keys, Audit: r.Audit, Jobs: jobsOf(), Settings: a.shownSettings()},
-		Search: console.Search{Support: r.Support},
-		People: console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
+		System:  console.System{DB: r.DB, Accounts: r.Accounts, Keys: r.OAuth.Keys, Audit: r.Audit, Jobs: jobsOf(), Settings: a.shownSettings()},
+		Reports: console.Reports{Stats: r.Stats, Partners: r.Partners},
+		Search:  console.Search{Support: r.Support},
+		People:  console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
 		Licenses: console.Licenses{
 			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support,
 		},

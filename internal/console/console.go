@@ -63,6 +63,7 @@ type Handler struct {
 	Search   Search
 	People   People
 	Licenses Licenses
+	Reports  Reports
 }
 
 // sections are all sections, in the order of their rows in the table.
@@ -75,6 +76,7 @@ func (h *Handler) sections() []pages {
 		&h.Licenses,
 		&h.Team,
 		&h.Delivery,
+		&h.Reports,
 		&h.System,
 	}
 }

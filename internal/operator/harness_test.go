@@ -60,7 +60,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 		Accounts: a.Accounts, Partners: a.Partners, Profiles: a.Profiles, Licenses: a.Licenses, Events: a.Events,
 		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, Exports: a.Exports, Support: a.Support, PublicURL: publicURL,
 		Service: operator.Service{
-			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys,
+			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats,
 			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},
 		},
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses, PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,

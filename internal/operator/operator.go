@@ -124,6 +124,7 @@ func (o *Operator) Routes() []wire.Route {
 		list("/events", o.feed),
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
 		on(account.Read, "GET", "/stats", o.stats),
+		list("/stats/sales", o.salesStats),
 		list("/audit", o.listAudit),
 	}, o.deliveryRoutes(on, list), o.exportRoutes(list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
 }

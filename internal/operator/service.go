@@ -10,6 +10,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/oauth"
 	"claviger/internal/sqldb"
+	"claviger/internal/stats"
 	"claviger/internal/today"
 	"claviger/internal/wire"
 )
@@ -20,6 +21,7 @@ type Service struct {
 	Today    *today.Book
 	Mail     *mail.Outbox
 	Keys     *oauth.Keys
+	Stats    *stats.Book
 	Settings []Setting // in force
 }
 

@@ -1,11 +1,16 @@
 package operator
 
 import (
+	"math"
 	"net/http"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/event"
+	"claviger/internal/fault"
 	"claviger/internal/paging"
+	"claviger/internal/partner"
+	"claviger/internal/stats"
 	"claviger/internal/wire"
 )
 
@@ -57,4 +62,101 @@ func (o *Operator) stats(w http.ResponseWriter, r *http.Request, _ account.Token
 		Events:     events,
 		Deliveries: deliveriesJSON(deliveries),
 	})
+}
+
+// salesStatsJSON is what was sold per day and partner, on the wire.
+type salesStatsJSON struct {
+	Days      []daySalesJSON     `json:"days"`
+	Partners  []partnerSalesJSON `json:"partners"`
+	More      bool               `json:"more_partners"`
+	Total     salesJSON          `json:"total"`
+	CountedTo wire.Time          `json:"counted_to,omitzero"`
+}
+
+// salesJSON is what became of licenses that were sold; a rate is missing where none was.
+type salesJSON struct {
+	Sold           int64    `json:"sold"`
+	ActivatedSoon  int64    `json:"activated_within_7_days"`
+	ActivationRate *float64 `json:"activation_rate,omitempty"`
+	Refunded       int64    `json:"refunded"`
+	RefundRate     *float64 `json:"refund_rate,omitempty"`
+}
+
+type daySalesJSON struct {
+	Day string `json:"day"`
+	salesJSON
+}
+
+type partnerSalesJSON struct {
+	PartnerID int64  `json:"partner_id"`
+	Name      string `json:"name"`
+	salesJSON
+}
+
+func salesOf(s stats.Sales) salesJSON {
+	rate := func(part float64, ok bool) *float64 {
+		if !ok {
+			return nil
+		}
+		return new(math.Round(part*10000) / 10000)
+	}
+	return salesJSON{s.Sold, s.ActivatedSoon, rate(s.ActivationRate()), s.Refunded, rate(s.RefundRate())}
+}
+
+// The bounds of the numbers.
+const (
+	defaultSalesDays = 30
+	maxSellers       = 500
+)
+
+// salesStats answers what was sold, per day and per partner.
+func (o *Operator) salesStats(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	q, err := wire.Query(r, "days", "partner_id")
+	if err != nil {
+		return err
+	}
+	days, partnerID := int64(defaultSalesDays), int64(0)
+	if q.Has("days") {
+		if days, err = naturalParam(q, "days", 1); err != nil || days < 1 || days > stats.MaxSalesDays {
+			return fault.Parameter("days", "must be a whole number from 1 to %d.", stats.MaxSalesDays)
+		}
+	}
+	if partnerID, err = naturalParam(q, "partner_id", 1); err != nil {
+		return err
+	}
+	if partnerID != 0 {
+		if _, err := o.Partners.Get(r.Context(), partnerID); err != nil {
+			if fault.Is(err, partner.CodeUnknownPartner) {
+				return fault.Parameter("partner_id", "is not the id of a partner; list the partners to see their ids.")
+			}
+			return err
+		}
+	}
+	n, err := o.Service.Stats.Sales(r.Context(), partnerID, int(days))
+	if err != nil {
+		return err
+	}
+	answer := salesStatsJSON{Days: make([]daySalesJSON, len(n.Days)), Total: salesOf(n.Total), CountedTo: wire.Time(n.CountedTo), More: len(n.Partners) > maxSellers}
+	for i, d := range n.Days {
+		answer.Days[i] = daySalesJSON{d.At.Format(time.DateOnly), salesOf(d.Sales)}
+	}
+	answer.Partners, err = o.sellers(r, n.Partners[:min(len(n.Partners), maxSellers)])
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, answer)
+}
+
+// sellers names the partners of numbers.
+func (o *Operator) sellers(r *http.Request, list []stats.PartnerSales) ([]partnerSalesJSON, error) {
+	ids := make([]int64, len(list))
+	for i, p := range list {
+		ids[i] = p.PartnerID
+	}
+	names, err := o.Partners.Names(r.Context(), ids)
+	answer := make([]partnerSalesJSON, len(list))
+	for i, p := range list {
+		answer[i] = partnerSalesJSON{p.PartnerID, names[p.PartnerID], salesOf(p.Sales)}
+	}
+	return answer, err
 }

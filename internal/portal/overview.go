@@ -160,7 +160,7 @@ func overviewStats(v *Visit, f overviewFacts) []ui.Stat {
 		{Label: "Deactivated", Value: ui.Count(deactivated), Note: days},
 	}
 	if total := succeeded + failed; total > 0 {
-		s := ui.Stat{Label: "Attempts that succeeded", Value: percent(succeeded, total), Note: ui.Count(total) + " in 24 hours", URL: v.Path("/deliveries")}
+		s := ui.Stat{Label: "Attempts that succeeded", Value: ui.Percent(succeeded, total), Note: ui.Count(total) + " in 24 hours", URL: v.Path("/deliveries")}
 		if failed > 0 {
 			s.Tone = "warn"
 		}
@@ -171,12 +171,6 @@ func overviewStats(v *Visit, f overviewFacts) []ui.Stat {
 		list = append(list, ui.Stat{Label: "Answered within (p95)", Value: milliseconds(p95), Note: "half within " + milliseconds(p50)})
 	}
 	return list
-}
-
-// percent is a part of a whole; it says 100 % only of all.
-func percent(n, of int64) string {
-	p := math.Floor(1000*float64(n)/float64(of)) / 10
-	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
 }
 
 func milliseconds(d time.Duration) string { return ui.Count(d.Milliseconds()) + " ms" }

@@ -1,9 +1,11 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"claviger/internal/event"
@@ -23,12 +25,18 @@ func (s *Sales) plus(o Sales) {
 	s.Refunded += o.Refunded
 }
 
-// Rate is a part of what was sold in percent, 0 where nothing was.
-func (s Sales) Rate(part int64) float64 {
+// ActivationRate is which part of those sold was activated within seven days so far. It is
+// false where nothing was sold.
+func (s Sales) ActivationRate() (float64, bool) { return s.part(s.ActivatedSoon) }
+
+// RefundRate is which part of those sold is refunded, likewise.
+func (s Sales) RefundRate() (float64, bool) { return s.part(s.Refunded) }
+
+func (s Sales) part(n int64) (float64, bool) {
 	if s.Sold == 0 {
-		return 0
+		return 0, false
 	}
-	return 100 * float64(part) / float64(s.Sold)
+	return float64(n) / float64(s.Sold), true
 }
 
 // DaySales is the sales of a day.
@@ -37,14 +45,24 @@ type DaySales struct {
 	Sales
 }
 
-// SalesNumbers is the sales of a span of days: by day, by partner, and in all.
-type SalesNumbers struct {
-	Days     []DaySales      // oldest first, each day of the span
-	Partners map[int64]Sales // of the whole span, those who sold something
-	Total    Sales
+// PartnerSales is the sales of a partner.
+type PartnerSales struct {
+	PartnerID int64
+	Sales
 }
 
-// MaxSalesDays is how many days can be asked for.
+// SalesNumbers is the sales of a span of days: by day, by partner, and in all.
+type SalesNumbers struct {
+	Days     []DaySales     // oldest first, each day of the span
+	Partners []PartnerSales // of the whole span, those who sold something, the one who sold most first
+	Total    Sales
+
+	// CountedTo is not zero while the job lags behind: what was sold or activated after it
+	// is missing.
+	CountedTo time.Time
+}
+
+// MaxSalesDays is how many days can be asked for, today among them.
 const MaxSalesDays = 366
 
 // CountRefund moves the counter of licenses that are refunded, by the day of the sale. The
@@ -57,73 +75,132 @@ func CountRefund(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64) 
 // Sales reads the sales of the last days, of one partner or of all (0). It reads counters
 // of days and what is not counted yet: its cost does not grow with the licenses.
 func (b *Book) Sales(ctx context.Context, partnerID int64, days int) (SalesNumbers, error) {
-	first := dayOf(b.Now()) - int64(days) + 1
-	n := SalesNumbers{}
+	last := dayOf(b.Now())
+	var s salesSum
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		n = SalesNumbers{Days: make([]DaySales, days), Partners: map[int64]Sales{}}
-		for i := range n.Days {
-			n.Days[i].At = timeOfDay(first + int64(i))
-		}
-		if err := n.read(ctx, tx, partnerID, first); err != nil {
+		s = salesSum{partnerID: partnerID, first: last - int64(days) + 1, days: make([]DaySales, days), partners: map[int64]Sales{}}
+		if err := s.read(ctx, tx, last); err != nil {
 			return err
 		}
-		at, err := cursor(ctx, tx, ofEvents)
-		if err != nil {
-			return err
-		}
-		events, err := event.Facts(ctx, tx, at, math.MaxInt64, maxUncounted)
-		if err != nil {
-			return err
-		}
-		t := newTally()
-		for _, f := range events {
-			if partnerID == 0 || f.PartnerID == partnerID {
-				t.event(f)
-			}
-		}
-		for k, d := range t.days {
-			n.add(first, k.partnerID, k.at, Sales{Sold: d.Sold, ActivatedSoon: d.ActivatedSoon})
-		}
-		return nil
+		return s.addUncounted(ctx, tx)
 	})
 	if err != nil {
 		return SalesNumbers{}, fmt.Errorf("read the sales: %w", err)
 	}
-	return n, nil
+	return s.numbers(), nil
+}
+
+// salesSum adds sales up.
+type salesSum struct {
+	partnerID int64 // 0: of all
+	first     int64 // day
+	days      []DaySales
+	partners  map[int64]Sales
+	countedTo time.Time
+}
+
+// salesRow is the sums of a day, or of a partner.
+type salesRow struct {
+	key int64
+	Sales
+}
+
+// salesQueries are the statements that read the counters of a span of days, of one partner
+// or of all: by day and by partner. The database makes the sums, since there may be a row
+// for each partner and day.
+func salesQueries(partnerID, first, last int64) (sold, refunded [2]string, args []any) {
+	args = []any{first, last}
+	one := ""
+	if partnerID != 0 {
+		one, args = ` AND partner_id = $3`, append(args, partnerID)
+	}
+	by := func(table, sums string) [2]string {
+		days := `SELECT day, ` + sums + ` FROM ` + table + ` WHERE day BETWEEN $1 AND $2` + one + ` GROUP BY day`
+		if partnerID != 0 {
+			return [2]string{days, `SELECT partner_id, ` + sums + ` FROM ` + table + ` WHERE day BETWEEN $1 AND $2` + one + ` GROUP BY partner_id`}
+		}
+		// The rows of a partner stand together: they are read from partner to partner, not
+		// from day to day with the sums of all partners at hand.
+		return [2]string{days, `WITH RECURSIVE sellers(id) AS (SELECT min(partner_id) FROM ` + table + `
+			UNION ALL SELECT (SELECT min(partner_id) FROM ` + table + ` WHERE partner_id > sellers.id) FROM sellers WHERE sellers.id IS NOT NULL)
+			SELECT sellers.id, ` + sums + ` FROM sellers CROSS JOIN ` + table + ` WHERE partner_id = sellers.id AND day BETWEEN $1 AND $2 GROUP BY sellers.id`}
+	}
+	return by("stats_days", `CAST(sum(sold) AS bigint), CAST(sum(activated_soon) AS bigint)`), by("stats_refunds", `CAST(sum(refunded) AS bigint)`), args
 }
 
 // read adds what is counted.
-func (n *SalesNumbers) read(ctx context.Context, tx *sqldb.Tx, partnerID, first int64) error {
-	type row struct {
-		partnerID, day int64
-		Sales
+func (s *salesSum) read(ctx context.Context, tx *sqldb.Tx, last int64) error {
+	sold, refunded, args := salesQueries(s.partnerID, s.first, last)
+	var results [4]*sqldb.Result[salesRow]
+	for i := range sold {
+		results[i] = sqldb.QueueQuery(tx, func(r *sqldb.Row, v *salesRow) error { return r.Scan(&v.key, &v.Sold, &v.ActivatedSoon) }, sold[i], args...)
+		results[i+2] = sqldb.QueueQuery(tx, func(r *sqldb.Row, v *salesRow) error { return r.Scan(&v.key, &v.Refunded) }, refunded[i], args...)
 	}
-	where := `day >= $1 AND ($2 = 0 OR partner_id = $2)`
-	if partnerID != 0 {
-		where = `partner_id = $2 AND day >= $1`
+	for i, result := range results {
+		rows, err := result.All(ctx)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if i%2 == 0 {
+				s.days[row.key-s.first].plus(row.Sales)
+			} else {
+				s.addPartner(row.key, row.Sales)
+			}
+		}
 	}
-	sold := sqldb.QueueQuery(tx, func(r *sqldb.Row, s *row) error { return r.Scan(&s.partnerID, &s.day, &s.Sold, &s.ActivatedSoon) },
-		`SELECT partner_id, day, sold, activated_soon FROM stats_days WHERE `+where, first, partnerID)
-	refunded, err := sqldb.All(ctx, tx, func(r *sqldb.Row, s *row) error { return r.Scan(&s.partnerID, &s.day, &s.Refunded) },
-		`SELECT partner_id, day, refunded FROM stats_refunds WHERE `+where, first, partnerID)
+	return nil
+}
+
+// addUncounted adds what the job has not counted yet, as far as it is not too much.
+func (s *salesSum) addUncounted(ctx context.Context, tx *sqldb.Tx) error {
+	at, err := cursor(ctx, tx, ofEvents)
 	if err != nil {
 		return err
 	}
-	list, err := sold.All(ctx)
-	for _, s := range append(list, refunded...) {
-		n.add(first, s.partnerID, s.day, s.Sales)
+	events, err := event.Facts(ctx, tx, at, math.MaxInt64, maxUncounted)
+	if err != nil {
+		return err
 	}
-	return err
+	t := newTally()
+	for _, f := range events {
+		if s.partnerID == 0 || f.PartnerID == s.partnerID {
+			t.event(f)
+		}
+	}
+	for k, d := range t.days {
+		if i := k.at - s.first; i >= 0 && i < int64(len(s.days)) {
+			sales := Sales{Sold: d.Sold, ActivatedSoon: d.ActivatedSoon}
+			s.days[i].plus(sales)
+			s.addPartner(k.partnerID, sales)
+		}
+	}
+	if len(events) == maxUncounted {
+		s.countedTo = events[len(events)-1].At
+	}
+	return nil
 }
 
-// add adds the sales of a partner's day.
-func (n *SalesNumbers) add(first, partnerID, day int64, s Sales) {
-	if i := day - first; i < 0 || i >= int64(len(n.Days)) || s == (Sales{}) {
-		return
+func (s *salesSum) addPartner(id int64, sales Sales) {
+	sum := s.partners[id]
+	sum.plus(sales)
+	s.partners[id] = sum
+}
+
+// numbers puts the sums in order.
+func (s *salesSum) numbers() SalesNumbers {
+	n := SalesNumbers{Days: s.days, CountedTo: s.countedTo}
+	for i := range n.Days {
+		n.Days[i].At = timeOfDay(s.first + int64(i))
+		n.Total.plus(n.Days[i].Sales)
 	}
-	n.Days[day-first].plus(s)
-	of := n.Partners[partnerID]
-	of.plus(s)
-	n.Partners[partnerID] = of
-	n.Total.plus(s)
+	for id, sales := range s.partners {
+		if sales != (Sales{}) {
+			n.Partners = append(n.Partners, PartnerSales{id, sales})
+		}
+	}
+	slices.SortFunc(n.Partners, func(a, b PartnerSales) int {
+		return cmp.Or(cmp.Compare(b.Sold, a.Sold), cmp.Compare(a.PartnerID, b.PartnerID))
+	})
+	return n
 }

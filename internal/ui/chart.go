@@ -16,6 +16,7 @@ type Chart struct {
 	Lines  bool     // lines; otherwise bars, those of one label on top of one another
 	Unit   string   // of all numbers, such as "ms"; "" for counts
 	Labels []string // along the bottom, one for each value
+	URLs   []string // where the labels lead to in the table, none for no links
 	Series []Series // at most four
 }
 
@@ -185,6 +186,14 @@ func (c Chart) Summary() string {
 		list = append(list, fmt.Sprintf("%s: at most %s (%s).", s.Name, c.number(s.value(best)), c.Labels[best]))
 	}
 	return strings.Join(list, " ")
+}
+
+// URL is where a label leads to, "" for nowhere.
+func (c Chart) URL(i int) string {
+	if i >= len(c.URLs) {
+		return ""
+	}
+	return c.URLs[i]
 }
 
 // Row returns the numbers of one label, for the table.

@@ -3,6 +3,8 @@ package ui
 import (
 	"fmt"
 	"html/template"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -107,6 +109,16 @@ func Count(n int64) string {
 		return "−" + thousands(uint64(-n))
 	}
 	return thousands(uint64(n))
+}
+
+// Percent writes which part of a whole n is, to a tenth; it says 100 % only of all, and
+// "–" where there is no whole.
+func Percent(n, of int64) string {
+	if of == 0 {
+		return "–"
+	}
+	p := math.Floor(1000*float64(n)/float64(of)) / 10
+	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
 }
 
 // thousands writes n with commas.

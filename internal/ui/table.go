@@ -99,7 +99,8 @@ type Filters struct {
 	URL    string // of the list without filters
 	Active bool   // some filter is set: they can be cleared
 	Fields []Field
-	Fold   bool // on a narrow screen they are folded, and only said
+	Hidden []Param // what stays as it is, such as the span of a page
+	Fold   bool    // on a narrow screen they are folded, and only said
 }
 
 // Said says which filters are set.

@@ -327,6 +327,7 @@ func partnerAdministration(t *testing.T, c *operator.Client, id int64) {
 	must(c.RedeliverSpan(ctx, id, operator.RedeliverySpan{From: time.Now().Add(-time.Hour)}))(t)
 	must(c.LastRedelivery(ctx, id))(t)
 	must(c.PartnerStats(ctx, id, 1, 1))(t)
+	must(c.SalesStats(ctx, id, 7))(t)
 	_ = all(t, c.Requests(ctx, id, operator.RequestFilter{Status: 400, From: time.Now().Add(-time.Hour), To: time.Now()}))
 	if p := must(c.PausePartner(ctx, id, "late"))(t); p.PausedAt.IsZero() {
 		t.Errorf("the paused partner is %+v", p)

@@ -12,3 +12,13 @@ import (
 func (c *Client) PartnerStats(ctx context.Context, partnerID int64, days, hours int) (PartnerStats, error) {
 	return get[PartnerStats](ctx, c, rest.Target(partnerPath(partnerID, "/stats"), url.Values{"days": {strconv.Itoa(days)}, "hours": {strconv.Itoa(hours)}}))
 }
+
+// SalesStats reads what was sold in so many days (in UTC), today among them, per day and
+// per partner; a partnerID of 0 is all partners.
+func (c *Client) SalesStats(ctx context.Context, partnerID int64, days int) (SalesStats, error) {
+	q := url.Values{"days": {strconv.Itoa(days)}}
+	if partnerID != 0 {
+		q.Set("partner_id", strconv.FormatInt(partnerID, 10))
+	}
+	return get[SalesStats](ctx, c, rest.Target(base+"stats/sales", q))
+}

@@ -1369,6 +1369,70 @@ type AuditList struct {
 	Items []AuditEntry `json:"items"`
 }
 
+// SalesStats is an object of the API.
+type SalesStats struct {
+	// Every day that was asked for, the oldest first.
+	Days []DaySales `json:"days"`
+	// Partners that sold something in these days, the one that sold most first.
+	Partners []PartnerSales `json:"partners"`
+	// More than 500 partners sold something: ask for one by `partner_id`.
+	MorePartners bool        `json:"more_partners"`
+	Total        SalesCounts `json:"total"`
+	// Only while counting lags behind, as after an upgrade: what was sold or activated after
+	// this time may be missing.
+	CountedTo time.Time `json:"counted_to,omitzero"`
+}
+
+// DaySales is an object of the API.
+type DaySales struct {
+	// The day in UTC on which they were sold.
+	Day string `json:"day"`
+	// Licenses that were sold.
+	Sold int64 `json:"sold"`
+	// Of those sold: first activated within seven days, so far.
+	ActivatedWithin7Days int64 `json:"activated_within_7_days"`
+	// The part of those sold that was activated within seven days, such as 0.75. Missing where
+	// nothing was sold.
+	ActivationRate float64 `json:"activation_rate,omitzero"`
+	// Of those sold: refunded now, with all their purchases.
+	Refunded int64 `json:"refunded"`
+	// The part of those sold that is refunded, such as 0.02. Missing where nothing was sold.
+	RefundRate float64 `json:"refund_rate,omitzero"`
+}
+
+// PartnerSales is an object of the API.
+type PartnerSales struct {
+	PartnerID int64 `json:"partner_id"`
+	// The partner's name; empty if the partner is deleted.
+	Name string `json:"name"`
+	// Licenses that were sold.
+	Sold int64 `json:"sold"`
+	// Of those sold: first activated within seven days, so far.
+	ActivatedWithin7Days int64 `json:"activated_within_7_days"`
+	// The part of those sold that was activated within seven days, such as 0.75. Missing where
+	// nothing was sold.
+	ActivationRate float64 `json:"activation_rate,omitzero"`
+	// Of those sold: refunded now, with all their purchases.
+	Refunded int64 `json:"refunded"`
+	// The part of those sold that is refunded, such as 0.02. Missing where nothing was sold.
+	RefundRate float64 `json:"refund_rate,omitzero"`
+}
+
+// SalesCounts is an object of the API.
+type SalesCounts struct {
+	// Licenses that were sold.
+	Sold int64 `json:"sold"`
+	// Of those sold: first activated within seven days, so far.
+	ActivatedWithin7Days int64 `json:"activated_within_7_days"`
+	// The part of those sold that was activated within seven days, such as 0.75. Missing where
+	// nothing was sold.
+	ActivationRate float64 `json:"activation_rate,omitzero"`
+	// Of those sold: refunded now, with all their purchases.
+	Refunded int64 `json:"refunded"`
+	// The part of those sold that is refunded, such as 0.02. Missing where nothing was sold.
+	RefundRate float64 `json:"refund_rate,omitzero"`
+}
+
 // Stats is an object of the API.
 type Stats struct {
 	Partners   int64           `json:"partners"`

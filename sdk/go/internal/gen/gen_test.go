@@ -44,7 +44,7 @@ func TestGenerate(t *testing.T) {
 			"Kind": {"type": "string", "enum": ["one", "two_three"]},
 			"Text": {"type": "string"},
 			"When": {"type": "string", "pattern": "^$|^[0-9]{4}T[0-9]Z$"},
-			"Order": {"type": "object", "required": ["kind"], "properties": {"kind": {"$ref": "#/components/schemas/Kind"}, "user_id": {"type": "integer", "format": "int64"}}},
+			"Order": {"type": "object", "required": ["kind"], "properties": {"kind": {"$ref": "#/components/schemas/Kind"}, "user_id": {"type": "integer", "format": "int64"}, "rate": {"type": "number"}}},
 			"Base": {"type": "object", "description": "What all have", "required": ["text"], "properties": {"text": {"$ref": "#/components/schemas/Text"}}},
 			"Thing": {"allOf": [{"$ref": "#/components/schemas/Base"}], "required": ["at", "in"], "properties": {
 				"at": {"$ref": "#/components/schemas/When"}, "in": {"type": "object", "properties": {"ok": {"type": "boolean"}}}, "any": {"type": "object"}}}}}}`
@@ -67,8 +67,9 @@ const (
 
 // Order is an object of the API.
 type Order struct {
-	Kind   Kind   ` + "`json:\"kind\"`" + `
-	UserID *int64 ` + "`json:\"user_id,omitempty\"`" + `
+	Kind   Kind     ` + "`json:\"kind\"`" + `
+	UserID *int64   ` + "`json:\"user_id,omitempty\"`" + `
+	Rate   *float64 ` + "`json:\"rate,omitempty\"`" + `
 }
 
 // Base: what all have.

@@ -141,6 +141,8 @@ func (g *generator) typeOf(name string, s *schema) (string, error) {
 		return "int64", nil
 	case s.Type == "integer":
 		return "int", nil
+	case s.Type == "number":
+		return "float64", nil
 	case s.Type == "boolean":
 		return "bool", nil
 	case s.Type == "array" && s.Items != nil:

@@ -1,0 +1,228 @@
+package console
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/stats"
+	"claviger/internal/ui"
+)
+
+// Reports is the pages with numbers.
+type Reports struct {
+	section
+	Stats    *stats.Book
+	Partners *partner.Registry
+}
+
+func (p *Reports) table() []Route {
+	return []Route{
+		row(Page, numbersPath, account.Read, p.numbers),
+	}
+}
+
+// numbersSpans are the days that the page can show, by the parameter days. The second is
+// shown if none is chosen.
+var numbersSpans = []int{7, 30, 90, 365}
+
+// sellersPerPage is how many partners the table of the page has.
+const sellersPerPage = 50
+
+// numbersView is the page with what was sold.
+type numbersView struct {
+	Of       string // whose numbers they are
+	All      string // where those of all partners are; "" on that page
+	Form     ui.Form
+	Filters  ui.Filters
+	Tabs     ui.Tabs
+	Stats    []ui.Stat
+	Sold     ui.Chart
+	Rates    ui.Chart
+	Partners ui.Table
+	Pager    ui.Pager
+	Links    []ui.Item // into the lists
+	Behind   time.Time // up to when the numbers are counted, while that lags behind
+	Curl     ui.Curl
+}
+
+// salesSpan is which sales a page is about.
+type salesSpan struct {
+	partnerID int64 // 0: all partners
+	days      int
+	from      time.Time
+}
+
+// list is a list of the console, narrowed to sales.
+func (s salesSpan) list(v *Visit, path string, partnerID int64, more ...string) string {
+	q := url.Values{"from": {s.from.Format(time.RFC3339)}}
+	if partnerID != 0 {
+		q.Set("partner_id", strconv.FormatInt(partnerID, 10))
+	}
+	for i := 0; i < len(more); i += 2 {
+		q.Set(more[i], more[i+1])
+	}
+	return v.Path("%s", path) + "?" + q.Encode()
+}
+
+// numbers is the address of this page with another partner or span.
+func (s salesSpan) numbers(v *Visit, partnerID int64, days int) string {
+	to := v.Path(numbersPath) + "?days=" + strconv.Itoa(days)
+	if partnerID != 0 {
+		to += "&partner_id=" + strconv.FormatInt(partnerID, 10)
+	}
+	return to
+}
+
+// numbers shows what was sold, activated and refunded, per day and partner.
+func (p *Reports) numbers(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	span := salesSpan{days: numbersSpans[1]}
+	for _, days := range numbersSpans {
+		if r.URL.Query().Get("days") == strconv.Itoa(days) {
+			span.days = days
+		}
+	}
+	view := numbersView{Of: "all partners", Form: ui.Form{Fields: []ui.Field{{Name: "partner_id", Label: "Partner's number", Value: r.URL.Query().Get("partner_id")}}}}
+	span.partnerID = number(r, &view.Form, "partner_id")
+	if span.partnerID != 0 && !view.Form.Failed() {
+		one, err := p.Partners.Get(r.Context(), span.partnerID)
+		switch {
+		case fault.Is(err, partner.CodeUnknownPartner):
+			view.Form.Refuse(fault.Field("partner_id", "is not the number of a partner."))
+		case err != nil:
+			return err
+		}
+		view.Of, view.All = one.Name, span.numbers(v, 0, span.days)
+	}
+	view.Filters = ui.Filters{
+		Label: "Choose a partner", URL: v.Path(numbersPath), Fields: view.Form.Fields, Active: span.partnerID != 0,
+		Hidden: []ui.Param{{Name: "days", Value: span.days}},
+	}
+	for _, days := range numbersSpans {
+		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{Label: fmt.Sprintf("%d days", days), URL: span.numbers(v, span.partnerID, days), Current: days == span.days})
+	}
+	view.Tabs.Label = "Time"
+	view.Curl = p.call("The same by API", http.MethodGet, "/operator/v1/stats/sales", ui.Param{Name: "days", Value: span.days}, ui.Param{Name: "partner_id", Value: orNil(span.partnerID)})
+	if view.Form.Failed() {
+		view.Curl.Query = view.Curl.Query[:1]
+		return p.render(w, r, v, "numbers", ui.View{Title: "Numbers", Status: http.StatusBadRequest, Data: view})
+	}
+	if err := p.addSales(r, v, span, &view); err != nil {
+		return err
+	}
+	return p.render(w, r, v, "numbers", ui.View{Title: "Numbers", Data: view})
+}
+
+// addSales reads the numbers into the page.
+func (p *Reports) addSales(r *http.Request, v *Visit, span salesSpan, view *numbersView) error {
+	n, err := p.Stats.Sales(r.Context(), span.partnerID, span.days)
+	if err != nil {
+		return err
+	}
+	span.from, view.Behind = n.Days[0].At, n.CountedTo
+	view.Stats = salesStats(v, span, n.Total)
+	view.Sold, view.Rates = salesCharts(v, span, n.Days)
+	view.Links = []ui.Item{
+		{Label: "Licenses sold in this time", URL: span.list(v, licensesPath, span.partnerID)},
+		{Label: "Purchases of this time", URL: span.list(v, purchasesPath, span.partnerID)},
+		{Label: "Those deactivated by now", URL: span.list(v, licensesPath, span.partnerID, "license_status", "deactivated")},
+	}
+	if span.partnerID != 0 {
+		return nil
+	}
+	page, _ := strconv.Atoi(r.URL.Query().Get("page")) // what is no number is the first page
+	page = min(max(page, 1), (len(n.Partners)+sellersPerPage-1)/sellersPerPage)
+	first := max(page-1, 0) * sellersPerPage
+	shown := n.Partners[first:min(first+sellersPerPage, len(n.Partners))]
+	view.Pager = ui.Pager{Label: "Pages of partners", Showing: fmt.Sprintf("%d to %d of %s", first+1, first+len(shown), ui.Count(int64(len(n.Partners))))}
+	if page > 1 {
+		view.Pager.Prev = withParam(r, "page", strconv.Itoa(page-1))
+	}
+	if first+len(shown) < len(n.Partners) {
+		view.Pager.Next = withParam(r, "page", strconv.Itoa(page+1))
+	}
+	view.Partners, err = p.sellersTable(r, v, span, shown)
+	return err
+}
+
+// salesStats are the numbers above the charts.
+func salesStats(v *Visit, span salesSpan, total stats.Sales) []ui.Stat {
+	days := fmt.Sprintf("in %d days", span.days)
+	return []ui.Stat{
+		{Label: "Sold", Value: ui.Count(total.Sold), Note: days, URL: span.list(v, licensesPath, span.partnerID)},
+		{Label: "Activated within 7 days", Value: ui.Percent(total.ActivatedSoon, total.Sold), Note: ui.Count(total.ActivatedSoon) + " of those sold, so far"},
+		{Label: "Refund rate", Value: ui.Percent(total.Refunded, total.Sold), Note: ui.Count(total.Refunded) + " of those sold are refunded"},
+	}
+}
+
+// salesCharts draw what was sold, and what became of it. Days are days in UTC, whatever the
+// zone of the person: that is how they are counted.
+func salesCharts(v *Visit, span salesSpan, days []stats.DaySales) (counts, rates ui.Chart) {
+	sold, activated, refunded := ui.Series{Name: "Sold"}, ui.Series{Name: "Activated within 7 days"}, ui.Series{Name: "Refunded"}
+	activation, refunds := ui.Series{Name: "Activated within 7 days"}, ui.Series{Name: "Refunded"}
+	counts = ui.Chart{ID: "sold", Title: "Licenses by the day they were sold (UTC)", Lines: true}
+	rates = ui.Chart{ID: "rates", Title: "Of those sold on the day (UTC)", Lines: true, Unit: "%"}
+	layout := "2 Jan"
+	if len(days) > 180 {
+		layout = "2 Jan 2006"
+	}
+	for _, d := range days {
+		of := salesSpan{from: d.At}
+		counts.Labels = append(counts.Labels, d.At.Format(layout))
+		counts.URLs = append(counts.URLs, of.list(v, licensesPath, span.partnerID, "to", d.At.AddDate(0, 0, 1).Format(time.RFC3339)))
+		sold.Values = append(sold.Values, float64(d.Sold))
+		activated.Values = append(activated.Values, float64(d.ActivatedSoon))
+		refunded.Values = append(refunded.Values, float64(d.Refunded))
+		activation.Values = append(activation.Values, percentOf(d.ActivationRate()))
+		refunds.Values = append(refunds.Values, percentOf(d.RefundRate()))
+	}
+	rates.Labels, rates.URLs = counts.Labels, counts.URLs
+	counts.Series, rates.Series = []ui.Series{sold, activated, refunded}, []ui.Series{activation, refunds}
+	return counts, rates
+}
+
+// percentOf is a rate of a chart, unknown where nothing was sold.
+func percentOf(rate float64, ok bool) float64 {
+	if !ok {
+		return math.NaN()
+	}
+	return 100 * rate
+}
+
+// sellersTable lists what partners sold. Their names lead to their own numbers, the count
+// to the licenses.
+func (p *Reports) sellersTable(r *http.Request, v *Visit, span salesSpan, list []stats.PartnerSales) (ui.Table, error) {
+	t := ui.Table{ID: "sellers", Caption: "Partners that sold something, the one that sold most first", Cards: true, Columns: []ui.Column{
+		{Label: "Partner"}, {Label: "Sold", Number: true}, {Label: "Activated within 7 days", Number: true}, {Label: "Rate", Number: true},
+		{Label: "Refunded", Number: true}, {Label: "Refund rate", Number: true},
+	}}
+	ids := make([]int64, len(list))
+	for i, s := range list {
+		ids[i] = s.PartnerID
+	}
+	names, err := p.Partners.Names(r.Context(), ids)
+	if err != nil {
+		return t, err
+	}
+	for _, s := range list {
+		name := ui.Cell{Text: names[s.PartnerID], URL: span.numbers(v, s.PartnerID, span.days)}
+		if name.Text == "" {
+			name = ui.Cell{Text: fmt.Sprintf("Partner %d (deleted)", s.PartnerID)}
+		}
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("seller-%d", s.PartnerID), Cells: []ui.Cell{
+			name,
+			{Text: ui.Count(s.Sold), URL: span.list(v, licensesPath, s.PartnerID)},
+			{Text: ui.Count(s.ActivatedSoon)},
+			{Text: ui.Percent(s.ActivatedSoon, s.Sold)},
+			{Text: ui.Count(s.Refunded)},
+			{Text: ui.Percent(s.Refunded, s.Sold)},
+		}})
+	}
+	return t, nil
+}
