@@ -27,6 +27,8 @@ words                             # small types that every package may use
     validate   : fault
     secret     :
     jsontext   :
+    plural     :
+    money      : plural
     docs       :
 tools                             # know nothing of licenses
     sqldb      :
@@ -36,8 +38,8 @@ tools                             # know nothing of licenses
     live       :
     cluster    : sqldb
     job        : sqldb
-    ui         : fault validate wire
-    audit      : paging sqldb
+    ui         : fault validate plural money wire
+    audit      : paging plural sqldb
     batch      : job
     mail       : fault validate secret job audit sqldb
     idempotency: fault sqldb
@@ -46,7 +48,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     partner    : fault paging validate secret idempotency mail sqldb invitation
     account    : fault paging validate secret mail sqldb invitation
     profile    : fault paging validate secret idempotency courier partner sqldb
-    outage     : partner profile mail sqldb
+    outage     : plural partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb
     dispatch   : courier cluster webhook sqldb
     replay     : fault batch partner webhook sqldb
@@ -54,7 +56,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     simulator  : fault paging secret courier scenario partner profile webhook event sqldb
     license    : fault paging secret idempotency event partner account sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
-    support    : fault paging validate sqldb mail partner account profile webhook event license oauth
+    support    : fault paging validate money sqldb mail partner account profile webhook event license oauth
     requestlog : sqldb
     stats      : event webhook sqldb
     bulk       : fault paging batch account partner license webhook sqldb

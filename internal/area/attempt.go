@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"claviger/internal/plural"
 )
 
 // AnswerWords is what an attempt to deliver met: the status code, or the cause in words.
@@ -46,4 +48,20 @@ func Duration(known bool, d time.Duration) string {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}
+
+// Waiting says how many events wait for an endpoint; more says that there are others.
+func Waiting(n int64, more bool) string {
+	if n == 0 {
+		return "No event waits."
+	}
+	return AtLeast(n, more, "event waits", "events wait") + "."
+}
+
+// AtLeast is a number with its noun that may not be all.
+func AtLeast(n int64, more bool, one string, many ...string) string {
+	if !more {
+		return plural.Of(n, one, many...)
+	}
+	return "More than " + plural.Of(n, one, many...)
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"claviger/internal/plural"
 )
 
 // facts is what an entry says, read back.
@@ -82,8 +84,11 @@ func (e Entry) Sentence(names map[int64]string) string {
 	if s, ok := sentences[e.Action]; ok {
 		return s
 	}
-	return "Changed something about this application."
+	return NoSentence
 }
+
+// NoSentence is what Sentence says of an action that it does not know.
+const NoSentence = "Changed something about this application."
 
 // sentences are those that depend on the action alone.
 var sentences = map[string]string{
@@ -100,6 +105,67 @@ var sentences = map[string]string{
 	"contact.create":          "Added a contact.",
 	"contact.delete":          "Removed a contact.",
 	"contact.test":            "Sent a test mail to a contact.",
+	"scenario.run":            "Ran scenarios against the webhook URL.",
+
+	"partner.delete":           "Deleted this application.",
+	"partner.redeliver_pause":  "Paused a recovery of events.",
+	"partner.redeliver_resume": "Resumed a recovery of events.",
+	"partner.redeliver_cancel": "Cancelled a recovery of events.",
+
+	"license.redeem":          "Redeemed a license.",
+	"license.activate":        "Activated a license.",
+	"license.hold":            "Put a license on hold.",
+	"license.reinstate":       "Reinstated a license.",
+	"license.release":         "Released a license from its account in the application.",
+	"license.transfer":        "Transferred a license to another person.",
+	"license.plan":            "Changed the plan of a license.",
+	"license.refund":          "Refunded a license.",
+	"license.refund_reversed": "Reversed the refund of a license.",
+	"license.erase":           "Ended a license, since its owner was erased.",
+	"purchase.create":         "Recorded a purchase.",
+	"refund.create":           "Recorded a refund.",
+	"oauth.accept":            "Agreed to connect a license with the application.",
+	"oauth.revoke":            "Revoked tokens of a connection.",
+	"oauth.foreign":           "Presented a token of another application; the token was revoked.",
+
+	"bulk.start":       "Began an act on many rows.",
+	"bulk.pause":       "Paused an act on many rows.",
+	"bulk.resume":      "Resumed an act on many rows.",
+	"bulk.cancel":      "Cancelled an act on many rows.",
+	"bulk.stop":        "Stopped an act on many rows.",
+	"mail.send":        "Had a mail sent again.",
+	"mail.dismiss":     "Dismissed a mail that was given up.",
+	"mail.test":        "Sent a test mail.",
+	"database.restore": "Restored the database from a backup.",
+	"key.create":       "Made a signing key.",
+	"key.rotate":       "Rotated a signing key.",
+	"key.revoke":       "Revoked a signing key.",
+	"key.forget":       "Removed a signing key whose tokens have expired.",
+	"token.create":     "Made an operator token.",
+	"token.revoke":     "Revoked an operator token.",
+
+	"operator.invite":          "Invited a person to the team of the marketplace.",
+	"operator.invite_withdraw": "Withdrew an invitation to the team of the marketplace.",
+
+	"user.create":              "Made an account.",
+	"user.sign_up":             "Signed up.",
+	"user.update":              "Changed an account.",
+	"user.erase":               "Erased an account.",
+	"user.operator":            "Changed a role in the team of the marketplace.",
+	"user.link":                "Made a sign-in link.",
+	"user.sign_in":             "Signed in.",
+	"user.confirm":             "Confirmed a second factor.",
+	"user.session_end":         "Ended a session.",
+	"user.sign_out_everywhere": "Signed out everywhere.",
+	"user.password":            "Changed the password of an account.",
+	"user.recovery_codes":      "Made new recovery codes.",
+	"user.totp_add":            "Added one-time codes to an account.",
+	"user.totp_remove":         "Removed one-time codes from an account.",
+	"user.passkey_add":         "Added a passkey to an account.",
+	"user.passkey_rename":      "Renamed a passkey.",
+	"user.passkey_remove":      "Removed a passkey from an account.",
+	"user.passkey_refused":     "A passkey was refused.",
+	"user.factors_remove":      "Removed the second factors of an account.",
 }
 
 var planVerbs = map[string]string{"plan.create": "Added", "plan.update": "Changed", "plan.delete": "Removed"}
@@ -207,17 +273,10 @@ func rotated(f facts) string {
 	case overlap == 0:
 		return what + "; the replaced one ended at once."
 	case overlap%time.Hour == 0:
-		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, count(int64(overlap/time.Hour), "hour"))
+		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, plural.Of(int64(overlap/time.Hour), "hour"))
 	default:
-		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, count(int64(overlap/time.Second), "second"))
+		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, plural.Of(int64(overlap/time.Second), "second"))
 	}
-}
-
-func count(n int64, unit string) string {
-	if n == 1 {
-		return "1 " + unit
-	}
-	return fmt.Sprintf("%d %ss", n, unit)
 }
 
 func membership(before, after facts, names map[int64]string) string {

@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/money"
 	"claviger/internal/ui"
 )
 
@@ -37,17 +38,15 @@ func planFields(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, err
 	}, nil
 }
 
-// amount reads an amount of money as people write it.
-func amount(text, currency string) (cents int64, code string, err error) {
-	whole, part, _ := strings.Cut(strings.ReplaceAll(text, ",", "."), ".")
-	part = (part + "00")[:max(2, len(part))]
-	cents, err = strconv.ParseInt(whole+part, 10, 64)
-	if err != nil || len(part) != 2 || cents < 0 || cents > 1_000_000_000_000 || strings.ContainsAny(whole, "+-") {
-		return 0, "", fault.Field("amount", "must be an amount such as 49.00.")
-	}
+// amount reads an amount of money as people write it into a field.
+func amount(field, text, currency string) (units int64, code string, err error) {
 	code = strings.ToUpper(currency)
 	if code != "" && (len(code) != 3 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
 		return 0, "", fault.Field("currency", "must be three letters, such as EUR.")
 	}
-	return cents, code, nil
+	units, ok := money.Parse(text, code)
+	if !ok {
+		return 0, "", fault.Field(field, "must be an amount such as %s.", money.Text(4900, code))
+	}
+	return units, code, nil
 }

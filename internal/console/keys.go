@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/oauth"
+	"claviger/internal/plural"
 	"claviger/internal/ui"
 )
 
@@ -37,7 +37,7 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 			{Text: k.ID, Code: true},
 			{Text: string(k.Alg)},
 			{Status: string(k.State)},
-			{Text: fmt.Sprintf("%d days", int(s.Now().Sub(k.CreatedAt).Hours()/24))},
+			{Text: plural.Of(int(s.Now().Sub(k.CreatedAt).Hours()/24), "day")},
 			dash(k.ActivatesAt), dash(k.ServedUntil), dash(k.EndsAt()),
 		}})
 	}

@@ -121,7 +121,7 @@ var licenseActs = []licenseAct{
 			if err != nil {
 				return fault.Field("tier", "must be one of the partner's plans.")
 			}
-			cents, currency, err := amount(value("amount"), value("currency"))
+			cents, currency, err := amount("amount", value("amount"), value("currency"))
 			if err != nil {
 				return err
 			}

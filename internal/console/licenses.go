@@ -12,6 +12,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/money"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/support"
@@ -257,7 +258,7 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", k.Sale.ID), Cells: []ui.Cell{
 			{Text: fmt.Sprintf("Purchase %d", k.Sale.ID), URL: v.Path(purchasesPath+"/%d", k.Sale.ID)},
 			{Text: what},
-			{Text: support.Money(k.Sale.AmountCents, k.Sale.Currency)},
+			{Text: money.Text(k.Sale.AmountCents, k.Sale.Currency)},
 			{Text: dash(k.Sale.ExternalID)},
 			{At: k.Sale.CreatedAt},
 			state,

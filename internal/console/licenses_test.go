@@ -167,7 +167,7 @@ func TestTransferAndPlanAskTwice(t *testing.T) {
 	want(t, send(b, b.Get(path("/licenses/%s/plan", key)), "tier", "2", "amount", "12.345"), 422, "such as 49.00")
 	second = send(b, b.Get(path("/licenses/%s/plan", key)), "tier", "2", "amount", "12,5", "currency", "usd", "external_id", "up-1")
 	want(t, second, 200, "becomes inactive, tier 2", "12,5")
-	want(t, send(b, second), 200, "The plan is changed.", "12.50 USD")
+	want(t, send(b, second), 200, "The plan is changed.", "$12.50")
 	if d := mustInspect(h, key); d.Tier != 2 || d.Links[1].Sale.AmountCents != 1250 {
 		t.Errorf("the license is %+v", d)
 	}

@@ -12,6 +12,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/replay"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
@@ -147,7 +148,7 @@ func (d *Delivery) endpointsTable(v *Visit, list []history.Trouble, names map[in
 			acts.Links = append(acts.Links, ui.RowLink{Label: "Recover…", Of: name, URL: v.Path(recoverPath+"/%d", e.PartnerID) + "?state=failed"})
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: "endpoint-" + id, Cells: []ui.Cell{
-			first, {Status: state}, {At: e.FailingSince}, {Text: atLeast(e.Waiting, e.More)}, probe, {Text: sentence(e.LastError)}, acts,
+			first, {Status: state}, {At: e.FailingSince}, {Text: waitingCount(e.Waiting, e.More)}, probe, {Text: sentence(e.LastError)}, acts,
 		}})
 	}
 	return t
@@ -189,7 +190,7 @@ func (d *Delivery) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		return d.area.Refuse(w, r, v, view, err)
 	}
 	if q := d.Tries.Take(strconv.FormatInt(p.ID, 10)); !q.OK {
-		f := fault.New(fault.Throttled, wire.CodeRateLimited, "The endpoint was tried %d times in the last minute.", q.Limit)
+		f := fault.New(fault.Throttled, wire.CodeRateLimited, "The endpoint was tried %s in the last minute.", plural.Of(q.Limit, "time"))
 		f.After = q.After
 		return d.area.Refuse(w, r, v, view, f)
 	}

@@ -91,15 +91,7 @@ func (p *Partners) partner(w http.ResponseWriter, r *http.Request, v *Visit) err
 
 // words say how the endpoint does.
 func (row partnerRow) words() (title string, text []string) {
-	wait := "No event waits."
-	switch e := row.health; {
-	case e.More:
-		wait = "More than " + ui.Count(e.Waiting) + " events wait."
-	case e.Waiting == 1:
-		wait = "1 event waits."
-	case e.Waiting > 1:
-		wait = ui.Count(e.Waiting) + " events wait."
-	}
+	wait := area.Waiting(row.health.Waiting, row.health.More)
 	switch row.state {
 	case webhook.EndpointPaused:
 		return "Paused", []string{"Reason: " + row.PauseReason, "Nothing is sold, redeemed or authorized, and nothing is sent. " + wait}

@@ -50,29 +50,29 @@ func TestPlans(t *testing.T) {
 	b, at := h.as(admin), path("/partners/%d/plans", h.tide.ID)
 	seen := hidden(b.Get(at+"/new"), "seen")
 	for _, bad := range [][]string{
-		{"tier", "two", "name", "Pro", "price_cents", "100", "currency", "USD"},
-		{"tier", "1", "name", "Pro", "price_cents", "100", "currency", "USD"}, // is sold
-		{"tier", "9", "name", "Pro", "price_cents", "1.5", "currency", "USD"},
-		{"tier", "9", "name", "", "price_cents", "100", "currency", "USD"},
-		{"tier", "9", "name", "Pro", "price_cents", "100", "currency", "dollars"},
+		{"tier", "two", "name", "Pro", "price", "1.00", "currency", "USD"},
+		{"tier", "1", "name", "Pro", "price", "1.00", "currency", "USD"}, // is sold
+		{"tier", "9", "name", "Pro", "price", "1.505", "currency", "USD"},
+		{"tier", "9", "name", "", "price", "1.00", "currency", "USD"},
+		{"tier", "9", "name", "Pro", "price", "1.00", "currency", "dollars"},
 	} {
 		if page := b.Post(at+"/new", append(bad, "seen", seen)...); page.Status < 400 || page.Status >= 500 {
 			t.Errorf("%v: %d", bad, page.Status)
 		}
 	}
 	h.wantPlan(9, "")
-	if page := b.Post(at+"/new", "seen", seen, "tier", "9", "name", "Pro", "price_cents", "9900", "currency", "usd"); page.Status != http.StatusSeeOther {
+	if page := b.Post(at+"/new", "seen", seen, "tier", "9", "name", "Pro", "price", "99", "currency", "usd"); page.Status != http.StatusSeeOther {
 		t.Fatalf("add: %d\n%s", page.Status, page.Text())
 	}
 	h.wantPlan(9, "Pro 9900 USD")
 	first := hidden(b.Get(at+"/9"), "seen")
-	if page := b.Post(at+"/9", "seen", first, "name", "Pro", "price_cents", "8900", "currency", "USD"); page.Status != http.StatusSeeOther {
+	if page := b.Post(at+"/9", "seen", first, "name", "Pro", "price", "89.00", "currency", "USD"); page.Status != http.StatusSeeOther {
 		t.Fatalf("change: %d\n%s", page.Status, page.Text())
 	}
 	h.wantPlan(9, "Pro 8900 USD")
 	for _, act := range []string{"/9", "/9/remove"} {
-		stale := b.Post(at+act, "seen", first, "name", "Best", "price_cents", "1", "currency", "USD")
-		if stale.Status != http.StatusConflict || !strings.Contains(stale.Text(), "Price in cents was “9900” and is now “8900”") {
+		stale := b.Post(at+act, "seen", first, "name", "Best", "price", "1", "currency", "USD")
+		if stale.Status != http.StatusConflict || !strings.Contains(stale.Text(), "Price was “$99.00” and is now “$89.00”") {
 			t.Errorf("a stale form of %s: %d\n%s", act, stale.Status, stale.Text())
 		}
 	}

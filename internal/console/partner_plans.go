@@ -9,6 +9,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/fault"
+	"claviger/internal/money"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 )
@@ -57,7 +58,7 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("plan-%d", plan.Tier), Cells: []ui.Cell{
 			tier,
 			{Text: plan.Name},
-			{Text: fmt.Sprintf("%d.%02d %s", plan.PriceCents/100, plan.PriceCents%100, plan.Currency)},
+			{Text: money.Text(plan.PriceCents, plan.Currency)},
 			{Text: plan.CheckoutURL},
 			{Text: plan.ExternalRef},
 			{At: plan.UpdatedAt},
@@ -73,8 +74,7 @@ func seenPlan(plan partner.Plan) area.Seen {
 	}
 	return area.Seen{Version: plan.UpdatedAt.Format(time.RFC3339Nano), Facts: []area.Fact{
 		{Name: "Name", Value: plan.Name},
-		{Name: "Price in cents", Value: strconv.FormatInt(plan.PriceCents, 10)},
-		{Name: "Currency", Value: plan.Currency},
+		{Name: "Price", Value: money.Text(plan.PriceCents, plan.Currency)},
 		{Name: "Checkout URL", Value: plan.CheckoutURL},
 		{Name: "Reference", Value: plan.ExternalRef},
 	}}
@@ -89,7 +89,7 @@ func (p *Partners) planView(v *Visit, one partner.Partner, plan partner.Plan) ui
 		Says:    []string{"It is sold so from now on. Licenses that were sold stay as they are; their tier has the new name."},
 		Form: ui.Form{Fields: []ui.Field{
 			{Name: "name", Label: "Name", Value: plan.Name, Required: true, Autocomplete: "off"},
-			{Name: "price_cents", Label: "Price in cents", Value: strconv.FormatInt(plan.PriceCents, 10), Required: true, Autocomplete: "off"},
+			{Name: "price", Label: "Price", Value: money.Input(plan.PriceCents, plan.Currency), Required: true, Autocomplete: "off", Hint: "Such as 49.00."},
 			{Name: "currency", Label: "Currency", Value: plan.Currency, Autocomplete: "off", Hint: "Three letters, such as USD."},
 			{Name: "checkout_url", Label: "Checkout URL", Type: "url", Value: plan.CheckoutURL, Autocomplete: "off", Hint: "Where the buyer pays, or nothing."},
 			{Name: "external_ref", Label: "Reference", Value: plan.ExternalRef, Autocomplete: "off", Hint: "What your own systems call it, or nothing."},
@@ -179,11 +179,10 @@ func (p *Partners) savePlan(w http.ResponseWriter, r *http.Request, v *Visit, on
 		Tier: plan.Tier, Name: typed(r, &view, "name"), Currency: typed(r, &view, "currency"),
 		CheckoutURL: typed(r, &view, "checkout_url"), ExternalRef: typed(r, &view, "external_ref"),
 	}
-	price, err := strconv.ParseInt(typed(r, &view, "price_cents"), 10, 64)
-	if err != nil {
-		return p.area.Refuse(w, r, v, view, fault.Field("price_cents", "must be a whole number of cents, such as 4900."))
+	var err error
+	if changed.PriceCents, changed.Currency, err = amount("price", typed(r, &view, "price"), changed.Currency); err != nil {
+		return p.area.Refuse(w, r, v, view, err)
 	}
-	changed.PriceCents = price
 	if err := seenPlan(plan).Unchanged(r); err != nil {
 		return p.area.Refuse(w, r, v, view, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
@@ -118,7 +119,7 @@ func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	if more {
 		next := v.Path(partnersPath) + withQuery(q, "after", strconv.FormatInt(rows[len(rows)-1].ID, 10))
-		view.Results.Pager.Next, view.Of = next, "These numbers are about the first "+ui.Count(partnersPerPage)+" partners of this page."
+		view.Results.Pager.Next, view.Of = next, "These numbers are about the first "+plural.Of(partnersPerPage, "partner")+" of this page."
 		if len(found) == 0 {
 			view.GoOn = next
 		}
@@ -229,7 +230,7 @@ func partnersTable(v *Visit, list []partnerRow) ui.Table {
 		t.Rows = append(t.Rows, ui.Row{ID: "partner-" + strconv.FormatInt(row.ID, 10), Cells: []ui.Cell{
 			{Text: row.Name, URL: v.Path(partnersPath+"/%d", row.ID)},
 			{Status: string(row.state)},
-			{Text: waitingCount(row.health)},
+			{Text: waitingCount(row.health.Waiting, row.health.More)},
 			{At: row.since()},
 			{Text: row.why()},
 			{At: row.health.LastSuccessAt},
@@ -239,11 +240,11 @@ func partnersTable(v *Visit, list []partnerRow) ui.Table {
 }
 
 // waitingCount is how many events wait, in a cell.
-func waitingCount(e webhook.EndpointHealth) string {
-	if e.More {
-		return ui.Count(e.Waiting) + "+"
+func waitingCount(n int64, more bool) string {
+	if more {
+		return ui.Count(n) + "+"
 	}
-	return ui.Count(e.Waiting)
+	return ui.Count(n)
 }
 
 // withQuery is a query with another value of one parameter; "" leaves it out.

@@ -12,6 +12,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/replay"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
@@ -71,12 +72,12 @@ func (d *Delivery) recovering(r *http.Request, v *Visit, value func(string) stri
 	if err != nil {
 		return q, err
 	}
-	number := ui.Count(int64(plan.Count))
+	number := plural.Of(plan.Count, "event")
 	if plan.More {
 		number = "more than " + number
 	}
 	q.view.Says = []string{
-		fmt.Sprintf("It is about %s events now. They are sent oldest first, in order for each license; what was delivered meanwhile is skipped.", number),
+		fmt.Sprintf("It is about %s now. They are sent oldest first, in order for each license; what was delivered meanwhile is skipped.", number),
 		"After the events of a license comes its newest one, so that the partner ends up with its present state.",
 	}
 	if plan.Count == 0 {
@@ -214,7 +215,7 @@ func (d *Delivery) askCancelRecovery(w http.ResponseWriter, r *http.Request, v *
 	return d.area.Confirm(w, r, v, http.StatusOK, ui.Confirm{
 		Heading: fmt.Sprintf("Cancel recovery %d of %s", job.ID, p.Name), Action: to + "/cancel", Cancel: to, Call: &call,
 		Says: []string{
-			fmt.Sprintf("%d events were made due so far. Those are sent all the same; the rest is not.", job.Count),
+			plural.Of(job.Count, "event was", "events were") + " made due so far; what is due is sent all the same, and the rest is not.",
 			"A cancelled recovery cannot go on. A new one skips what was delivered.",
 		},
 		Button: ui.Button{Label: "Cancel the recovery", Busy: "Cancelling…", Kind: "danger"},

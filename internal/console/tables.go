@@ -10,7 +10,8 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/license"
-	"claviger/internal/support"
+	"claviger/internal/money"
+	"claviger/internal/plural"
 	"claviger/internal/ui"
 )
 
@@ -98,7 +99,7 @@ func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui
 			{Text: fmt.Sprintf("Purchase %d", s.ID), URL: v.Path(purchasesPath+"/%d", s.ID)},
 			{Text: partners[s.PartnerID]},
 			{Text: saleWords(s)},
-			{Text: support.Money(s.AmountCents, s.Currency)},
+			{Text: money.Text(s.AmountCents, s.Currency)},
 			{Text: dash(s.ExternalID)},
 			{At: s.CreatedAt},
 		}})
@@ -112,7 +113,7 @@ func saleWords(s license.Sale) string {
 	case s.Kind == license.PlanUpgrade:
 		return fmt.Sprintf("plan change to tier %d", s.Tier)
 	case s.Quantity > 1:
-		return fmt.Sprintf("%d licenses of tier %d", s.Quantity, s.Tier)
+		return fmt.Sprintf("%s of tier %d", plural.Of(s.Quantity, "license"), s.Tier)
 	}
 	return fmt.Sprintf("license of tier %d", s.Tier)
 }

@@ -120,7 +120,7 @@ func TestTodayNamesWhatIsNotSetUp(t *testing.T) {
 	h := start(t)
 	h.sell()
 	page := h.as(viewer).Get(path(""))
-	wants(t, page, http.StatusOK, "Buyers who cannot redeem", "1 licenses are sold and not redeemed.", "Partners without contacts")
+	wants(t, page, http.StatusOK, "Buyers who cannot redeem", "1 license is sold and not redeemed.", "Partners without contacts")
 	wantsNone(t, page, "URLs that were never validated", "Certificates near their end")
 	h.Exec(`UPDATE profiles SET webhook_url = 'https://tide.example/hook', redirect_url = 'https://tide.example/back', certificate_until = $2 WHERE partner_id = $1`,
 		h.tide.ID, h.Accounts.Now().Add(20*24*time.Hour))

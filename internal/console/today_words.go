@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/plural"
 	"claviger/internal/today"
 	"claviger/internal/ui"
 )
@@ -66,7 +68,7 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 	case today.QueueOld, today.DiskFull, today.JobFailed, today.KeyEnds:
 		t.ofService(v, i, &out)
 	case today.EndpointParked, today.EndpointFailing:
-		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), waits(i.Count, i.More))
+		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), area.Waiting(i.Count, i.More))
 		if i.Kind == today.EndpointParked {
 			out.Until, out.Ends = i.Until, "Next probe"
 		}
@@ -74,12 +76,12 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 			out.Mend, out.Action, out.Hidden = "Try now", v.Path(outagesPath+"/%d/try", i.PartnerID), []ui.Param{seenEndpoint(i.Since).Param()}
 		}
 	case today.EventsGivenUp:
-		out.Text = atLeast(i.Count, i.More) + " events: " + i.Text + "."
+		out.Text = area.AtLeast(i.Count, i.More, "event") + ": " + i.Text + "."
 		if v.May(account.Support) {
 			out.Mend, out.Link = "Send them again", v.Path(recoverPath+"/%d", i.PartnerID)+"?state=failed"
 		}
 	case today.CannotRedeem:
-		out.Text = fmt.Sprintf("%s licenses are sold and not redeemed.", ui.Count(i.Count))
+		out.Text = plural.Of(i.Count, "license is", "licenses are") + " sold and not redeemed."
 		out.Mend, out.Link = mendAt("Set the redirect URL", out.URL)
 	case today.MailGivenUp:
 		out.Title, out.Of, out.Mend, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(mailsPath+"/%s", i.Subject)
@@ -127,25 +129,6 @@ func mendAt(label, url string) (mend, link string) {
 		return "", ""
 	}
 	return label, url
-}
-
-// waits says how many events wait.
-func waits(n int64, more bool) string {
-	switch {
-	case n == 1 && !more:
-		return "1 event waits."
-	case n == 0:
-		return "No event waits."
-	}
-	return atLeast(n, more) + " events wait."
-}
-
-// atLeast is a number that may not be all.
-func atLeast(n int64, more bool) string {
-	if more {
-		return "More than " + ui.Count(n)
-	}
-	return ui.Count(n)
 }
 
 // sentence ends a text with a full stop and begins it with a capital.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/mail"
+	"claviger/internal/plural"
 	"claviger/internal/profile"
 )
 
@@ -69,7 +70,7 @@ func (f facts) content() mail.Content {
 			f.service, f.partner, span(f.now.Sub(f.outage.OpenedAt)), f.partner), safe}
 		l.Steps, l.Closing = f.repair(), []string{f.outlook()}
 	case exhausted:
-		l.Title = fmt.Sprintf("%s: %s given up", f.partner, number(f.outage.Exhausted, "webhook event was", "webhook events were"))
+		l.Title = fmt.Sprintf("%s: %s given up", f.partner, plural.Of(f.outage.Exhausted, "webhook event was", "webhook events were"))
 		l.Opening = []string{f.lost()}
 		l.Steps = f.redeliver()
 	case recovered:
@@ -162,7 +163,7 @@ func (f facts) lost() string {
 	if n == 1 {
 		they, them, stay = "It", "it", "stays"
 	}
-	text := fmt.Sprintf("%s for %s failed on every attempt", number(n, "event", "events"), f.partner)
+	text := fmt.Sprintf("%s for %s failed on every attempt", plural.Of(n, "event", "events"), f.partner)
 	if f.lasts > 0 {
 		text += ", over about " + roughly(f.lasts)
 	}
@@ -182,7 +183,7 @@ func (f facts) replaced() string {
 	}
 	return fmt.Sprintf("%s for %s held back newer ones: the endpoint refused an event of the license repeatedly, while it accepted others. "+
 		"We have stopped trying and sent the newest event of the license instead, which has its whole state. %s on record and can be delivered again. "+
-		"The reason is likely in how the endpoint handles %s.", number(n, "event", "events"), f.partner, stay, them)
+		"The reason is likely in how the endpoint handles %s.", plural.Of(n, "event", "events"), f.partner, stay, them)
 }
 
 // redeliver is what the reader can do about events that were given up.
@@ -201,10 +202,10 @@ func (f facts) rest() string {
 	case f.known && f.Waiting == 0:
 		text = "No event is waiting any more."
 	case f.known:
-		text = number(f.Waiting, "event is", "events are") + " still waiting and being delivered, in order."
+		text = plural.Of(f.Waiting, "event is", "events are") + " still waiting and being delivered, in order."
 	}
 	if f.outage.Exhausted > 0 {
-		return text + " " + number(f.outage.Exhausted, "event was", "events were") + " given up meanwhile and can be delivered again."
+		return text + " " + plural.Of(f.outage.Exhausted, "event was", "events were") + " given up meanwhile and can be delivered again."
 	}
 	return text + " No action needed."
 }

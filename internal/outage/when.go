@@ -2,8 +2,9 @@ package outage
 
 import (
 	"fmt"
-	"strconv"
 	"time"
+
+	"claviger/internal/plural"
 )
 
 // longTime is a time for reading.
@@ -12,14 +13,6 @@ func longTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04
 // shortTime is a time for a subject; the email's own date has the year.
 func shortTime(t time.Time) string { return t.UTC().Format("2 January, 15:04 UTC") }
 
-// number is a count with its noun.
-func number(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.FormatInt(n, 10) + " " + many
-}
-
 // span is a duration, as exact as a reader needs it.
 func span(d time.Duration) string {
 	minutes, hours, days := int64(d/time.Minute), int64(d/time.Hour), int64(d/(24*time.Hour))
@@ -27,11 +20,11 @@ func span(d time.Duration) string {
 	case minutes < 1:
 		return "less than a minute"
 	case hours < 1:
-		return number(minutes, "minute", "minutes")
+		return plural.Of(minutes, "minute", "minutes")
 	case days < 1:
-		return with(number(hours, "hour", "hours"), minutes%60, "minute", "minutes")
+		return with(plural.Of(hours, "hour", "hours"), minutes%60, "minute", "minutes")
 	default:
-		return with(number(days, "day", "days"), hours%24, "hour", "hours")
+		return with(plural.Of(days, "day", "days"), hours%24, "hour", "hours")
 	}
 }
 
@@ -40,19 +33,19 @@ func with(text string, n int64, one, many string) string {
 	if n == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s %s", text, number(n, one, many))
+	return fmt.Sprintf("%s %s", text, plural.Of(n, one, many))
 }
 
 // roughly is a duration, rounded.
 func roughly(d time.Duration) string {
 	switch {
 	case d >= 36*time.Hour:
-		return number(int64((d+12*time.Hour)/(24*time.Hour)), "day", "days")
+		return plural.Of(int64((d+12*time.Hour)/(24*time.Hour)), "day", "days")
 	case d >= 90*time.Minute:
-		return number(int64((d+30*time.Minute)/time.Hour), "hour", "hours")
+		return plural.Of(int64((d+30*time.Minute)/time.Hour), "hour", "hours")
 	case d >= 90*time.Second:
-		return number(int64((d+30*time.Second)/time.Minute), "minute", "minutes")
+		return plural.Of(int64((d+30*time.Second)/time.Minute), "minute", "minutes")
 	default:
-		return number(max(1, int64(d.Round(time.Second)/time.Second)), "second", "seconds")
+		return plural.Of(max(1, int64(d.Round(time.Second)/time.Second)), "second", "seconds")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
@@ -96,7 +97,7 @@ func (h *Handler) testMailView(r *http.Request, v *Visit) (confirmView, profile.
 		Heading: "Send %s a test mail",
 		Says: []string{
 			"A mail that says that it is a test goes to %s.",
-			fmt.Sprintf("It counts as one of the %d checks, scenarios and tests that you may make in %s.", profile.MaxChecks, span(profile.CheckWindow)),
+			fmt.Sprintf("It counts as one of the %s, scenarios and tests that you may make in %s.", plural.Of(profile.MaxChecks, "check"), span(profile.CheckWindow)),
 		},
 		Button: ui.Button{Label: "Send it", Busy: "Sending…"},
 		Call:   &ui.Curl{Method: http.MethodPost, URL: "/v2/profile/contact/%d/test"},

@@ -52,7 +52,7 @@ func TestDeliveries(t *testing.T) {
 		"/deliveries/" + event:                              {"Event " + event, "It answered 500", "Attempt 1 of 1", "Send again…"},
 		"/deliveries/" + event + "/attempts/" + attempt:     {"Attempt 1 of 1", "not measured"},
 		"/deliveries/" + event + "/send":                    {"Send event " + event + " again", "takes the place", "/v2/events/" + event + "/redeliver"},
-		"/recover?state=failed":                             {"1 failed events", "50 a second"},
+		"/recover?state=failed":                             {"1 failed event ", "50 a second"},
 		"/licenses?key=" + own.Key[30:]:                     {own.Key, "Inactive"},
 		"/licenses?tier=3":                                  {"Nothing matches"},
 		"/licenses/" + own.Key:                              {"Why it is in this state", "It was purchased and is paid for", "Delivery of event " + event, "500 Internal Server Error"},

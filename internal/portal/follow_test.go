@@ -10,6 +10,7 @@ import (
 	"claviger/internal/apptest"
 	"claviger/internal/live"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/profile"
 	"claviger/internal/replay"
 	"claviger/internal/sqldb"
@@ -110,7 +111,7 @@ func TestAnnouncements(t *testing.T) {
 	for i, said := range []bool{true, false, true, false} {
 		h.tried(1)
 		got := list.until(fmt.Sprintf("%d new, show", i+1))
-		if strings.Contains(got, fmt.Sprintf(`<p class="sr">%d new deliveries</p>`, i+1)) != said {
+		if strings.Contains(got, `<p class="sr">`+plural.Of(i+1, "new delivery")+`</p>`) != said {
 			t.Errorf("message %d, said: %v: %s", i+1, said, got)
 		}
 		clock.Advance(2500 * time.Millisecond)

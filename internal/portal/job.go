@@ -9,6 +9,7 @@ import (
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/replay"
 	"claviger/internal/ui"
 )
@@ -49,8 +50,9 @@ func (j jobView) Percent() int64 {
 
 func viewOf(v *Visit, j replay.Job, names map[int64]string) jobView {
 	a := asked{area.DeliveryQuery{Filter: j.Filter, LicenseKey: j.LicenseKey}}
+	one, rest := which(a)
 	out := jobView{
-		ID: j.ID, Status: string(j.Status()), Stopped: j.Stopped, Which: which(a), From: j.Filter.From, To: j.Filter.To, Rate: j.Rate,
+		ID: j.ID, Status: string(j.Status()), Stopped: j.Stopped, Which: one + "s" + rest, From: j.Filter.From, To: j.Filter.To, Rate: j.Rate,
 		By: who(j.By, names), Count: j.Count, Skipped: j.Skipped, Expected: j.Expected, More: j.Expected >= replay.MaxCounted,
 		CreatedAt: j.CreatedAt, EndedAt: j.FinishedAt, URL: v.Path(recoverPath+"/%d", j.ID), Open: j.Open(), May: v.Covers(partner.Developer),
 	}
@@ -123,7 +125,7 @@ func (h *Handler) askCancelJob(w http.ResponseWriter, r *http.Request, v *Visit)
 	return h.confirm(w, r, v, http.StatusOK, confirmView{
 		Heading: fmt.Sprintf("Cancel recovery %d", j.ID),
 		Says: []string{
-			fmt.Sprintf("%d events were made due so far. Those are sent all the same; the rest is not.", j.Count),
+			plural.Of(j.Count, "event was", "events were") + " made due so far; what is due is sent all the same, and the rest is not.",
 			"A cancelled recovery cannot go on. A new one begins at its beginning and skips what was delivered.",
 		},
 		Action: v.Path(recoverPath+"/%d/cancel", j.ID), Cancel: v.Path(recoverPath+"/%d", j.ID),

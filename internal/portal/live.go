@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/live"
+	"claviger/internal/plural"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
 )
@@ -118,6 +119,6 @@ func (f *follows) html() string {
 	if len(f.seen) >= maxSeen {
 		n = fmt.Sprintf("More than %d new, show", maxSeen)
 	}
-	return f.Say(f.now(), fmt.Sprintf("%d new deliveries", len(f.seen))) +
+	return f.Say(f.now(), plural.Of(len(f.seen), "new delivery")) +
 		`<div id="news" hx-swap-oob="innerHTML"><a class="button secondary" id="news-link" href="` + html.EscapeString(f.url) + `">` + n + `</a></div>`
 }

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/live"
+	"claviger/internal/plural"
 	"claviger/internal/profile"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
@@ -122,7 +123,7 @@ func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overvie
 // try has the endpoint tried at once.
 func (h *Handler) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if q := h.Tries.Take(strconv.FormatInt(v.Partner.ID, 10)); !q.OK {
-		f := fault.New(fault.Throttled, wire.CodeRateLimited, "The URL was tried %d times in the last minute. Try again in a moment.", q.Limit)
+		f := fault.New(fault.Throttled, wire.CodeRateLimited, "The URL was tried %s in the last minute. Try again in a moment.", plural.Of(q.Limit, "time"))
 		f.After = q.After
 		return f
 	}
@@ -153,7 +154,7 @@ func overviewStats(v *Visit, f overviewFacts) []ui.Stat {
 		succeeded, failed = succeeded+hour.Succeeded, failed+hour.Failed
 		latency.Plus(hour.Latency)
 	}
-	days := "in " + strconv.Itoa(overviewDays) + " days"
+	days := "in " + plural.Of(overviewDays, "day")
 	list := []ui.Stat{
 		{Label: "Sold", Value: ui.Count(sold), Note: days},
 		{Label: "Activated", Value: ui.Count(activated), Note: days},

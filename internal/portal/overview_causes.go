@@ -10,6 +10,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
@@ -58,14 +59,14 @@ func (h *Handler) causesView(v *Visit, f overviewFacts, zone *time.Location) cau
 	for _, c := range causes {
 		all += c.Deliveries
 	}
-	number, view := deliveries(all), causesView{}
+	number, view := plural.Of(all, "delivery"), causesView{}
 	if f.more {
-		number = "More than " + ui.Count(int64(all)) + " deliveries"
+		number = "More than " + number
 		view.More = fmt.Sprintf("The newest %s are grouped; there are older ones.", ui.Count(int64(all)))
 	}
 	view.Title = number + ", one cause"
 	if len(causes) > 1 {
-		view.Title = fmt.Sprintf("%s, %d causes", number, len(causes))
+		view.Title = number + ", " + plural.Of(len(causes), "cause")
 	}
 	if len(causes) > shownCauses {
 		causes = causes[:shownCauses]
@@ -98,7 +99,7 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause, zone *ti
 	}
 	query := "?" + url.Values{"state": {string(history.Failed)}, "code": {code}, "from": {c.Oldest.UTC().Truncate(time.Second).Format(time.RFC3339)}}.Encode()
 	view := causeView{
-		Deliveries: deliveries(c.Deliveries),
+		Deliveries: plural.Of(c.Deliveries, "delivery"),
 		Text:       text + ".", Diagnosis: c.Diagnosis,
 	}
 	if h.serves("/deliveries") {
@@ -158,7 +159,7 @@ func timeline(f overviewFacts, zone *time.Location) ui.Timeline {
 		until := ui.FormatTime(r.LastAt.In(zone), "15:04 UTC")
 		t.Entries = append(t.Entries, ui.TimelineEntry{
 			At: r.FirstAt, Title: upperFirst(statusWords(r.Status)), Status: "failed",
-			Text: plural(r.Count, "failed attempt") + ", the last at " + until + ".",
+			Text: plural.Of(r.Count, "failed attempt") + ", the last at " + until + ".",
 		})
 	}
 	for _, e := range f.acts {
@@ -181,12 +182,4 @@ func lowerThe(s string) string {
 		}
 	}
 	return s
-}
-
-// deliveries is a number of deliveries in words.
-func deliveries(n int) string {
-	if n == 1 {
-		return "1 delivery"
-	}
-	return ui.Count(int64(n)) + " deliveries"
 }

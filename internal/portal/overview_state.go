@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 )
@@ -64,15 +66,7 @@ func clockLayout(now, t time.Time) string {
 
 // waitingText says how many events wait.
 func waitingText(e webhook.EndpointHealth) string {
-	switch {
-	case e.More:
-		return "More than " + ui.Count(e.Waiting) + " events wait."
-	case e.Waiting == 1:
-		return "1 event waits."
-	case e.Waiting == 0:
-		return "No event waits."
-	}
-	return ui.Count(e.Waiting) + " events wait."
+	return area.Waiting(e.Waiting, e.More)
 }
 
 // parkingRule says what the settings mean for an endpoint that fails.
@@ -83,12 +77,12 @@ func (h *Handler) parkingRule() []string {
 		lasts += wait
 	}
 	rule := []string{
-		fmt.Sprintf("When nothing but failures came back for %s, in %d attempts or more, your URL is parked: the queue waits, and one event is sent every %s to see whether it is back. Status 410 parks it at once.",
-			inWords(p.ParkAfter), webhook.ParkAttempts, inWords(p.ProbeEvery)),
+		fmt.Sprintf("When nothing but failures came back for %s, in %s or more, your URL is parked: the queue waits, and one event is sent every %s to see whether it is back. Status 410 parks it at once.",
+			inWords(p.ParkAfter), plural.Of(webhook.ParkAttempts, "attempt"), inWords(p.ProbeEvery)),
 		"The first success opens it, and what waits is sent, slowly at first. So does saving another URL.",
 	}
 	if n := len(p.Schedule); n > 0 {
-		rule = append(rule, fmt.Sprintf("An event that fails is tried %d times in all, over about %s, and can be sent again after that.", n+1, inWords(lasts)))
+		rule = append(rule, fmt.Sprintf("An event that fails is tried %s in all, over about %s, and can be sent again after that.", plural.Of(n+1, "time"), inWords(lasts)))
 	}
 	return rule
 }
@@ -108,7 +102,7 @@ func inWords(d time.Duration) string {
 			}
 			continue
 		}
-		if parts = append(parts, plural(int64(n), u.name)); len(parts) == 2 {
+		if parts = append(parts, plural.Of(int64(n), u.name)); len(parts) == 2 {
 			break
 		}
 	}
@@ -116,13 +110,6 @@ func inWords(d time.Duration) string {
 		return "no time"
 	}
 	return strings.Join(parts, " and ")
-}
-
-func plural(n int64, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return ui.Count(n) + " " + word + "s"
 }
 
 // statusWords is what an attempt met, in words: a status, or no answer.

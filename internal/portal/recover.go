@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"claviger/internal/area"
@@ -12,6 +11,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/replay"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
@@ -58,7 +58,7 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit,
 	}
 	rate, ok := rateOf(area.CleanQuery(r.URL.Query().Get("rate")))
 	view := recoverView{
-		Form: a.Form, Which: which(a), Back: v.Path(deliveriesPath) + area.Query(r.URL.Query(), "rate"),
+		Form: a.Form, Back: v.Path(deliveriesPath) + area.Query(r.URL.Query(), "rate"),
 		Filters: ui.Filters{Label: "Choose what is sent again", URL: v.Path(recoverPath), Active: r.URL.RawQuery != "", Fold: true},
 		Rate:    rate,
 		Curl:    h.call("Begin this by API", http.MethodPost, "/v2/redeliveries"),
@@ -99,7 +99,8 @@ func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recov
 	if err != nil {
 		return err
 	}
-	view.Plan = plan
+	one, rest := which(a)
+	view.Plan, view.Which = plan, plural.Of(plan.Count, one)+rest
 	if plan.Count > 0 {
 		view.Takes = spanOf(plan.Estimate)
 	}
@@ -121,20 +122,21 @@ func spanOf(d time.Duration) string {
 	case d < 2*time.Second:
 		return "a second or two"
 	case d < 2*time.Minute:
-		return fmt.Sprintf("about %d seconds", int(d.Seconds()))
+		return "about " + plural.Of(int(d.Seconds()), "second")
 	}
 	return "about " + span(d)
 }
 
-// which says in words what a filter means.
-func which(a asked) string {
+// which says in words what events a filter means: what one of them is called, and what is
+// true of all of them.
+func which(a asked) (one, rest string) {
 	f := a.Filter
-	words := []string{"events"}
+	one = "event"
 	if f.Kind != 0 {
-		words = []string{event.Kind(f.Kind).String() + " events"}
+		one = event.Kind(f.Kind).String() + " " + one
 	}
 	if f.State != "" {
-		words = append([]string{string(f.State)}, words...)
+		one = string(f.State) + " " + one
 	}
 	if f.Codes.Set {
 		code := f.Codes.String()
@@ -144,12 +146,12 @@ func which(a asked) string {
 		case code == "none":
 			code = "no answer"
 		}
-		words = append(words, "whose last attempt met "+code)
+		rest = " whose last attempt met " + code
 	}
 	if a.LicenseKey != "" {
-		words = append(words, "of the license "+a.LicenseKey)
+		rest += " of the license " + a.LicenseKey
 	}
-	return strings.Join(words, " ")
+	return one, rest
 }
 
 // addJobs adds the jobs of before, and the one that runs.

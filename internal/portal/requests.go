@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/fault"
+	"claviger/internal/plural"
 	"claviger/internal/requestlog"
 	"claviger/internal/ui"
 )
@@ -132,7 +133,7 @@ func timesSince(r *http.Request, e requestlog.Entry) string {
 	if e.Count == 1 {
 		return "Once on this day"
 	}
-	return ui.Count(e.Count) + " times since " + ui.FormatTime(e.FirstAt.In(ui.Zone(r)), "15:04:05")
+	return plural.Of(e.Count, "time") + " since " + ui.FormatTime(e.FirstAt.In(ui.Zone(r)), "15:04:05")
 }
 
 // sender says who sent what is not known to be the partner's.

@@ -9,6 +9,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/money"
 	"claviger/internal/oauth"
 )
 
@@ -82,7 +83,7 @@ func saleTitle(s license.Sale) string {
 }
 
 func saleText(s license.Sale) string {
-	text := "Paid: " + Money(s.AmountCents, s.Currency) + "."
+	text := "Paid: " + money.Text(s.AmountCents, s.Currency) + "."
 	if s.AmountCents == 0 {
 		text = "No amount was recorded."
 	}
@@ -90,11 +91,6 @@ func saleText(s license.Sale) string {
 		text += " Reference: " + s.ExternalID + "."
 	}
 	return text
-}
-
-// Money is an amount as people read it.
-func Money(cents int64, currency string) string {
-	return strings.TrimSpace(fmt.Sprintf("%d.%02d %s", cents/100, cents%100, currency))
 }
 
 func mailEntry(m mail.Record) Entry {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"claviger/internal/plural"
 )
 
 // Chart is a picture of numbers, drawn by the server, with a table behind it, for the
@@ -213,7 +215,7 @@ func (c Chart) number(v float64) string {
 	text := strconv.FormatFloat(math.Round(math.Abs(v)*10)/10, 'f', -1, 64)
 	whole, rest, found := strings.Cut(text, ".")
 	if n, err := strconv.ParseUint(whole, 10, 64); err == nil {
-		whole = thousands(n)
+		whole = plural.Grouped(n)
 	}
 	if found {
 		whole += "." + rest
@@ -225,6 +227,17 @@ func (c Chart) number(v float64) string {
 		whole += "\u00a0" + c.Unit
 	}
 	return whole
+}
+
+// countOf writes a number with its noun.
+func countOf(n any, one string, many ...string) (string, error) {
+	switch n := n.(type) {
+	case int:
+		return plural.Of(n, one, many...), nil
+	case int64:
+		return plural.Of(n, one, many...), nil
+	}
+	return "", fmt.Errorf("plural of %T", n)
 }
 
 // inc counts from one in templates.

@@ -9,6 +9,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"claviger/internal/money"
+	"claviger/internal/plural"
 )
 
 // plain are pages of no package, for errors where no other pages are known.
@@ -62,14 +65,15 @@ type ReceiptRow struct {
 
 // helpers are the functions that templates may call.
 var helpers = template.FuncMap{
-	"asset": assetURL,
-	"money": money,
-	"time":  moment,
-	"exact": exact,
-	"day":   day,
-	"label": label,
-	"tone":  tone,
-	"inc":   inc,
+	"asset":  assetURL,
+	"money":  amount,
+	"time":   moment,
+	"exact":  exact,
+	"day":    day,
+	"label":  label,
+	"tone":   tone,
+	"inc":    inc,
+	"plural": countOf,
 	"button": func(label string, busyKind ...string) Button {
 		b := Button{Label: label}
 		if len(busyKind) > 0 {
@@ -90,26 +94,14 @@ var helpers = template.FuncMap{
 	"key": func(label, value string) Key { return Key{label, value} },
 }
 
-// money writes an amount: $59.00 for dollars, 59.00 EUR for what is not.
-func money(cents int64, currency string) string {
-	sign, n := "", uint64(cents)
-	if cents < 0 {
-		sign, n = "−", -n
-	}
-	amount := fmt.Sprintf("%s.%02d", thousands(n/100), n%100)
-	if currency == "USD" {
-		return sign + "$" + amount
-	}
-	return sign + amount + "\u00a0" + currency
+// amount writes an amount of money that is not broken into two lines.
+func amount(units int64, currency string) string {
+	return strings.ReplaceAll(money.Text(units, currency), " ", "\u00a0")
 }
 
-// Count writes a number with commas.
-func Count(n int64) string {
-	if n < 0 {
-		return "−" + thousands(uint64(-n))
-	}
-	return thousands(uint64(n))
-}
+// Count writes a number with commas. One that stands before a noun is written by
+// plural.Of.
+func Count(n int64) string { return plural.Number(n) }
 
 // Percent writes which part of a whole n is, to a tenth; it says 100 % only of all, and
 // "–" where there is no whole.
@@ -119,15 +111,6 @@ func Percent(n, of int64) string {
 	}
 	p := math.Floor(1000*float64(n)/float64(of)) / 10
 	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
-}
-
-// thousands writes n with commas.
-func thousands(n uint64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 var labelWords = strings.NewReplacer("api_", "API ", "_url", " URL", "_", " ", "-", " ")

@@ -134,7 +134,7 @@ func TestMoneyAndTime(t *testing.T) {
 		{`{{money .Data "EUR"}}`, int64(5905), "59.05\u00a0EUR"},
 		{`{{money .Data "USD"}}`, int64(-123456789), "−$1,234,567.89"},
 		{`{{money .Data "USD"}}`, int64(0), "$0.00"},
-		{`{{money .Data "JPY"}}`, int64(100000), "1,000.00\u00a0JPY"},
+		{`{{money .Data "JPY"}}`, int64(100000), "100,000\u00a0JPY"},
 		{`{{time .Data}}`, time.Date(2026, 11, 15, 8, 5, 59, 9, time.FixedZone("", 7200)), `<time datetime="2026-11-15T06:05:59Z" data-as="minute" title="2026-11-15 06:05:59 UTC">15 Nov 2026, 06:05 UTC</time>`},
 		{`{{day .Data}}`, sold, `<time datetime="2026-11-15T06:05:00Z" data-as="day" title="2026-11-15 06:05:00 UTC">15 November 2026</time>`},
 		{`{{exact .Data}}`, sold, `<time datetime="2026-11-15T06:05:00Z" data-as="second" title="2026-11-15 06:05:00 UTC">15 Nov 2026, 06:05:00 UTC</time>`},

@@ -24,8 +24,8 @@
 //
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
 // receipt, table, pager, tabs, timeline, stats, chart, code and curl; /dev/gallery of
-// "claviger dev" shows them. Functions for templates: money, time, exact, day, label,
-// asset, inc, and button, empty and key, which make the argument of the part of that name.
+// "claviger dev" shows them. Functions for templates: money, plural, time, exact,
+// day, label, asset, inc, and button, empty and key, which make the argument of the part of that name.
 package ui
 
 import (

@@ -1,0 +1,76 @@
+// Package money writes and reads amounts of money. An amount is a whole number of the
+// smallest unit of its currency: cents of a dollar, whole yen.
+package money
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"claviger/internal/plural"
+)
+
+// digits are those after the point, where there are not two (ISO 4217).
+var digits = map[string]int{
+	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0,
+	"RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,
+	"BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3,
+	"CLF": 4, "UYW": 4,
+}
+
+// Digits is how many digits an amount of the currency has after the point.
+func Digits(currency string) int {
+	if n, ok := digits[currency]; ok {
+		return n
+	}
+	return 2
+}
+
+// Text writes an amount for people: "$59.00" for dollars, "59.00 EUR" and "5,900 JPY"
+// for others.
+func Text(units int64, currency string) string {
+	sign, n := "", uint64(units)
+	if units < 0 {
+		sign, n = "−", -n
+	}
+	amount := plain(n, Digits(currency), plural.Grouped)
+	switch currency {
+	case "USD":
+		return sign + "$" + amount
+	case "":
+		return sign + amount
+	}
+	return sign + amount + " " + currency
+}
+
+// Input writes an amount as it is typed into a form: "59.00", or "5900" for yen. It is
+// not below zero.
+func Input(units int64, currency string) string {
+	return plain(uint64(units), Digits(currency), func(n uint64) string { return strconv.FormatUint(n, 10) })
+}
+
+func plain(n uint64, digits int, whole func(uint64) string) string {
+	if digits == 0 {
+		return whole(n)
+	}
+	unit := uint64(1)
+	for range digits {
+		unit *= 10
+	}
+	return fmt.Sprintf("%s.%0*d", whole(n/unit), digits, n%unit)
+}
+
+// Max is the largest amount.
+const Max = 1_000_000_000_000
+
+// Parse reads an amount as people type it, with a point or a comma before at most as
+// many digits as the currency has.
+func Parse(text, currency string) (units int64, ok bool) {
+	whole, part, pointed := strings.Cut(strings.ReplaceAll(text, ",", "."), ".")
+	most := Digits(currency)
+	if whole == "" || len(part) > most || pointed && part == "" || strings.Trim(whole+part, "0123456789") != "" {
+		return 0, false
+	}
+	units, err := strconv.ParseInt(whole+part+strings.Repeat("0", most-len(part)), 10, 64)
+	return units, err == nil && units <= Max
+}

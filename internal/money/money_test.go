@@ -1,0 +1,69 @@
+package money_test
+
+import (
+	"math"
+	"testing"
+
+	"claviger/internal/money"
+)
+
+func TestText(t *testing.T) {
+	for _, c := range []struct {
+		units    int64
+		currency string
+		want     string
+	}{
+		{5900, "USD", "$59.00"},
+		{5905, "EUR", "59.05 EUR"},
+		{0, "USD", "$0.00"},
+		{-5, "EUR", "−0.05 EUR"},
+		{-123456789, "USD", "−$1,234,567.89"},
+		{math.MinInt64, "EUR", "−92,233,720,368,547,758.08 EUR"},
+		{5900, "JPY", "5,900 JPY"},
+		{-1, "JPY", "−1 JPY"},
+		{5900, "KWD", "5.900 KWD"},
+		{5900, "", "59.00"},
+	} {
+		if got := money.Text(c.units, c.currency); got != c.want {
+			t.Errorf("%d %s is %q, want %q", c.units, c.currency, got, c.want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		text, currency string
+		want           int64
+		ok             bool
+	}{
+		{"49.00", "USD", 4900, true},
+		{"49,5", "EUR", 4950, true},
+		{"49", "", 4900, true},
+		{"0.05", "USD", 5, true},
+		{"5900", "JPY", 5900, true},
+		{"5.900", "KWD", 5900, true},
+		{"10000000000", "USD", money.Max, true},
+		{"10000000000.01", "USD", 0, false},
+		{"59.00", "JPY", 0, false},
+		{"12.345", "USD", 0, false},
+		{"1,000.00", "USD", 0, false},
+		{"49.", "USD", 0, false},
+		{".50", "USD", 0, false},
+		{"-1", "USD", 0, false},
+		{"+1", "USD", 0, false},
+		{"4 9", "USD", 0, false},
+		{"99999999999999999999", "USD", 0, false},
+		{"", "USD", 0, false},
+	} {
+		got, ok := money.Parse(c.text, c.currency)
+		if ok != c.ok || ok && got != c.want {
+			t.Errorf("%q %s is %d, %v", c.text, c.currency, got, ok)
+		}
+		if !ok {
+			continue
+		}
+		if again, ok := money.Parse(money.Input(got, c.currency), c.currency); again != got || !ok {
+			t.Errorf("%q %s is typed as %q", c.text, c.currency, money.Input(got, c.currency))
+		}
+	}
+}
