@@ -26,6 +26,7 @@ var registry = areatest.Registry[*harness, known]{
 	Placeholders: map[string]func(*harness, known) string{},
 	Forms:        map[string]func(*harness, known) url.Values{},
 	Queries:      map[string]func(*harness, known) url.Values{},
+	Leads:        map[string]string{"/partners/{partner}/support": "/portal/1"},
 }
 
 // form is a form of fixed names and values in turn.

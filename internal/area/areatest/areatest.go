@@ -4,6 +4,7 @@
 package areatest
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,6 +23,7 @@ type Registry[H, O any] struct {
 	Placeholders map[string]func(h H, of O) string     // by name, such as "license"
 	Forms        map[string]func(h H, of O) url.Values // of every act, by path
 	Queries      map[string]func(h H, of O) url.Values // of pages and streams that take ids besides those of their path
+	Leads        map[string]string                     // rows that redirect elsewhere than into their area: how that address begins
 }
 
 var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
@@ -32,12 +34,14 @@ type Target struct {
 	Row  string // its path in the table
 	Path string
 	Form url.Values // nil for a GET
+
+	Leads string // how the address begins that a person who may is redirected to
 }
 
 // At fills a row of the area at base.
 func (g Registry[H, O]) At(t testing.TB, h H, kind area.Kind, path, base string, of O) Target {
 	t.Helper()
-	to := Target{Kind: kind, Row: path}
+	to := Target{Kind: kind, Row: path, Leads: cmp.Or(g.Leads[path], base)}
 	to.Path = base + placeholder.ReplaceAllStringFunc(path, func(name string) string {
 		fill, ok := g.Placeholders[strings.Trim(name, "{}")]
 		if !ok {
@@ -100,16 +104,18 @@ func WantSame(b *pagetest.Browser, who string, to Target, want *pagetest.Page) {
 	}
 }
 
-// WantAnswer checks that a person who may gets an answer, and returns it.
+// WantAnswer checks that a person who may gets an answer, and returns it. A redirect
+// leads where the row says, and not to a page that first asks who they are.
 func WantAnswer(b *pagetest.Browser, who string, to Target) *pagetest.Page {
 	b.Helper()
 	got := Send(b, to, "same-origin")
 	switch {
-	case got.Status == http.StatusOK, got.Status == http.StatusSeeOther:
+	case got.Status == http.StatusOK:
+	case got.Status == http.StatusSeeOther && strings.HasPrefix(got.Header.Get("Location"), to.Leads):
 	case to.Kind == area.Act && got.Status >= 400 && got.Status < 500 && got.Status != http.StatusNotFound && got.Status != http.StatusForbidden:
 		// Another test sends the form with values that are accepted.
 	default:
-		b.Errorf("%s as %s: %d\n%s", to.Path, who, got.Status, got.Body)
+		b.Errorf("%s as %s: %d to %q, want an answer or a redirect to %s\n%s", to.Path, who, got.Status, got.Header.Get("Location"), to.Leads, got.Body)
 	}
 	return got
 }
