@@ -125,6 +125,10 @@ type Answer struct {
 	Body   string
 	Took   time.Duration
 	Timing Timing
+
+	// CertificateUntil is until when the server's certificate is valid; zero unless the
+	// request opened a connection with TLS.
+	CertificateUntil time.Time
 }
 
 // Send sends one request and reads its answer, within Timeout. An error means
@@ -169,6 +173,9 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 		a, reusable, err := cn.exchange(ctx, req, r.Body, begun)
 		timing.FirstByte = cn.firstByte
 		a.Timing = timing
+		if !timing.Reused {
+			a.CertificateUntil = cn.certificateUntil
+		}
 		if reusable {
 			c.pool.put(cn)
 			return a, nil

@@ -30,6 +30,8 @@ type conn struct {
 	heard    bool      // something of its answer came
 
 	firstByte time.Duration // from sending the present request until heard; 0: not yet
+
+	certificateUntil time.Time // when that of the server ends; zero without TLS
 }
 
 // past is a deadline that aborts reads and writes in progress.

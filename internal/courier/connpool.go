@@ -100,7 +100,9 @@ func (p *connPool) dialNew(ctx context.Context, u *url.URL, to origin, timing *T
 		_ = raw.Close()
 		return nil, err
 	}
-	return newConn(secure, raw, to), nil
+	c := newConn(secure, raw, to)
+	c.certificateUntil = secure.ConnectionState().PeerCertificates[0].NotAfter
+	return c, nil
 }
 
 // put returns a connection to the pool. A full pool closes another one. A connection

@@ -216,3 +216,21 @@ func TestPoolIsBoundedOverOwners(t *testing.T) {
 		t.Errorf("%d connections are kept and %d counted, want 4", open, c.pool.count)
 	}
 }
+
+// The certificate is told of once, by the request that opened the connection.
+func TestCertificateUntil(t *testing.T) {
+	c := tlsServer(t, &tls.Config{}, func(secure *tls.Conn, _ *corked) {
+		for in := bufio.NewReader(secure); ; {
+			if _, err := http.ReadRequest(in); err != nil {
+				return
+			}
+			_, _ = io.WriteString(secure, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	for n, want := range []bool{true, false} {
+		a, err := c.Send(t.Context(), Request{Method: "GET", Owner: 1, URL: "https://example.com"})
+		if err != nil || a.CertificateUntil.After(time.Now()) != want {
+			t.Errorf("request %d: the certificate ends at %s (%v)", n+1, a.CertificateUntil, err)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Des
 		Method: "POST", URL: to.URL, Header: header, Body: body, Owner: it.PartnerID, Repeatable: true,
 		Allowed: func() bool { return d.Store.Node.Valid(l.claim) },
 	})
-	a.Took, a.Status, a.Timing = response.Took, response.Status, response.Timing
+	a.Took, a.Status, a.Timing, a.CertificateUntil = response.Took, response.Status, response.Timing, response.CertificateUntil
 	var after time.Duration
 	switch {
 	case err != nil && (ctx.Err() != nil || errors.Is(err, courier.ErrNotAllowed)):

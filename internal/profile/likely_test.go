@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -318,4 +319,46 @@ func TestWorked(t *testing.T) {
 	if at := worked("https://acme.example/hook", noon.Add(time.Hour)); !at.Equal(noon) {
 		t.Errorf("again: valid at %s, want %s", at, noon)
 	}
+}
+
+// A certificate belongs to the URL that showed it: another URL neither changes it nor
+// keeps it.
+func TestSawCertificate(t *testing.T) {
+	d := open(t, private)
+	const hook, other = "https://acme.example/hook", "https://acme.example/other"
+	p, _ := d.enrol(t, profile.URLs{Webhook: hook})
+	want := func(until time.Time) {
+		t.Helper()
+		at, err := sqldb.One(t.Context(), d.DB, sqldb.Value[time.Time], `SELECT certificate_until FROM profiles WHERE partner_id = $1`, p.ID)
+		if err != nil || !at.Equal(until) {
+			t.Errorf("it ends at %s, want %s (%v)", at, until, err)
+		}
+	}
+	saw := func(url string, until time.Time) {
+		t.Helper()
+		if err := d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+			profile.SawCertificate(tx, p.ID, url, until)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saw(other, noon)
+	want(time.Time{})
+	saw(hook, noon)
+	want(noon)
+	saw(hook, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)) // that is how one says never
+	want(time.Unix(0, math.MaxInt64))
+	saw(hook, noon.Add(time.Hour))
+	want(noon.Add(time.Hour))
+	move := func(c profile.URLChange) {
+		t.Helper()
+		if _, _, _, err := d.Amend(t.Context(), operator, p.ID, partner.Change{}, c, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(profile.URLChange{Webhook: new(hook), Redirect: new("https://acme.example/back")})
+	want(noon.Add(time.Hour))
+	move(profile.URLChange{Webhook: new(other)})
+	want(time.Time{})
 }

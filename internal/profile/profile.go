@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -247,7 +248,8 @@ func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partne
 	}
 	after.UpdatedAt = b.Now()
 	tx.Queue(`UPDATE profiles SET webhook_url = $2, webhook_valid_at = $3, redirect_url = $4, redirect_valid_at = $5,
-		redirect_epoch = $6, updated_at = $7, initiate_login_uri = $8, id_token_alg = $9, no_error_member = $10 WHERE partner_id = $1`,
+		redirect_epoch = $6, updated_at = $7, initiate_login_uri = $8, id_token_alg = $9, no_error_member = $10,
+		certificate_until = CASE WHEN webhook_url = $2 THEN certificate_until ELSE 0 END WHERE partner_id = $1`,
 		partnerID, after.WebhookURL, after.WebhookValidAt, after.RedirectURL, after.RedirectValidAt, after.RedirectEpoch, after.UpdatedAt,
 		after.InitiateLoginURI, after.IDTokenAlg, after.NoErrorMember)
 	if moved != before {
@@ -271,6 +273,17 @@ func lock(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, error) {
 func Worked(tx *sqldb.Tx, partnerID int64, webhookURL string, at time.Time) {
 	tx.Queue(`UPDATE profiles SET webhook_valid_at = $3 WHERE partner_id = $1 AND webhook_url = $2 AND webhook_valid_at = 0`,
 		partnerID, webhookURL, at)
+}
+
+// SawCertificate queues until when the certificate of the webhook URL is valid. It changes
+// nothing if the profile has another URL or that is known. Some are valid for longer than
+// a column of nanoseconds can say.
+func SawCertificate(tx *sqldb.Tx, partnerID int64, webhookURL string, until time.Time) {
+	if last := time.Unix(0, math.MaxInt64); until.After(last) {
+		until = last
+	}
+	tx.Queue(`UPDATE profiles SET certificate_until = $3 WHERE partner_id = $1 AND webhook_url = $2 AND certificate_until <> $3`,
+		partnerID, webhookURL, until)
 }
 
 // SignedIn queues that a buyer's sign-in was exchanged for tokens. Only the first one is

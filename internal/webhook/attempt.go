@@ -21,6 +21,8 @@ type Attempt struct {
 	Next     NextAttempt
 	Finished bool // delivered, or no attempt is left
 
+	CertificateUntil time.Time // of the endpoint, if it was seen
+
 	logged  bool // the attempt is on record, and what it changes is not
 	dropped int  // how much of it the database would not take; see DropDetails
 }

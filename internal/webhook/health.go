@@ -69,12 +69,18 @@ type tally struct {
 	last      string    // of its last one
 	exhausted int       // deliveries
 	probed    int64     // license of a probe
+
+	certificate time.Time // until when the last one that was seen is valid
+	shownBy     string    // the URL that has it
 }
 
 // add takes one more attempt into account.
 func (t *tally) add(a *Attempt) {
 	if a.Probe {
 		t.probed = a.LicenseID
+	}
+	if !a.CertificateUntil.IsZero() {
+		t.certificate, t.shownBy = a.CertificateUntil, a.URL
 	}
 	if a.OK {
 		at := a.At.Add(a.Took)
@@ -147,6 +153,9 @@ func writeHealth(tx *sqldb.Tx, partnerID int64, before, after Health, t *tally, 
 	}
 	if t.succeeded && t.unproven {
 		profile.Worked(tx, partnerID, t.url, now)
+	}
+	if !t.certificate.IsZero() {
+		profile.SawCertificate(tx, partnerID, t.shownBy, t.certificate)
 	}
 }
 
