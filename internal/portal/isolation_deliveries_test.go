@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"claviger/internal/apptest"
 	"claviger/internal/event"
@@ -70,7 +71,7 @@ func attemptOf(h *harness, p partner.Partner) string {
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
 		attempt, err = sqldb.One(h.Context(), tx, sqldb.Value[int64], `INSERT INTO webhook_responses
 			(event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
-			VALUES ($1, 'webhook-id: evt_1', 500, 'no', 3, 'https://tide.example/hook', $2, 1, 1) RETURNING id`, id, false)
+			VALUES ($1, 'webhook-id: evt_1', 500, 'no', 3, 'https://tide.example/hook', $2, $3, $3) RETURNING id`, id, false, time.Now())
 		return err
 	}))
 	return strconv.FormatInt(attempt, 10)
