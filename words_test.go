@@ -2,6 +2,10 @@ package claviger_test
 
 import (
 	"go/ast"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,8 +19,22 @@ var metaphors = regexp.MustCompile(`(?i)\b(rooms?|doors?|houses?|duty|duties|fur
 // humps finds where the words of a name such as newHarness meet.
 var humps = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// TestPlainWords: comments, names and documents use the words that every Go engineer
-// knows.
+// shown are words that texts for people do not have besides: say expired, removed,
+// pruned, typo, mail, "You don't have access", "no action needed".
+var shown = regexp.MustCompile(`(?i)\b(dead|gone|letters? (to|was|were|that)|for a slip|is not open to you|had its time|nothing to do for you|takes the post|having been here)\b`)
+
+// counted is a number before a plural, which is wrong where the number is 1: plural.Of, or
+// the function plural of templates, writes both.
+var counted = regexp.MustCompile(`(%d|\{\{[^{}"]*\}\}) ([a-z]+ )?(attempts|causes|codes|days|deliveries|endpoints|entries|events|hours|invitations|keys|licenses|mails|members|minutes|partners|passkeys|people|purchases|refunds|rows|seconds|sessions|steps|times|tokens|webhooks)\b`)
+
+// pages are the packages whose texts are pages for people.
+var pages = map[string]bool{"area": true, "console": true, "portal": true, "shop": true, "signin": true, "ui": true}
+
+// statements are the packages whose texts are SQL with words of their own.
+var statements = map[string]bool{"bench": true, "cluster": true}
+
+// TestPlainWords: comments, names, documents and texts for people use the words that
+// every Go engineer knows.
 func TestPlainWords(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.path == "words_test.go" {
@@ -27,12 +45,24 @@ func TestPlainWords(t *testing.T) {
 		}
 		seen := make(map[string]bool)
 		ast.Inspect(s.file, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && !seen[id.Name] {
-				seen[id.Name] = true
-				checkWords(t, s.set.Position(id.Pos()).String(), spaced(id.Name))
+			switch n := n.(type) {
+			case *ast.Ident:
+				if !seen[n.Name] {
+					seen[n.Name] = true
+					checkWords(t, s.set.Position(n.Pos()).String(), spaced(n.Name))
+				}
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); err == nil && !s.test && n.Kind == token.STRING {
+					checkShown(t, s.set.Position(n.Pos()).String(), s.name, text)
+				}
 			}
 			return true
 		})
+	}
+	for name, text := range templates(t) {
+		for number, line := range strings.Split(text, "\n") {
+			checkShown(t, name+":"+strconv.Itoa(number+1), nameOf(path.Dir(name)), line)
+		}
 	}
 	for name, text := range documents(t) {
 		for number, line := range strings.Split(text, "\n") {
@@ -52,4 +82,43 @@ func checkWords(t *testing.T, where, text string) {
 	for _, word := range metaphors.FindAllString(text, -1) {
 		t.Errorf("%s: write a plain word for %q", where, word)
 	}
+}
+
+// checkShown fails the test for each word in a text for people that is not plain, and for
+// numbers before the wrong form of a noun.
+func checkShown(t *testing.T, where, name, text string) {
+	t.Helper()
+	checkWords(t, where, text)
+	if statements[name] {
+		return
+	}
+	for _, word := range shown.FindAllString(text, -1) {
+		t.Errorf("%s: write a plain word for %q", where, word)
+	}
+	if !pages[name] {
+		return
+	}
+	for _, word := range counted.FindAllString(text, -1) {
+		t.Errorf("%s: %q is wrong for 1; use plural.Of, or plural in a template", where, word)
+	}
+}
+
+// templates are the templates and descriptions that people read, by their path.
+func templates(t *testing.T) map[string]string {
+	t.Helper()
+	texts := make(map[string]string)
+	err := fs.WalkDir(os.DirFS("."), "internal", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && entry.Name() == "testdata" {
+			return fs.SkipDir
+		}
+		if ext := path.Ext(name); err != nil || entry.IsDir() || ext != ".html" && ext != ".yaml" {
+			return err
+		}
+		texts[name] = read(t, name)
+		return nil
+	})
+	if err != nil || len(texts) < 10 {
+		t.Fatalf("%d templates were read, %v", len(texts), err)
+	}
+	return texts
 }

@@ -11,6 +11,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
+	"claviger/internal/plural"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 )
@@ -105,7 +106,7 @@ func (p *Reports) numbers(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		Hidden: []ui.Param{{Name: "days", Value: span.days}},
 	}
 	for _, days := range numbersSpans {
-		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{Label: fmt.Sprintf("%d days", days), URL: span.numbers(v, span.partnerID, days), Current: days == span.days})
+		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{Label: plural.Of(days, "day"), URL: span.numbers(v, span.partnerID, days), Current: days == span.days})
 	}
 	view.Tabs.Label = "Time"
 	view.Curl = p.call("The same by API", http.MethodGet, "/operator/v1/stats/sales", ui.Param{Name: "days", Value: span.days}, ui.Param{Name: "partner_id", Value: orNil(span.partnerID)})
@@ -153,7 +154,7 @@ func (p *Reports) addSales(r *http.Request, v *Visit, span salesSpan, view *numb
 
 // salesStats are the numbers above the charts.
 func salesStats(v *Visit, span salesSpan, total stats.Sales) []ui.Stat {
-	days := fmt.Sprintf("in %d days", span.days)
+	days := "in " + plural.Of(span.days, "day")
 	return []ui.Stat{
 		{Label: "Sold", Value: ui.Count(total.Sold), Note: days, URL: span.list(v, licensesPath, span.partnerID)},
 		{Label: "Activated within 7 days", Value: ui.Percent(total.ActivatedSoon, total.Sold), Note: ui.Count(total.ActivatedSoon) + " of those sold, so far"},

@@ -75,7 +75,7 @@ func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 			}
 		}
 		if told {
-			log.Info("erased data is gone from the database's log", "file", l.path+"-wal")
+			log.Info("erased data was removed from the database's log", "file", l.path+"-wal")
 		}
 	}
 }

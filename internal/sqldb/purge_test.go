@@ -96,7 +96,7 @@ func TestPurgeWaitsForReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if line := <-told.seen; !strings.Contains(line, "erased data is gone") {
+	if line := <-told.seen; !strings.Contains(line, "erased data was removed") {
 		t.Errorf("logged %s", line)
 	}
 	if found := holds(t, path, hidden); len(found) > 0 {

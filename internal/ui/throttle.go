@@ -1,11 +1,11 @@
 package ui
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
+	"claviger/internal/plural"
 	"claviger/internal/validate"
 	"claviger/internal/wire"
 )
@@ -123,5 +123,5 @@ func RetryAfter(h http.Header, wait time.Duration) string {
 	if n == 1 {
 		return "a second"
 	}
-	return fmt.Sprintf("%d seconds", n)
+	return plural.Of(n, "second")
 }
