@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -75,6 +76,54 @@ func (a *API) PartnerDeliveries(w http.ResponseWriter, r *http.Request, partnerI
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list.Deliveries, deliveryOf))
 }
 
+// ofPartnerAnswer is a delivery of any partner.
+type ofPartnerAnswer struct {
+	PartnerID int64 `json:"partner_id"`
+	deliveryAnswer
+}
+
+// AllDeliveries answers the deliveries of all partners, or of one, for the operator API.
+func (a *API) AllDeliveries(w http.ResponseWriter, r *http.Request) error {
+	q, err := wire.Query(r, append([]string{"cursor", "page", "limit", "partner_id"}, deliveryFilters...)...)
+	if err != nil {
+		return err
+	}
+	asked, err := cursorPage(q)
+	if err != nil {
+		return err
+	}
+	after, ok := history.ParseKey(q.Get("cursor"))
+	if !ok {
+		return errCursor()
+	}
+	partnerID, err := strconv.ParseInt(q.Get("partner_id"), 10, 64)
+	if q.Has("partner_id") && (err != nil || partnerID < 1) {
+		return fault.Parameter("partner_id", "must be the id of a partner, such as 1.")
+	}
+	find := a.Licenses.ByKey
+	if partnerID != 0 {
+		find = func(ctx context.Context, key string) (license.License, error) {
+			return a.Licenses.OfPartner(ctx, partnerID, key)
+		}
+	}
+	filter, l, err := a.readFilter(r, q.Get, q.Has, find)
+	if err != nil {
+		return err
+	}
+	if l.ID != 0 {
+		partnerID = l.PartnerID
+	}
+	list, err := a.History.ListAll(r.Context(), partnerID, filter, after, int(asked.Limit))
+	if err != nil {
+		return err
+	}
+	wire.CursorHeaders(w, r, asked, list.Next.String())
+	searchedTo(w, list.SearchedTo)
+	return wire.JSON(w, http.StatusOK, wire.ListOf(list.Deliveries, func(d history.OfPartner) ofPartnerAnswer {
+		return ofPartnerAnswer{d.PartnerID, deliveryOf(d.Delivery)}
+	}))
+}
+
 // searchedTo says that a search ended before the page was full.
 func searchedTo(w http.ResponseWriter, at time.Time) {
 	if !at.IsZero() {
@@ -98,30 +147,41 @@ func errCursor() error {
 // deliveryFilter reads which deliveries are meant from a query or a body. A license that
 // the partner does not have matches nothing.
 func (a *API) deliveryFilter(r *http.Request, partnerID int64, get func(string) string, has func(string) bool) (f history.Filter, key string, err error) {
+	f, _, err = a.readFilter(r, get, has, func(ctx context.Context, key string) (license.License, error) {
+		return a.Licenses.OfPartner(ctx, partnerID, key)
+	})
+	return f, get("license_key"), err
+}
+
+// findLicense finds a license by its key.
+type findLicense = func(ctx context.Context, key string) (license.License, error)
+
+// readFilter reads which deliveries are meant. A license that is not found matches nothing.
+func (a *API) readFilter(r *http.Request, get func(string) string, has func(string) bool, find findLicense) (f history.Filter, l license.License, err error) {
 	for _, name := range deliveryFilters {
 		if has(name) && get(name) == "" {
-			return f, "", fault.Parameter(name, "is empty; give it a value, or leave it out.")
+			return f, l, fault.Parameter(name, "is empty; give it a value, or leave it out.")
 		}
 	}
 	if f.State = history.State(get("state")); f.State != "" && !f.State.Known() {
-		return f, "", fault.Parameter("state", "must be delivered, waiting, failing, exhausted, superseded, or failed for the last three.")
+		return f, l, fault.Parameter("state", "must be delivered, waiting, failing, exhausted, superseded, or failed for the last three.")
 	}
 	kind, err := event.ParseKind(get("event"))
 	if err != nil {
-		return f, "", err
+		return f, l, err
 	}
 	f.Kind = int(kind)
 	if s := get("status_code"); s != "" {
 		var ok bool
 		if f.Codes, ok = history.ParseCodes(s); !ok {
-			return f, "", fault.Parameter("status_code", "must be a status such as 404, a class such as 4xx, none for attempts without an answer, or why there was none: %s.", courier.CauseList())
+			return f, l, fault.Parameter("status_code", "must be a status such as 404, a class such as 4xx, none for attempts without an answer, or why there was none: %s.", courier.CauseList())
 		}
 	}
 	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
 		if s := get(name); s != "" {
 			at, err := wire.ParseTime(s)
 			if err != nil {
-				return f, "", fault.Parameter(name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+				return f, l, fault.Parameter(name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
 			}
 			*to = storable(at)
 		}
@@ -129,22 +189,20 @@ func (a *API) deliveryFilter(r *http.Request, partnerID int64, get func(string) 
 	if s := get("event_id"); s != "" {
 		n, err := strconv.ParseInt(strings.TrimPrefix(s, "evt_"), 10, 64)
 		if err != nil || n < 1 {
-			return f, "", fault.Parameter("event_id", "must be an event_id such as 42, or a webhook-id such as evt_42.")
+			return f, l, fault.Parameter("event_id", "must be an event_id such as 42, or a webhook-id such as evt_42.")
 		}
 		f.EventID = n
 	}
-	if key = get("license_key"); key != "" {
-		l, err := a.Licenses.OfPartner(r.Context(), partnerID, key)
-		switch {
+	if key := get("license_key"); key != "" {
+		l, err = find(r.Context(), key)
+		switch f.LicenseID = l.ID; {
 		case fault.Is(err, license.CodeUnknownLicense):
 			f.LicenseID = -1
 		case err != nil:
-			return f, "", err
-		default:
-			f.LicenseID = l.ID
+			return f, l, err
 		}
 	}
-	return f, key, nil
+	return f, l, nil
 }
 
 // attemptAnswer is an attempt in short.

@@ -291,13 +291,13 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, PublicURL: a.url, Guard: guard, Exports: r.Exports,
+		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, TestMail: r.TestMail, PublicURL: a.url, Guard: guard, Exports: r.Exports,
 		Service: operator.Service{DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings()},
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 		Partner: operator.PartnerAnswers{
 			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,
 			Redeliveries: partners.PartnerRedeliveries, Redelivery: partners.PartnerRedelivery, Estimate: partners.PartnerEstimate,
-			Redeliver: partners.PartnerRedeliver, ActOnRedelivery: partners.ActOnRedelivery,
+			AllDeliveries: partners.AllDeliveries, Redeliver: partners.PartnerRedeliver, ActOnRedelivery: partners.ActOnRedelivery,
 		},
 		PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
 	}

@@ -18,12 +18,15 @@ import (
 func (a *App) console(site *visitor.Site) *console.Handler {
 	r := a.services
 	return &console.Handler{
-		Shell:    console.Shell{Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.TeamVersions, Log: a.log}, Now: a.cfg.Now},
+		Shell: console.Shell{
+			Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.TeamVersions, Log: a.log}, Now: a.cfg.Now,
+			Live: console.NewLive(r.History, r.Replays, r.Profiles, r.Partners, r.Webhooks, a.log),
+		},
 		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks, Support: a.support()},
 		Team:     console.Team{Accounts: r.Accounts},
 		Today:    console.Today{Book: r.Today, Live: console.TodayLive(r.Today, a.log)},
 		Delivery: console.Delivery{
-			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Replays: r.Replays, Mail: r.Mail,
+			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Licenses: r.Licenses, Replays: r.Replays, Mail: r.Mail,
 			Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		},
 		System:  console.System{DB: r.DB, Accounts: r.Accounts, Keys: r.OAuth.Keys, Audit: r.Audit, Jobs: jobsOf(), Settings: a.shownSettings()},

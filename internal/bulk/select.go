@@ -101,30 +101,14 @@ func OfRefunds(r *license.Registry, of Kind, selected Selection) Selection {
 // OfDeliveries selects deliveries of a partner, or of all partners (0), in the order of
 // their events: those of a license are sent in that order again.
 func OfDeliveries(h history.Reader, partnerID int64, f history.Filter) Selection {
-	target := func(id int64, d history.Delivery) Target {
-		return Target{ID: d.EventID, Subject: strconv.FormatInt(d.EventID, 10), PartnerID: id, Was: string(d.State)}
-	}
 	return func(ctx context.Context, most int) (list []Target, err error) {
-		for before, after := int64(0), (history.Key{}); len(list) < most; {
-			if partnerID == 0 {
-				found, err := h.ListAll(ctx, f, before, selectBatch)
-				if err != nil {
-					return nil, err
-				}
-				for _, d := range found.Deliveries {
-					list = append(list, target(d.PartnerID, d.Delivery))
-				}
-				if before = found.Next; before == 0 {
-					break
-				}
-				continue
-			}
-			found, err := h.List(ctx, partnerID, f, after, selectBatch)
+		for after := (history.Key{}); len(list) < most; {
+			found, err := h.ListAll(ctx, partnerID, f, after, selectBatch)
 			if err != nil {
 				return nil, err
 			}
 			for _, d := range found.Deliveries {
-				list = append(list, target(partnerID, d))
+				list = append(list, Target{ID: d.EventID, Subject: strconv.FormatInt(d.EventID, 10), PartnerID: d.PartnerID, Was: string(d.State)})
 			}
 			if after = found.Next; after.IsZero() {
 				break

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
@@ -84,7 +85,7 @@ func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		return err
 	}
 	view.Results = ui.Results{Filters: *view.Filters, Nothing: ui.Empty{Title: "No entry yet", Text: "Everything that is changed leaves one."}, Table: auditTable(v, found.Entries, names)}
-	switch next := withParam(r, "before", strconv.FormatInt(found.Next, 10)); {
+	switch next := area.WithParam(r, "before", strconv.FormatInt(found.Next, 10)); {
 	case found.Next == 0:
 	case found.SearchedTo.IsZero():
 		view.Results.Pager = ui.Pager{Label: "Pages of entries", Next: next}

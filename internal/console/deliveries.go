@@ -4,160 +4,199 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/area"
-	"claviger/internal/event"
 	"claviger/internal/fault"
+	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
 )
 
-// deliverySpans are the times that can be chosen.
-var deliverySpans = []ui.Option{
-	{Value: "24h", Label: "Last 24 hours"}, {Value: "7d", Label: "Last 7 days"}, {Value: "30d", Label: "Last 30 days"}, {Value: "all", Label: "All time"},
+const licenseVerb = licensesPath + "/%s" // the page of a license
+
+// deliveryQuery is which deliveries a page is about.
+type deliveryQuery struct {
+	area.DeliveryQuery
+	partnerID int64 // 0: all
 }
 
-// deliveryStates are the states that can be chosen.
-var deliveryStates = []ui.Option{
-	{Value: "", Label: "All"},
-	{Value: string(history.Delivered), Label: "Delivered"},
-	{Value: string(history.Waiting), Label: "Waiting"},
-	{Value: string(history.Failing), Label: "Failing, tried again"},
-	{Value: string(history.Exhausted), Label: "Exhausted, given up"},
-	{Value: string(history.Superseded), Label: "Superseded by a newer event"},
-	{Value: string(history.Failed), Label: "Failed: the three before"},
-}
-
-// deliveryFilter reads the filters of the address.
-func (d *Delivery) deliveryFilter(r *http.Request) (f history.Filter, partnerID int64, form ui.Form) {
-	q := r.URL.Query()
-	text := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(q.Get(name), "")) }
-	span := text("range")
-	if span == "" {
-		span = deliverySpans[0].Value
-	}
-	form = ui.Form{Fields: []ui.Field{
-		{Name: "partner", Label: "Partner's id", Value: text("partner")},
-		{Name: "state", Label: "State", Type: "select", Value: text("state"), Options: deliveryStates},
-		{Name: "code", Label: "Status code", Value: text("code"), Hint: "404, 4xx or none"},
-		{Name: "range", Label: "Time", Type: "select", Value: span, Options: deliverySpans},
-	}}
-	if s := text("partner"); s != "" {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if partnerID = n; err != nil || n < 1 {
-			form.Refuse(fault.Field("partner", "must be the id of a partner, such as 1."))
+// deliveryQuery reads the filters of the address: those of the portal, and the partner.
+func (d *Delivery) deliveryQuery(r *http.Request) (deliveryQuery, error) {
+	q := deliveryQuery{DeliveryQuery: area.ReadDeliveryQuery(r, d.Now())}
+	id := area.CleanQuery(r.URL.Query().Get("partner"))
+	q.Form.Fields = append([]ui.Field{{Name: "partner", Label: "Partner's id", Value: id}}, q.Form.Fields...)
+	if id != "" {
+		n, err := strconv.ParseInt(id, 10, 64)
+		if q.partnerID = n; err != nil || n < 1 {
+			q.Form.Refuse(fault.Field("partner", "must be the id of a partner, such as 1."))
 		}
 	}
-	if f.State = history.State(text("state")); f.State != "" && !f.State.Known() {
-		form.Refuse(fault.Field("state", "is not one of the list."))
+	if q.LicenseKey == "" {
+		return q, nil
 	}
-	if s := text("code"); s != "" {
-		var ok bool
-		if f.Codes, ok = history.ParseCodes(strings.ToLower(s)); !ok {
-			form.Refuse(fault.Field("code", "must be a status such as 404, a class such as 4xx, or none for no answer."))
+	l, err := d.Licenses.ByKey(r.Context(), q.LicenseKey)
+	switch {
+	case fault.Is(err, license.CodeUnknownLicense):
+		q.Filter.LicenseID = -1 // which matches nothing
+	case err != nil:
+		return q, err
+	default:
+		q.Filter.LicenseID = l.ID
+		if q.partnerID == 0 {
+			q.partnerID = l.PartnerID
 		}
 	}
-	switch days := map[string]int{"24h": 1, "7d": 7, "30d": 30}[span]; {
-	case days > 0:
-		f.From = d.Now().Add(-time.Duration(days) * 24 * time.Hour)
-	case span != "all":
-		form.Refuse(fault.Field("range", "is not one of the list."))
-	}
-	return f, partnerID, form
+	return q, nil
 }
 
 // deliveries lists the deliveries of all partners, or of one.
 func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	f, partnerID, form := d.deliveryFilter(r)
-	view := recordsView{
-		Heading: "Deliveries", Lead: "Every event on its way to a partner, with its last attempt, newest event first.", Form: form,
-		Filters: &ui.Filters{Label: "Filter deliveries", URL: v.Path(deliveriesPath), Fields: form.Fields, Active: r.URL.RawQuery != "", Fold: true},
-		Curl: d.call("The deliveries of one partner by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/deliveries", max(partnerID, 1)),
-			ui.Param{Name: "state", Value: string(f.State)}, ui.Param{Name: "status_code", Value: f.Codes.String()}, ui.Param{Name: "from", Value: f.From}),
-	}
-	if form.Failed() {
-		return d.render(w, r, v, "records", ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
-	}
-	view.Results.Filters, view.Results.Nothing = *view.Filters, ui.Empty{Title: "Nothing in the last 24 hours", Text: "Choose another time to see older events."}
-	list, next, err := d.page(r, f, partnerID, &view.Results)
+	q, err := d.deliveryQuery(r)
 	if err != nil {
 		return err
 	}
-	if next != "" && view.Results.SearchedTo.IsZero() {
-		view.Results.Pager = ui.Pager{Label: "Pages of deliveries", Next: next}
-	} else {
-		view.Results.GoOn = next
+	view := area.DeliveriesView{
+		Lead: "Every event on its way to a partner, with its last attempt, newest event first.", Form: q.Form,
+		Filters: ui.Filters{Label: "Filter deliveries", URL: v.Path(deliveriesPath), Fields: q.Form.Fields, Active: area.Query(r.URL.Query(), "after") != "", Fold: true},
+		Curl:    d.call("List these deliveries by API", http.MethodGet, "/operator/v1/deliveries", q.Params()...),
 	}
-	names, err := partner.ByID(r.Context(), d.DB, ids(list, func(o history.OfPartner) int64 { return o.PartnerID }))
+	if q.partnerID > 0 {
+		view.Curl.Query = append(view.Curl.Query, ui.Param{Name: "partner_id", Value: q.partnerID})
+	}
+	if q.Form.Failed() {
+		return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
+	}
+	after, _ := history.ParseKey(r.URL.Query().Get("after")) // what is none begins at the newest
+	list, err := d.History.ListAll(r.Context(), q.partnerID, q.Filter, after, rowsPerPage)
 	if err != nil {
 		return err
 	}
-	view.Results.Table = d.deliveriesTable(v, list, names)
-	if partnerID != 0 && v.May(account.Support) && len(list) > 0 {
-		view.Acts = []ui.Tab{{Label: "Recover what failed…", URL: v.Path(recoverPath+"/%d", partnerID) + "?state=failed"}}
+	next, first := "", ""
+	if !list.Next.IsZero() {
+		next = area.WithParam(r, "after", list.Next.String())
 	}
-	return d.render(w, r, v, "records", ui.View{Title: "Deliveries", Data: view})
+	if !after.IsZero() {
+		first = area.WithParam(r, "after", "")
+	}
+	names, err := partner.ByID(r.Context(), d.DB, ids(list.Deliveries, func(o history.OfPartner) int64 { return o.PartnerID }))
+	if err != nil {
+		return err
+	}
+	table := area.DeliveryTable{
+		Path: v.Path, License: licenseVerb, Query: area.Query(r.URL.Query()),
+		Partner: func(id int64) ui.Cell { return ui.Cell{Text: names[id].Name, URL: d.pageOfPartner(v, id)} },
+	}
+	view.Results = ui.Results{
+		Filters: view.Filters, Table: table.Of(list.Deliveries),
+		Nothing: ui.Empty{Title: "Nothing in the last 24 hours", Text: "Choose another time to see older events.", URL: v.Path(deliveriesPath) + "?range=all", Action: "Show all time"},
+	}
+	view.LeadOn(next, first, list.SearchedTo)
+	if q.partnerID != 0 && v.May(account.Support) && len(list.Deliveries) > 0 {
+		view.Acts = []ui.Item{{Label: "Recover what failed…", URL: v.Path(recoverPath+"/%d", q.partnerID) + "?state=failed"}}
+	}
+	return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Data: view})
 }
 
-// page reads a page of the list, of all partners or of one.
-func (d *Delivery) page(r *http.Request, f history.Filter, partnerID int64, results *ui.Results) (list []history.OfPartner, next string, err error) {
-	q := r.URL.Query()
-	if partnerID == 0 {
-		before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // what is no number is the first page
-		all, err := d.History.ListAll(r.Context(), f, max(before, 0), rowsPerPage)
-		if all.Next != 0 {
-			next = withParam(r, "before", strconv.FormatInt(all.Next, 10))
+const (
+	deliveryPath = deliveriesPath + "/{delivery}"
+	attemptPath  = deliveryPath + "/attempts/{attempt}"
+	sendPath     = deliveryPath + "/send"
+)
+
+// delivery shows a delivery and its last attempt, which follows what happens, or the one
+// of the path, which stays.
+func (d *Delivery) delivery(r *http.Request, v *Visit) (area.Shown, error) {
+	event, attempt := area.ID(r, "delivery"), int64(0)
+	if r.PathValue("attempt") != "" {
+		if attempt = area.ID(r, "attempt"); attempt <= 0 {
+			return area.Shown{}, area.NotFound()
 		}
-		results.SearchedTo = all.SearchedTo
-		return all.Deliveries, next, err
 	}
-	after, _ := history.ParseKey(q.Get("after"))
-	one, err := d.History.List(r.Context(), partnerID, f, after, rowsPerPage)
-	for _, delivery := range one.Deliveries {
-		list = append(list, history.OfPartner{PartnerID: partnerID, Delivery: delivery})
+	if _, _, _, err := d.exchange(r, event, attempt); err != nil {
+		return area.Shown{}, err
 	}
-	if !one.Next.IsZero() {
-		next = withParam(r, "after", one.Next.String())
-	}
-	results.SearchedTo = one.SearchedTo
-	return list, next, err
+	return area.Shown{
+		Versions: d.Live.deliveries, Topic: event, Page: "delivery",
+		View: func(r *http.Request) (ui.View, string, error) {
+			p, detail, e, err := d.exchange(r, event, attempt)
+			if err != nil {
+				return ui.View{}, "", err
+			}
+			pages, err := d.deliveryPages(r, v, p, detail)
+			if err != nil {
+				return ui.View{}, "", err
+			}
+			view, says := pages.View(detail, e)
+			return view, says, nil
+		},
+	}, nil
 }
 
-// deliveriesTable lists deliveries, one line each.
-func (d *Delivery) deliveriesTable(v *Visit, list []history.OfPartner, names map[int64]partner.Partner) ui.Table {
-	t := ui.Table{
-		ID: "deliveries", Caption: "Deliveries, newest event first", Cards: true,
-		Columns: []ui.Column{{Label: "Event"}, {Label: "State"}, {Label: "Partner"}, {Label: "License"}, {Label: "Answer"}, {Label: "Attempts", Number: true}, {Label: "Duration", Number: true}, {Label: "Next attempt"}, {Label: "Event time"}},
+// exchange reads a delivery with one of its attempts, 0 for the last, and its partner.
+func (d *Delivery) exchange(r *http.Request, event, attempt int64) (p partner.Partner, detail history.Detail, e history.Exchange, err error) {
+	id, err := d.History.PartnerOf(r.Context(), event)
+	if err == nil {
+		p, err = d.Partners.Get(r.Context(), id)
 	}
-	for _, o := range list {
-		next := ui.Cell{At: o.NextAt}
-		if o.NextAt.IsZero() {
-			next = ui.Cell{Text: "–"}
-		}
-		last := o.Last
-		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("delivery-%d", o.EventID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("%d %s", o.EventID, event.Kind(o.Kind))},
-			{Status: string(o.State)},
-			{Text: names[o.PartnerID].Name, URL: d.pageOfPartner(v, o.PartnerID)},
-			{Text: "…" + o.LicenseKey[max(0, len(o.LicenseKey)-8):], Code: true, URL: d.pageOfLicense(v, o.LicenseKey)},
-			{Text: area.AnswerWords(last.ID, last.Status, last.Success, last.Words())},
-			{Text: strconv.Itoa(o.Attempts)},
-			{Text: area.Duration(last.ID != 0, last.Took)},
-			next,
-			{At: o.CreatedAt, Exact: true},
-		}})
+	if err == nil {
+		detail, e, err = d.History.Exchange(r.Context(), id, event, attempt)
 	}
-	return t
+	return p, detail, e, area.Missing(err)
 }
 
-// pageOfLicense is the address of a license's page; "" where there is no such page.
-func (d *Delivery) pageOfLicense(v *Visit, key string) string {
-	if !d.area.Has(licensesPath+"/{license}", v) && !d.area.Has(licensesPath+"/{key}", v) {
-		return ""
+// deliveryPages makes the pages about a delivery.
+func (d *Delivery) deliveryPages(r *http.Request, v *Visit, p partner.Partner, detail history.Detail) (area.DeliveryPages, error) {
+	names, err := d.Site.Accounts.Names(r.Context(), area.Senders(detail))
+	return area.DeliveryPages{
+		Path: v.Path, License: licenseVerb, Call: d.call, API: fmt.Sprintf("/operator/v1/partners/%d", p.ID), Events: "/operator/v1",
+		Whose: "The partner's", Brand: p.Brand, Partner: &ui.Item{Label: p.Name, URL: d.pageOfPartner(v, p.ID)},
+		Who: senderName(names), May: v.May(account.Support), List: area.Query(r.URL.Query(), "since"), Zone: ui.Zone(r),
+	}, err
+}
+
+// sendView is the page that asks whether an event is sent again.
+func (d *Delivery) sendView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, history.Detail, error) {
+	p, detail, _, err := d.exchange(r, area.ID(r, "delivery"), 0)
+	if err != nil {
+		return ui.Confirm{}, area.Seen{}, detail, err
 	}
-	return v.Path(licensesPath+"/%s", key)
+	pages, err := d.deliveryPages(r, v, p, detail)
+	if err != nil {
+		return ui.Confirm{}, area.Seen{}, detail, err
+	}
+	tries := strconv.Itoa(len(detail.Tries))
+	seen := area.Seen{Version: string(detail.State) + "-" + tries, Facts: []area.Fact{{Name: "State", Value: string(detail.State)}, {Name: "The number of attempts", Value: tries}}}
+	view := pages.SendAgain(detail, d.Now())
+	view.Hidden = append(view.Hidden, seen.Param())
+	return view, seen, detail, nil
+}
+
+func (d *Delivery) askSend(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, _, _, err := d.sendView(r, v)
+	if err != nil {
+		return err
+	}
+	return d.confirm(w, r, v, http.StatusOK, view)
+}
+
+// send has an event sent again.
+func (d *Delivery) send(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	view, seen, detail, err := d.sendView(r, v)
+	if err != nil {
+		return err
+	}
+	if err := seen.Unchanged(r); err != nil {
+		return d.refuse(w, r, v, view, err)
+	}
+	const anyPartner = 0
+	if err := d.Webhooks.Redeliver(r.Context(), v.Actor(), anyPartner, detail.EventID); err != nil {
+		return d.refuse(w, r, v, view, err)
+	}
+	return d.area.Done(w, r, v, fmt.Sprintf("%s/%d%s", deliveriesPath, detail.EventID, area.Query(r.URL.Query())),
+		"The event is on its way. What the partner's server answers stands below as soon as it comes; without scripts, reload the page.")
 }

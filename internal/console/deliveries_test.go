@@ -66,9 +66,9 @@ func TestDeliveriesArePaged(t *testing.T) {
 	seen := 0
 	for at := path("/deliveries"); at != ""; {
 		page := h.as(viewer).Get(at)
-		seen += strings.Count(page.Body, `id="delivery-`)
+		seen += strings.Count(page.Body, `href="/console/deliveries/`)
 		at = ""
-		for to := range page.Links("before=") {
+		for to := range page.Links("/deliveries?after=") {
 			at = to
 		}
 		if seen > 200 {

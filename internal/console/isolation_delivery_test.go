@@ -19,6 +19,18 @@ func init() {
 		}
 		return strconv.FormatInt(h.recovery().ID, 10)
 	}
+	registry.Placeholders["delivery"] = func(h *harness, of known) string {
+		if of == missing {
+			return none
+		}
+		return strconv.FormatInt(h.delivered(), 10)
+	}
+	registry.Placeholders["attempt"] = func(h *harness, of known) string {
+		if of == missing {
+			return none
+		}
+		return strconv.FormatInt(h.Count(`SELECT max(id) FROM webhook_responses WHERE event_id = $1`, h.delivered()), 10)
+	}
 	registry.Placeholders["mail"] = func(h *harness, of known) string {
 		if of == missing {
 			return none
@@ -27,11 +39,25 @@ func init() {
 	}
 	empty := func(*harness, known) url.Values { return url.Values{} }
 	for _, path := range []string{
-		"/outages/{partner}/try", "/recover/{partner}", "/recover/{partner}/{recovery}/pause", "/recover/{partner}/{recovery}/resume",
+		"/deliveries/{delivery}/send", "/outages/{partner}/try", "/recover/{partner}", "/recover/{partner}/{recovery}/pause", "/recover/{partner}/{recovery}/resume",
 		"/recover/{partner}/{recovery}/cancel", "/mails/{mail}/send", "/mails/{mail}/dismiss",
 	} {
 		registry.Forms[path] = empty
 	}
+}
+
+// delivered is the first event of Tide, with an attempt on record.
+func (h *harness) delivered() int64 {
+	h.Helper()
+	if h.Count(`SELECT count(*) FROM deliveries WHERE partner_id = $1`, h.tide.ID) == 0 {
+		h.sell()
+	}
+	event := h.Count(`SELECT min(event_id) FROM deliveries WHERE partner_id = $1`, h.tide.ID)
+	if h.Count(`SELECT count(*) FROM webhook_responses WHERE event_id = $1`, event) == 0 {
+		h.Exec(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, diagnosis, created_at, updated_at)
+			VALUES ($1, '', 500, 'no', 12, '', $2, '', $3, $3)`, event, false, h.Accounts.Now())
+	}
+	return event
 }
 
 // recovery is one of Tide: the one that is not finished, or a new one.

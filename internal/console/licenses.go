@@ -170,7 +170,7 @@ func searchedTo(r *http.Request, at time.Time, next int64) ui.Cell {
 	if at.IsZero() {
 		return ui.Cell{}
 	}
-	return ui.Cell{At: at, URL: withParam(r, "before", strconv.FormatInt(next, 10))}
+	return ui.Cell{At: at, URL: area.WithParam(r, "before", strconv.FormatInt(next, 10))}
 }
 
 // licenseView is the case of a license.

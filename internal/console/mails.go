@@ -46,7 +46,7 @@ func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error
 	if len(list) > rowsPerPage {
 		list = list[:rowsPerPage]
 		if view.Results.Pager = (ui.Pager{Label: "Pages of mails", Showing: "The next 50 that are due"}); !waiting {
-			view.Results.Pager = ui.Pager{Label: "Pages of mails", Next: withParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))}
+			view.Results.Pager = ui.Pager{Label: "Pages of mails", Next: area.WithParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))}
 		}
 	}
 	view.Results.Table = ui.Table{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
@@ -143,10 +144,10 @@ func (p *Reports) addSales(r *http.Request, v *Visit, span salesSpan, view *numb
 	shown := n.Partners[first:min(first+sellersPerPage, len(n.Partners))]
 	view.Pager = ui.Pager{Label: "Pages of partners", Showing: fmt.Sprintf("%d to %d of %s", first+1, first+len(shown), ui.Count(int64(len(n.Partners))))}
 	if page > 1 {
-		view.Pager.Prev = withParam(r, "page", strconv.Itoa(page-1))
+		view.Pager.Prev = area.WithParam(r, "page", strconv.Itoa(page-1))
 	}
 	if first+len(shown) < len(n.Partners) {
-		view.Pager.Next = withParam(r, "page", strconv.Itoa(page+1))
+		view.Pager.Next = area.WithParam(r, "page", strconv.Itoa(page+1))
 	}
 	view.Partners, err = p.sellersTable(r, v, span, shown)
 	return err

@@ -9,6 +9,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/fault"
+	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
@@ -36,6 +37,7 @@ type Delivery struct {
 	Partners *partner.Registry
 	Webhooks *webhook.Outbox
 	History  history.Reader
+	Licenses *license.Registry
 	Replays  *replay.Jobs
 	Mail     *mail.Outbox
 	Tries    *wire.Limiter // how often an endpoint is tried at once
@@ -44,12 +46,19 @@ type Delivery struct {
 func (d *Delivery) table() []Route {
 	return []Route{
 		row(Page, deliveriesPath, account.Read, d.deliveries),
+		row(Page, deliveryPath, account.Read, d.shows(d.delivery)),
+		row(Stream, deliveryPath+"/live", account.Read, d.tells(d.delivery)),
+		row(Page, attemptPath, account.Read, d.shows(d.delivery)),
+		row(Stream, attemptPath+"/live", account.Read, d.tells(d.delivery)),
+		row(Page, sendPath, account.Support, d.askSend),
+		row(Act, sendPath, account.Support, d.send),
 		row(Page, outagesPath, account.Read, d.outages),
 		row(Page, pastOutagesPath, account.Read, d.pastOutages),
 		row(Act, tryPath, account.Support, d.try),
 		row(Page, recoverPath+"/{partner}", account.Support, d.askRecover),
 		row(Act, recoverPath+"/{partner}", account.Support, d.recover),
-		row(Page, recoveryPath, account.Read, d.recovery),
+		row(Page, recoveryPath, account.Read, d.shows(d.recovery)),
+		row(Stream, recoveryPath+"/live", account.Read, d.tells(d.recovery)),
 		row(Act, recoveryPath+"/pause", account.Support, d.onRecovery("The recovery is paused.", d.pauseRecovery)),
 		row(Act, recoveryPath+"/resume", account.Support, d.onRecovery("The recovery goes on.", d.resumeRecovery)),
 		row(Page, recoveryPath+"/cancel", account.Support, d.askCancelRecovery),
@@ -107,7 +116,7 @@ func (d *Delivery) outages(w http.ResponseWriter, r *http.Request, v *Visit) err
 		}
 		if next = ""; len(list) > rowsPerPage {
 			list = list[:rowsPerPage]
-			next = withParam(r, "after", list[rowsPerPage-1].Key().String())
+			next = area.WithParam(r, "after", list[rowsPerPage-1].Key().String())
 		}
 		if err = history.CountWaiting(r.Context(), tx, list); err != nil {
 			return err
@@ -210,7 +219,7 @@ func (d *Delivery) pastOutages(w http.ResponseWriter, r *http.Request, v *Visit)
 	next := ""
 	if len(list) > rowsPerPage {
 		list = list[:rowsPerPage]
-		next = withParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))
+		next = area.WithParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))
 	}
 	names, err := partner.ByID(r.Context(), d.DB, ids(list, func(o outage.Outage) int64 { return o.PartnerID }))
 	if err != nil {
@@ -244,15 +253,4 @@ func ids[T any](rows []T, of func(T) int64) []int64 {
 		list[i] = of(row)
 	}
 	return list
-}
-
-// withParam is the address of the page with a parameter set; "" removes it.
-func withParam(r *http.Request, name, value string) string {
-	u := *r.URL
-	q := u.Query()
-	if q.Set(name, value); value == "" {
-		q.Del(name)
-	}
-	u.RawQuery = q.Encode()
-	return u.RequestURI()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/area"
@@ -124,20 +123,6 @@ func (d *Delivery) recover(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return d.area.Done(w, r, v, fmt.Sprintf("%s/%d/%d", recoverPath, q.partner.ID, job.ID), "The recovery has begun. You can leave this page and come back to it.")
 }
 
-// recoveryView is a recovery with its progress.
-type recoveryView struct {
-	replay.Job
-	Partner    string
-	PartnerURL string
-	Status     string
-	Which      string
-	By         string
-	Percent    int64
-	URL        string
-	May        bool
-	Curl       ui.Curl
-}
-
 // find returns the recovery of a path.
 func (d *Delivery) find(r *http.Request) (replay.Job, partner.Partner, error) {
 	p, err := d.Partners.Get(r.Context(), area.ID(r, "partner"))
@@ -152,35 +137,39 @@ func (d *Delivery) find(r *http.Request) (replay.Job, partner.Partner, error) {
 }
 
 // recovery shows how far a recovery is.
-func (d *Delivery) recovery(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	job, p, err := d.find(r)
+func (d *Delivery) recovery(r *http.Request, v *Visit) (area.Shown, error) {
+	job, _, err := d.find(r)
 	if err != nil {
-		return err
+		return area.Shown{}, err
 	}
-	view := recoveryView{
-		Job: job, Partner: p.Name, PartnerURL: d.pageOfPartner(v, p.ID), Status: string(job.Status()), Which: string(job.Filter.State), By: job.By.Name,
-		URL: v.Path(recoverPath+"/%d/%d", p.ID, job.ID), May: v.May(account.Support), Percent: 100,
-		Curl: d.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/redeliveries/%d", p.ID, job.ID)),
-	}
-	if job.By.Kind == audit.ByUser {
-		names, err := d.Site.Accounts.Names(r.Context(), []int64{job.By.ID})
-		if err != nil {
-			return err
-		}
-		view.By = names[job.By.ID]
-	}
-	if job.Open() {
-		view.Percent = min(100*(job.Count+job.Skipped)/max(job.Expected, 1), 99)
-	}
-	return d.render(w, r, v, "recovery", ui.View{Title: fmt.Sprintf("Recovery %d", job.ID), Fragment: "recovery-now", Data: view})
+	return area.Shown{
+		Versions: d.Live.recoveries, Topic: job.ID, Page: "recovery",
+		View: func(r *http.Request) (ui.View, string, error) {
+			job, p, err := d.find(r)
+			if err != nil {
+				return ui.View{}, "", err
+			}
+			shown := d.recoveryOf(v, job, p)
+			if job.By.Kind == audit.ByUser {
+				names, err := d.Site.Accounts.Names(r.Context(), []int64{job.By.ID})
+				if err != nil {
+					return ui.View{}, "", err
+				}
+				shown.By = senderName(names)(job.By)
+			}
+			view, says := shown.View()
+			return view, says, nil
+		},
+	}, nil
 }
 
-// Left is how long the rest takes, in words; "" where it is not known.
-func (j recoveryView) Left() string {
-	if left := j.Estimate(); j.Open() && left > 0 {
-		return left.Round(time.Second).String()
+// recoveryOf is a recovery for the page.
+func (d *Delivery) recoveryOf(v *Visit, job replay.Job, p partner.Partner) area.Recovery {
+	return area.Recovery{
+		Job: job, By: senderName(nil)(job.By), Partner: &ui.Item{Label: p.Name, URL: d.pageOfPartner(v, p.ID)},
+		URL: v.Path(recoverPath+"/%d/%d", p.ID, job.ID), May: v.May(account.Support),
+		Curl: d.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/redeliveries/%d", p.ID, job.ID)),
 	}
-	return ""
 }
 
 // actOnRecovery is what an act does to a recovery.
@@ -210,14 +199,5 @@ func (d *Delivery) askCancelRecovery(w http.ResponseWriter, r *http.Request, v *
 	if err != nil {
 		return err
 	}
-	call := d.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/redeliveries/%d/cancel", p.ID, job.ID))
-	to := v.Path(recoverPath+"/%d/%d", p.ID, job.ID)
-	return d.area.Confirm(w, r, v, http.StatusOK, ui.Confirm{
-		Heading: fmt.Sprintf("Cancel recovery %d of %s", job.ID, p.Name), Action: to + "/cancel", Cancel: to, Call: &call,
-		Says: []string{
-			plural.Of(job.Count, "event was", "events were") + " made due so far; what is due is sent all the same, and the rest is not.",
-			"A cancelled recovery cannot go on. A new one skips what was delivered.",
-		},
-		Button: ui.Button{Label: "Cancel the recovery", Busy: "Cancelling…", Kind: "danger"},
-	})
+	return d.confirm(w, r, v, http.StatusOK, d.recoveryOf(v, job, p).Cancelling(d.call, fmt.Sprintf("/operator/v1/partners/%d", p.ID)))
 }

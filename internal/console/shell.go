@@ -19,6 +19,7 @@ type Shell struct {
 	Site    *visitor.Site  // with pages made by NewPages
 	Streams *ui.Streams    // open pages that follow what happens
 	Rights  *live.Versions // another version whenever an operator's role changes: account.Book.TeamVersions
+	Live    *Live          // made by NewLive
 	Now     func() time.Time
 
 	area *area.Area[account.Scope, *Visit]

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"claviger/internal/account"
+	"claviger/internal/area"
 	"claviger/internal/license"
 	"claviger/internal/money"
 	"claviger/internal/plural"
@@ -156,10 +157,10 @@ func before(r *http.Request) int64 {
 func pager(r *http.Request, label string, next int64) ui.Pager {
 	p := ui.Pager{Label: label}
 	if next > 0 {
-		p.Next = withParam(r, "before", strconv.FormatInt(next, 10))
+		p.Next = area.WithParam(r, "before", strconv.FormatInt(next, 10))
 	}
 	if before(r) > 0 {
-		p.Prev, p.Showing = withParam(r, "before", ""), "Older ones"
+		p.Prev, p.Showing = area.WithParam(r, "before", ""), "Older ones"
 	}
 	return p
 }

@@ -180,27 +180,6 @@ func TestTodayIsLive(t *testing.T) {
 	h := start(t, func(cfg *app.Config) { cfg.ParkAfter = time.Hour })
 	h.setUp()
 	page := h.as(viewer).Get(path(""))
-	stream := ""
-	for _, part := range strings.Split(page.Body, `"`) {
-		if strings.HasPrefix(part, "/console/today/live?since=") {
-			stream = part
-		}
-	}
-	if stream == "" {
-		t.Fatalf("no stream in %s", page.Body)
-	}
-	answer := h.as(viewer).Send(t.Context(), http.MethodGet, stream, nil, "same-origin")
-	defer answer.Body.Close() //nolint:errcheck // the test is over
 	h.givenUp()
-	var got strings.Builder
-	buf := make([]byte, 4096)
-	for !strings.Contains(got.String(), "Mails that were given up") {
-		n, err := answer.Body.Read(buf)
-		if got.Write(buf[:n]); err != nil {
-			t.Fatalf("%v after %s", err, got.String())
-		}
-	}
-	if !strings.Contains(got.String(), `hx-swap-oob="outerMorph"`) {
-		t.Errorf("the page is sent %s", got.String())
-	}
+	h.wantTold(viewer, page, "Mails that were given up")
 }

@@ -22,6 +22,8 @@ var consoleDetails = []struct{ name, list, css string }{
 	{"partner-rotate", "/partners/1/credentials", "#credentials a[href$='/rotate']"},
 	{"partner-people", "/partners/1", ".tabs a[href$='/people']"},
 	{"partner-pause", "/partners/1", "main a[href$='/pause']"},
+	{"delivery", "/deliveries", "#deliveries tbody a"},
+	{"delivery-send", "/deliveries/1", "main a[href$='/send']"},
 	{"person", "/people", "#people tbody a"},
 	{"license", "/licenses", "#licenses tbody a"},
 	{"purchase", "/purchases", "#purchases tbody a"},

@@ -13,6 +13,9 @@ type PartnerAnswers struct {
 	Licenses, Deliveries, Delivery, Attempt AboutPartner
 	Redeliveries, Redelivery, Estimate      AboutPartner
 
+	// AllDeliveries answers the deliveries of all partners.
+	AllDeliveries func(w http.ResponseWriter, r *http.Request) error
+
 	Redeliver       func(w http.ResponseWriter, r *http.Request, by audit.Actor, partnerID int64) error
 	ActOnRedelivery func(w http.ResponseWriter, r *http.Request, act string, by audit.Actor, partnerID int64) error
 }
@@ -22,6 +25,9 @@ func (o *Operator) deliveryRoutes(
 	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
 ) []wire.Route {
 	return []wire.Route{
+		list("/deliveries", func(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+			return o.Partner.AllDeliveries(w, r)
+		}),
 		list("/partners/{id}/licenses", o.aboutPartner(o.Partner.Licenses)),
 		list("/partners/{id}/deliveries", o.aboutPartner(o.Partner.Deliveries)),
 		on(account.Read, "GET", "/partners/{id}/deliveries/{event_id}", o.aboutPartner(o.Partner.Delivery)),

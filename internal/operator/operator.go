@@ -18,6 +18,7 @@ import (
 	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/replay"
@@ -40,6 +41,7 @@ type Operator struct {
 	Exports  *export.Exporter
 	Service  Service
 	Support  *support.Desk
+	TestMail *outage.TestMailer
 
 	// Explain, LicenseEvents and LicenseResponses answer what partners read of their
 	// licenses under /v2, in the same form. They are that API's, which this package
@@ -126,7 +128,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/stats/sales", o.salesStats),
 		list("/audit", o.listAudit),
-	}, o.deliveryRoutes(on, list), o.exportRoutes(list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
+	}, o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
 }
 
 // authenticate looks up the token of a request.

@@ -159,6 +159,9 @@ func (o *Operator) deletePartner(w http.ResponseWriter, r *http.Request, t accou
 	return wire.NoContent(w)
 }
 
+// maxListed is how far the list counts what waits for each partner.
+const maxListed = 1000
+
 func (o *Operator) listPartners(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	q, err := wire.Query(r, "page", "limit", "order")
 	if err != nil {
@@ -176,9 +179,18 @@ func (o *Operator) listPartners(w http.ResponseWriter, r *http.Request, _ accoun
 	if err != nil {
 		return err
 	}
-	items := make([]partnerJSON, len(list))
+	ids := make([]int64, len(list))
 	for i, one := range list {
-		items[i] = partnerOf(one, profiles[one.ID])
+		ids[i] = one.ID
+	}
+	health, err := o.Webhooks.EndpointsHealth(r.Context(), ids, maxListed)
+	if err != nil {
+		return err
+	}
+	items := make([]partnerDetailJSON, len(list))
+	for i, one := range list {
+		f := profiles[one.ID]
+		items[i] = partnerDetailJSON{partnerOf(one, f), endpointOf(one, f, health[one.ID])}
 	}
 	wire.PageHeaders(w, r, p, total, false)
 	return wire.JSON(w, http.StatusOK, wire.List(items))

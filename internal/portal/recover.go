@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"claviger/internal/area"
 	"claviger/internal/audit"
-	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
@@ -31,7 +29,7 @@ type recoverView struct {
 	Takes   string // how long, "" if nothing is to be done
 	Action  string // where the form that begins is sent, "" if the person may not
 	Rate    int
-	Running *jobView // there is one already
+	Running *area.Recovery // there is one already
 	Jobs    ui.Table
 	Back    string
 	Curl    ui.Curl
@@ -99,10 +97,10 @@ func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recov
 	if err != nil {
 		return err
 	}
-	one, rest := which(a)
+	one, rest := a.Words()
 	view.Plan, view.Which = plan, plural.Of(plan.Count, one)+rest
 	if plan.Count > 0 {
-		view.Takes = spanOf(plan.Estimate)
+		view.Takes = area.Estimate(plan.Estimate)
 	}
 	for _, p := range append(a.Params(), ui.Param{Name: "rate", Value: rate}) {
 		if p.Name != "event_id" {
@@ -116,44 +114,6 @@ func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *recov
 	return nil
 }
 
-// spanOf is how long something takes, to the second while it is short.
-func spanOf(d time.Duration) string {
-	switch {
-	case d < 2*time.Second:
-		return "a second or two"
-	case d < 2*time.Minute:
-		return "about " + plural.Of(int(d.Seconds()), "second")
-	}
-	return "about " + span(d)
-}
-
-// which says in words what events a filter means: what one of them is called, and what is
-// true of all of them.
-func which(a asked) (one, rest string) {
-	f := a.Filter
-	one = "event"
-	if f.Kind != 0 {
-		one = event.Kind(f.Kind).String() + " " + one
-	}
-	if f.State != "" {
-		one = string(f.State) + " " + one
-	}
-	if f.Codes.Set {
-		code := f.Codes.String()
-		switch {
-		case f.Codes.Cause != "":
-			code = "no answer (" + code + ")"
-		case code == "none":
-			code = "no answer"
-		}
-		rest = " whose last attempt met " + code
-	}
-	if a.LicenseKey != "" {
-		rest += " of the license " + a.LicenseKey
-	}
-	return one, rest
-}
-
 // addJobs adds the jobs of before, and the one that runs.
 func (h *Handler) addJobs(r *http.Request, v *Visit, view *recoverView) error {
 	jobs, err := h.Replays.List(r.Context(), v.Partner.ID, 0, 20)
@@ -165,7 +125,7 @@ func (h *Handler) addJobs(r *http.Request, v *Visit, view *recoverView) error {
 		return err
 	}
 	if jobs[0].Open() {
-		running := viewOf(v, jobs[0], names)
+		running := recoveryOf(v, jobs[0], names)
 		view.Running = &running
 	}
 	view.Jobs = ui.Table{

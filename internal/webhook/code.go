@@ -2,11 +2,11 @@ package webhook
 
 import "claviger/internal/fault"
 
-// codeUnknownEvent is the code of this package's fault. Programs depend on it: it never
+// CodeUnknownEvent is the code of this package's fault. Programs depend on it: it never
 // changes.
-const codeUnknownEvent = "unknown_event"
+const CodeUnknownEvent = "unknown_event"
 
 // UnknownEvent is the fault that there is no such event.
 func UnknownEvent(id int64) error {
-	return fault.New(fault.Missing, codeUnknownEvent, "There is no event %d; event ids are in the list of events.", id)
+	return fault.New(fault.Missing, CodeUnknownEvent, "There is no event %d; event ids are in the list of events.", id)
 }

@@ -228,6 +228,14 @@ func marketDeliveries(t *testing.T, c *operator.Client, partnerID int64) {
 		t.Fatal("nothing is delivered")
 	}
 	event := list[len(list)-1].EventID
+	if found := all(t, c.AllDeliveries(ctx, partnerID, operator.DeliveryFilter{EventID: event})); len(found) != 1 || found[0].PartnerID != partnerID {
+		t.Errorf("among those of all partners there are %+v", found)
+	}
+	contact := must(c.AddContact(ctx, partnerID, operator.NewContact{Name: "Ops", Email: "ops@partner.example"}))(t)
+	must(c.TestContact(ctx, partnerID, contact.ID))(t)
+	if list := must(c.Contacts(ctx, partnerID))(t); len(list) == 0 || c.DeleteContact(ctx, partnerID, contact.ID) != nil {
+		t.Errorf("the contacts are %+v", list)
+	}
 	detail := must(c.Delivery(ctx, partnerID, event))(t)
 	must(c.Attempt(ctx, partnerID, event, detail.AttemptList.Items[0].AttemptID))(t)
 	_ = all(t, c.PartnerLicenses(ctx, partnerID, operator.SearchFilter{Status: "active"}))

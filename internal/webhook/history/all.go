@@ -2,10 +2,12 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -19,7 +21,7 @@ type OfPartner struct {
 // AllList is one page of the deliveries of all partners, newest first.
 type AllList struct {
 	Deliveries []OfPartner
-	Next       int64     // the next page has events before this one; 0: there is none
+	Next       Key       // where the next page begins; zero: there is none
 	SearchedTo time.Time // up to when was searched, when that ended before the page was full
 }
 
@@ -58,14 +60,37 @@ func (f Filter) sourceOfAll() string {
 	return allDeliveries
 }
 
-// ListAll returns a page of the deliveries of all partners, newest first, before an event;
-// 0 stands for all. It does not look for one license or event.
-func (r Reader) ListAll(ctx context.Context, f Filter, before int64, limit int) (AllList, error) {
+// queryOfAll is the statement for the next rows.
+func (f Filter) queryOfAll() string {
+	return `SELECT d.partner_id, ` + deliveryColumns + ` FROM ` + f.sourceOfAll() + ` ORDER BY d.event_id DESC LIMIT $2`
+}
+
+// ListAll returns a page of the deliveries of a partner, or of all, if partnerID is 0,
+// newest first, behind a key. A license or an event is looked for among those of its
+// partner: the caller knows that of a license.
+func (r Reader) ListAll(ctx context.Context, partnerID int64, f Filter, after Key, limit int) (AllList, error) {
+	if partnerID == 0 && f.EventID != 0 {
+		id, err := r.PartnerOf(ctx, f.EventID)
+		if fault.Is(err, webhook.CodeUnknownEvent) {
+			return AllList{}, nil
+		}
+		if err != nil {
+			return AllList{}, err
+		}
+		partnerID = id
+	}
+	if partnerID != 0 || f.LicenseID != 0 {
+		list, err := r.List(ctx, partnerID, f, after, limit)
+		return AllList{Deliveries: list.Of(partnerID), Next: list.Next, SearchedTo: list.SearchedTo}, err
+	}
 	var list AllList
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		w := allWalk{tried: lastTried{tx, map[int64]counted{}}, filter: f, before: before, partners: map[int64]int64{}}
-		if before == 0 {
-			w.before = math.MaxInt64
+		w := allWalk{tried: lastTried{tx, map[int64]counted{}}, filter: f, before: after.EventID, partners: map[int64]int64{}}
+		if after.IsZero() {
+			var err error
+			if w.before, err = firstAfter(ctx, tx, f.To); err != nil {
+				return err
+			}
 		}
 		found, err := w.run(ctx, limit)
 		if err != nil {
@@ -86,21 +111,69 @@ func (r Reader) ListAll(ctx context.Context, f Filter, before int64, limit int) 
 	return list, nil
 }
 
+// PartnerOf is whose an event is.
+func (r Reader) PartnerOf(ctx context.Context, eventID int64) (int64, error) {
+	id, err := sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT partner_id FROM deliveries WHERE event_id = $1`, eventID)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return 0, webhook.UnknownEvent(eventID)
+	case err != nil:
+		return 0, fmt.Errorf("read whose an event is: %w", err)
+	}
+	return id, nil
+}
+
+// nextDelivery is the first delivery at an event or behind it.
+const nextDelivery = `SELECT event_id, created_at FROM deliveries WHERE event_id >= $1 ORDER BY event_id LIMIT 1`
+
+// firstAfter is an event that happened at a time or later, and before which there are few
+// that did: no index has the times of all partners, and events are nearly in their order,
+// so it is searched for by halves. The zero time is that of none.
+func firstAfter(ctx context.Context, tx *sqldb.Tx, at time.Time) (int64, error) {
+	if at.IsZero() {
+		return math.MaxInt64, nil
+	}
+	newest, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT coalesce(max(event_id), 0) FROM deliveries`)
+	if err != nil {
+		return 0, err
+	}
+	low, high := int64(0), newest+1 // all before low happened earlier
+	for low < high {
+		middle := low + (high-low)/2
+		next, err := sqldb.One(ctx, tx, func(r *sqldb.Row, k *Key) error { return r.Scan(&k.EventID, &k.At) }, nextDelivery, middle)
+		switch {
+		case errors.Is(err, sqldb.ErrNone):
+			high = middle
+		case err != nil:
+			return 0, err
+		case next.At.Before(at.Add(skew)):
+			low = next.EventID + 1
+		default:
+			high = middle
+		}
+	}
+	return low, nil
+}
+
 // allWalk reads the deliveries of all partners, newest first.
 type allWalk struct {
 	tried      lastTried
 	filter     Filter
 	before     int64
 	partners   map[int64]int64 // by event
-	next       int64
+	next       Key
 	searchedTo time.Time
 }
 
 // run returns what the filter means, until the page is full or the search is long enough.
 func (w *allWalk) run(ctx context.Context, limit int) ([]Delivery, error) {
 	var found []Delivery
-	for looked := 0; looked < maxLooked; looked += searchChunk {
-		rows, err := w.read(ctx)
+	chunk := searchChunk
+	if !w.filter.narrows() {
+		chunk = limit + 1
+	}
+	for looked := 0; looked < maxLooked; looked += chunk {
+		rows, err := w.read(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -109,27 +182,27 @@ func (w *allWalk) run(ctx context.Context, limit int) ([]Delivery, error) {
 			return nil, err
 		}
 		if found = append(found, more...); len(found) > limit {
-			w.next, w.searchedTo = found[limit-1].EventID, time.Time{}
+			w.next, w.searchedTo = found[limit-1].Key(), time.Time{}
 			return found[:limit], nil
 		}
-		if len(rows) < searchChunk || !w.filter.From.IsZero() && rows[len(rows)-1].CreatedAt.Before(w.filter.From.Add(-skew)) {
-			w.next, w.searchedTo = 0, time.Time{}
+		if len(rows) < chunk || !w.filter.From.IsZero() && rows[len(rows)-1].CreatedAt.Before(w.filter.From.Add(-skew)) {
+			w.next, w.searchedTo = Key{}, time.Time{}
 			return found, nil
 		}
 		last := rows[len(rows)-1]
-		w.before, w.next, w.searchedTo = last.EventID, last.EventID, last.CreatedAt
+		w.before, w.next, w.searchedTo = last.EventID, last.Key(), last.CreatedAt
 	}
 	return found, nil
 }
 
-// read reads the next rows.
-func (w *allWalk) read(ctx context.Context) ([]Delivery, error) {
+// read reads the next n rows.
+func (w *allWalk) read(ctx context.Context, n int) ([]Delivery, error) {
 	rows, err := sqldb.All(ctx, w.tried.tx, func(r *sqldb.Row, d *OfPartner) error {
 		var s deliveryState
 		err := r.Scan(append([]any{&d.PartnerID}, s.targets(&d.Delivery)...)...)
 		s.apply(&d.Delivery)
 		return err
-	}, `SELECT d.partner_id, `+deliveryColumns+` FROM `+w.filter.sourceOfAll()+` ORDER BY d.event_id DESC LIMIT $2`, w.before, searchChunk)
+	}, w.filter.queryOfAll(), w.before, n)
 	list := make([]Delivery, len(rows))
 	for i, d := range rows {
 		list[i], w.partners[d.EventID] = d.Delivery, d.PartnerID

@@ -24,3 +24,8 @@ func Statements(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter) ([
 	sql, args := w.query(51)
 	return []Statement{{sql, args}, {lastAttempts, []any{[]int64{1, 2, 3}}}}, nil
 }
+
+// StatementsOfAll returns what a page of the list of all partners asks of the database.
+func StatementsOfAll(f Filter) []Statement {
+	return []Statement{{f.queryOfAll(), []any{int64(1) << 40, 51}}, {nextDelivery, []any{int64(17)}}, {lastAttempts, []any{[]int64{1, 2, 3}}}}
+}

@@ -56,6 +56,16 @@ func (c *Client) PartnerLicenses(ctx context.Context, partnerID int64, f SearchF
 	return rest.All[License](ctx, c.rest, rest.Target(partnerPath(partnerID, "/licenses"), q))
 }
 
+// AllDeliveries lists the deliveries of all partners, or of one, if partnerID is not 0, with
+// their last attempts, the newest event first.
+func (c *Client) AllDeliveries(ctx context.Context, partnerID int64, f DeliveryFilter) iter.Seq2[PartnerDelivery, error] {
+	q := f.query()
+	if partnerID != 0 {
+		q.Set("partner_id", strconv.FormatInt(partnerID, 10))
+	}
+	return rest.All[PartnerDelivery](ctx, c.rest, rest.Target(base+"deliveries", q))
+}
+
 // Deliveries lists deliveries with their last attempts, the newest event first.
 func (c *Client) Deliveries(ctx context.Context, partnerID int64, f DeliveryFilter) iter.Seq2[Delivery, error] {
 	return rest.All[Delivery](ctx, c.rest, rest.Target(partnerPath(partnerID, "/deliveries"), f.query()))

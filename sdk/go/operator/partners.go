@@ -4,13 +4,14 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"strconv"
 
 	"claviger/sdk/go/internal/rest"
 )
 
-// Partners lists the partners to the end, page by page.
-func (c *Client) Partners(ctx context.Context, o Order) iter.Seq2[Partner, error] {
-	return rest.All[Partner](ctx, c.rest, rest.Target(base+"partners", o.query()))
+// Partners lists the partners to the end, page by page, each with how its endpoint does.
+func (c *Client) Partners(ctx context.Context, o Order) iter.Seq2[PartnerDetail, error] {
+	return rest.All[PartnerDetail](ctx, c.rest, rest.Target(base+"partners", o.query()))
 }
 
 // CreatePartner makes a partner. Its secrets are shown this once; they are empty when
@@ -54,6 +55,32 @@ func (c *Client) RotateSecret(ctx context.Context, id int64, o RotationOrder) (R
 func (c *Client) SwitchSecret(ctx context.Context, id int64, o SwitchOrder) error {
 	_, err := post[struct{}](ctx, c, partnerPath(id, "/switch"), o)
 	return err
+}
+
+// Contacts lists the people whom we write to when deliveries to a partner fail.
+func (c *Client) Contacts(ctx context.Context, id int64) ([]Contact, error) {
+	list, err := get[ContactList](ctx, c, partnerPath(id, "/contacts"))
+	return list.Items, err
+}
+
+// AddContact adds one.
+func (c *Client) AddContact(ctx context.Context, id int64, n NewContact) (Contact, error) {
+	return post[Contact](ctx, c, partnerPath(id, "/contacts"), n)
+}
+
+// DeleteContact removes one.
+func (c *Client) DeleteContact(ctx context.Context, id, contactID int64) error {
+	_, err := call[struct{}](ctx, c, http.MethodDelete, contactPath(id, contactID), nil)
+	return err
+}
+
+// TestContact mails a contact a test.
+func (c *Client) TestContact(ctx context.Context, id, contactID int64) (Contact, error) {
+	return post[Contact](ctx, c, contactPath(id, contactID)+"/test", nil)
+}
+
+func contactPath(id, contactID int64) string {
+	return partnerPath(id, "/contacts/"+strconv.FormatInt(contactID, 10))
 }
 
 // AddMember lets somebody work for a partner.

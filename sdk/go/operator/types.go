@@ -367,8 +367,8 @@ type ChangedPartner struct {
 // PartnerList is an object of the API.
 type PartnerList struct {
 	// How many items are in this answer.
-	Size  int       `json:"size"`
-	Items []Partner `json:"items"`
+	Size  int             `json:"size"`
+	Items []PartnerDetail `json:"items"`
 }
 
 // NewPartner is an object of the API.
@@ -986,6 +986,58 @@ type Delivery struct {
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
 }
 
+// PartnerDelivery: an event on its way to a partner, with its last attempt.
+type PartnerDelivery struct {
+	PartnerID  int64  `json:"partner_id"`
+	EventID    int64  `json:"event_id"`
+	LicenseKey string `json:"license_key"`
+	Event      string `json:"event"`
+	State      string `json:"state"`
+	// Of the last attempt; 0 when there was no answer or no attempt yet.
+	StatusCode int `json:"status_code"`
+	// Why the last attempt failed; empty when it did not.
+	Cause string `json:"cause"`
+	// How many attempts are on record.
+	Attempts int `json:"attempts"`
+	// How long the last attempt took in milliseconds.
+	DurationMs int64 `json:"duration_ms"`
+	// When the event happened.
+	CreatedAt time.Time `json:"created_at"`
+	// Absent before the first attempt.
+	LastAttemptAt time.Time `json:"last_attempt_at,omitzero"`
+	// When it is sent next; absent when it is not.
+	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
+}
+
+// PartnerDeliveryList is an object of the API.
+type PartnerDeliveryList struct {
+	// How many items are in this answer.
+	Size  int               `json:"size"`
+	Items []PartnerDelivery `json:"items"`
+}
+
+// Contact: somebody whom we write to when deliveries to the partner fail.
+type Contact struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	Email     string    `json:"email"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ContactList is an object of the API.
+type ContactList struct {
+	// How many items are in this answer.
+	Size  int       `json:"size"`
+	Items []Contact `json:"items"`
+}
+
+// NewContact is an object of the API.
+type NewContact struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
 // DeliveryList is an object of the API.
 type DeliveryList struct {
 	// How many items are in this answer.
@@ -1341,7 +1393,7 @@ type AuditEntry struct {
 	Subject string `json:"subject"`
 	// What it was; `{}` when there was nothing.
 	Before map[string]json.RawMessage `json:"before"`
-	// What it is since; `{}` when it is gone.
+	// What it is since; `{}` when it is removed.
 	After map[string]json.RawMessage `json:"after"`
 }
 

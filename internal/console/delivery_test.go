@@ -1,0 +1,118 @@
+package console_test
+
+import (
+	"html"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"claviger/internal/visitor/pagetest"
+)
+
+// lastDelivery is the event of Tide whose delivery is the newest.
+func (h *harness) lastDelivery() int64 {
+	h.Helper()
+	return h.Count(`SELECT max(event_id) FROM deliveries WHERE partner_id = $1`, h.tide.ID)
+}
+
+// TestDeliveryPage: a delivery with its attempts, one attempt with what went over the
+// wire, and sending it again as a person of the marketplace.
+func TestDeliveryPage(t *testing.T) {
+	h := start(t)
+	var status atomic.Int64
+	status.Store(503)
+	h.serveWith(&status)
+	h.sell()
+	list := h.waitFor(viewer, path("/deliveries?state=failing"), "503")
+	event := h.lastDelivery()
+	link := path("/deliveries/%d?state=failing", event)
+	if !strings.Contains(list.Body, `href="`+link+`"`) {
+		t.Errorf("the list does not lead to %s:\n%s", link, list.Body)
+	}
+	page := h.as(viewer).Get(link)
+	wants(t, page, http.StatusOK, "Tide Planner", "Attempt 1 of 1", "503", "The last attempt failed.", "webhook-id", "The text that was signed", "Timing", "First byte", "Next attempt", "Repeat it with curl", "/operator/v1/partners/")
+	wantsNone(t, page, "Send again…", "Your server", "your webhook")
+	attempt := h.Count(`SELECT max(id) FROM webhook_responses WHERE event_id = $1`, event)
+	wants(t, h.as(viewer).Get(path("/deliveries/%d/attempts/%d", event, attempt)), http.StatusOK, "Attempt 1 of 1")
+	for _, unknown := range []string{path("/deliveries/%d/attempts/%d", event, attempt+77), path("/deliveries/77"), path("/deliveries/x"), path("/deliveries/%d/attempts/x", event)} {
+		wants(t, h.as(viewer).Get(unknown), http.StatusNotFound)
+	}
+	wants(t, h.as(sales).Get(path("/deliveries/%d/send", event)), http.StatusNotFound)
+
+	ask := h.as(support).Get(path("/deliveries/%d/send", event))
+	wants(t, ask, http.StatusOK, "It is sent now to the partner's webhook URL", "It takes the place of the attempt that is scheduled for", "/operator/v1/events/")
+	status.Store(200)
+	h.as(support).Press(ask, "Send it again").WantRedirect(path("/deliveries/%d", event))
+	page = h.waitFor(support, path("/deliveries/%d", event), "Delivered")
+	wants(t, page, http.StatusOK, "Attempt 2 of 2", support+" sent it by hand, in place of the attempt", "The partner's server accepted this event.")
+	wantsNone(t, h.as(member).Get("/portal/1/deliveries"), support)
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'event.redeliver' AND actor_kind = 'user' AND session <> ''`); n != 1 {
+		t.Errorf("%d entries of the audit", n)
+	}
+
+	// The form is stale now: somebody sent it, and it is delivered.
+	wants(t, h.as(support).Press(ask, "Send it again"), http.StatusConflict, "This has changed since the page was shown", "State was “failing” and is now “delivered”")
+	wants(t, h.as(support).Post(path("/deliveries/%d/send", event)), http.StatusBadRequest, "The form was not sent whole")
+	if n := h.Count(`SELECT count(*) FROM webhook_responses WHERE event_id = $1`, event); n != 2 {
+		t.Errorf("a stale form sent it: %d attempts", n)
+	}
+}
+
+// TestDeliveriesByEventAndLicense: an event or a license is found among those of all
+// partners, at any time.
+func TestDeliveriesByEventAndLicense(t *testing.T) {
+	h := start(t)
+	first, second := h.sell(), h.sell()
+	event := h.lastDelivery()
+	h.Exec(`UPDATE deliveries SET created_at = 1`)
+	h.Exec(`UPDATE outbox SET created_at = 1`)
+	wants(t, h.as(viewer).Get(path("/deliveries")), http.StatusOK, "Nothing in the last 24 hours")
+	page := h.as(viewer).Get(path("/deliveries?license=%s", strings.ToUpper(first.Key)))
+	wants(t, page, http.StatusOK, first.Key[len(first.Key)-8:])
+	wantsNone(t, page, second.Key[len(second.Key)-8:])
+	page = h.as(viewer).Get(path("/deliveries?id=evt_%d", event))
+	wants(t, page, http.StatusOK, second.Key[len(second.Key)-8:])
+	wantsNone(t, page, first.Key[len(first.Key)-8:])
+	for _, query := range []string{"license=9b1f7a52-3c0e-4d38-8a86-2f4f6f5f7a10", "id=evt_77", "event=activate&range=all", "partner=77&range=all"} {
+		wants(t, h.as(viewer).Get(path("/deliveries?%s", query)), http.StatusOK, "Nothing matches")
+	}
+}
+
+// TestDeliveryPageIsLive: an open page of a delivery is told of the next attempt.
+func TestDeliveryPageIsLive(t *testing.T) {
+	h := start(t)
+	var status atomic.Int64
+	status.Store(503)
+	h.serveWith(&status)
+	h.sell()
+	h.waitFor(viewer, path("/deliveries?state=failing"), "503")
+	event := h.lastDelivery()
+	page := h.as(viewer).Get(path("/deliveries/%d", event))
+	status.Store(200)
+	h.as(support).Press(h.as(support).Get(path("/deliveries/%d/send", event)), "Send it again").WantRedirect(path("/deliveries/%d", event))
+	h.wantTold(viewer, page, "server accepted this event")
+}
+
+// wantTold follows the stream of a page until it is told something.
+func (h *harness) wantTold(email string, page *pagetest.Page, text string) {
+	h.Helper()
+	_, stream, ok := strings.Cut(page.Body, `hx-sse:connect="`)
+	if !ok {
+		h.Fatalf("the page has no stream:\n%s", page.Text())
+	}
+	stream, _, _ = strings.Cut(stream, `"`)
+	answer := h.as(email).Send(h.Context(), http.MethodGet, html.UnescapeString(stream), nil, "same-origin")
+	defer answer.Body.Close() //nolint:errcheck // what was to be read is read
+	var got strings.Builder
+	buf := make([]byte, 4096)
+	for !strings.Contains(got.String(), text) {
+		n, err := answer.Body.Read(buf)
+		if got.Write(buf[:n]); err != nil {
+			h.Fatalf("%v after %s", err, got.String())
+		}
+	}
+	if !strings.Contains(got.String(), `hx-swap-oob="outerMorph"`) {
+		h.Errorf("the page is sent %s", got.String())
+	}
+}
