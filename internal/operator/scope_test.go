@@ -80,6 +80,7 @@ POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/pause support
 POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/resume support
 POST   /operator/v1/partners/{id}/redeliveries/{redelivery_id}/cancel support
 GET    /operator/v1/stats                        read sell support
+GET    /operator/v1/stats/sales                  read sell support
 GET    /operator/v1/audit                        read sell support
 GET    /operator/v1/today                        read sell support
 GET    /operator/v1/outages                      read sell support
