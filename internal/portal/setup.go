@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"claviger/internal/area"
@@ -32,8 +31,8 @@ type setupView struct {
 	Form     ui.Form // the URLs
 	May      bool    // the person may save them
 	Base     string  // of the form's addresses
-	Redirect *checkView
-	Webhook  *checkView
+	Redirect area.URLCheck
+	Webhook  area.URLCheck
 
 	ClientID string
 	Try      string // the address that begins a sign-in; "" without a redirect URL
@@ -56,14 +55,12 @@ func (v setupView) Step(id string) setupStep {
 	return setupStep{}
 }
 
-// running reports whether a check goes on.
-func (v setupView) running() bool {
-	for _, c := range []*checkView{v.Redirect, v.Webhook} {
-		if c != nil && c.Running {
-			return true
-		}
+// last is the later of the two checks.
+func (v setupView) last() area.URLCheck {
+	if v.Redirect.Since(v.Webhook) {
+		return v.Redirect
 	}
-	return false
+	return v.Webhook
 }
 
 // setup shows how far the integration is.
@@ -73,25 +70,13 @@ func (h *Handler) setup(_ *http.Request, v *Visit) (area.Shown, error) {
 		View: func(r *http.Request) (ui.View, string, error) {
 			view, err := h.setupView(r.Context(), v)
 			page := ui.View{Title: "Set-up", Fragment: "setup-now", Data: view}
-			if view.running() {
+			if view.Redirect.Running || view.Webhook.Running {
 				page.Refresh = 2
 				return page, "", err // the end is said
 			}
-			return page, view.says(), err
+			return page, view.last().Says(), err
 		},
 	}, nil
-}
-
-// says is how the last check ended, for people who do not see it; "" if there was none.
-func (v setupView) says() string {
-	last := v.Webhook
-	if c := v.Redirect; last == nil || c != nil && c.At.After(last.At) {
-		last = c
-	}
-	if last == nil {
-		return ""
-	}
-	return "The check " + last.Ended() + ". See the result below its URL."
 }
 
 // saveURL begins the check of a URL. The page shows how it goes.
@@ -105,21 +90,12 @@ func (h *Handler) saveURL(field profile.Field) Serve {
 			_, err := h.visit(ctx, r, v.Visitor, v.Needs)
 			return err
 		})
-		if f := fault.Of(err); f != nil {
+		if fault.Of(err) != nil {
 			view, viewErr := h.setupView(r.Context(), v)
 			if viewErr != nil {
 				return viewErr
 			}
-			for i := range view.Form.Fields {
-				if view.Form.Fields[i].Name == string(field) {
-					view.Form.Fields[i].Value = typed
-				}
-			}
-			if f.Field == "" {
-				view.Form = view.Form.WithError(string(field), f.Text)
-			} else {
-				view.Form.Refuse(err)
-			}
+			area.RefuseURL(&view.Form, field, typed, err)
 			return h.render(w, r, v, "setup", ui.View{Title: "Set-up", Status: http.StatusUnprocessableEntity, Data: view})
 		}
 		if err != nil {
@@ -128,13 +104,10 @@ func (h *Handler) saveURL(field profile.Field) Serve {
 		if typed == "" {
 			h.Site.Sessions.Flash(r.Context(), "The URL was removed.")
 		}
-		ui.SeeOther(w, r, v.Path("%s#%s", setupPath, sectionOf(field)))
+		ui.SeeOther(w, r, v.Path("%s#%s", setupPath, area.SectionOf(field)))
 		return nil
 	}
 }
-
-// sectionOf is the step of the checklist that a URL belongs to.
-func sectionOf(field profile.Field) string { return strings.ReplaceAll(string(field), "_", "-") }
 
 // setupView reads how far the integration is.
 func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
@@ -160,13 +133,13 @@ func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
 	}
 	view := setupView{
 		Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt), May: v.May(ofPartner(row(Act, "", partner.Developer, nil)).Needs), Keys: keys,
-		Base: v.Path(setupPath), ClientID: v.Partner.ClientID, Redirect: newCheckView(runs, profile.Redirect), Webhook: newCheckView(runs, profile.Webhook),
+		Base: v.Path(setupPath), ClientID: v.Partner.ClientID, Redirect: area.NewURLCheck(runs, profile.Redirect), Webhook: area.NewURLCheck(runs, profile.Webhook),
 		Samples: h.setupSamples(v.Partner, p), Try: h.authorizeURL(v.Partner, p),
 		Calls: h.setupCalls(p),
 	}
 	view.Form = ui.Form{Fields: []ui.Field{
-		urlField(profile.Redirect, "Redirect URL", p.RedirectURL, view.Redirect),
-		urlField(profile.Webhook, "Webhook URL", p.WebhookURL, view.Webhook),
+		area.URLField(profile.Redirect, "Redirect URL", p.RedirectURL, view.Redirect),
+		area.URLField(profile.Webhook, "Webhook URL", p.WebhookURL, view.Webhook),
 	}}
 	for _, s := range view.Steps {
 		if s.Done {
@@ -190,16 +163,6 @@ func (h *Handler) setupCalls(p profile.Profile) setupCalls {
 		Save: save, Read: h.call("Read the URLs by API", http.MethodGet, "/v2/profile"),
 		Licenses: h.call("List your licenses", http.MethodGet, "/v2/licenses"),
 	}
-}
-
-// urlField is the field of a URL. While a URL is checked it shows that one, and one
-// that failed stays to be corrected.
-func urlField(field profile.Field, label, saved string, check *checkView) ui.Field {
-	f := ui.Field{Name: string(field), Label: label, Type: "url", Value: saved, Autocomplete: "off", Required: true}
-	if check != nil && check.State != string(profile.Passed) {
-		f.Value = check.URL
-	}
-	return f
 }
 
 // setupSteps is the checklist.

@@ -1,0 +1,128 @@
+package area
+
+import (
+	"strings"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/profile"
+	"claviger/internal/ui"
+)
+
+// URLCheck is the check of a URL, as it goes. The template url-check shows it.
+type URLCheck struct {
+	ID      string // of its element
+	URL     string
+	State   string
+	Running bool
+	Problem string
+	At      time.Time
+	Steps   []checkStep
+}
+
+// checkStep is one step of its transcript.
+type checkStep struct {
+	Title  string
+	State  string // ok, warning, failed or waiting
+	Text   string
+	Likely []string
+	Parts  []ui.Code // what was sent and signed, and what was answered
+}
+
+// NewURLCheck returns the last check of a URL, without a state if there was none.
+func NewURLCheck(runs map[profile.Field]profile.Run, field profile.Field) URLCheck {
+	run, ok := runs[field]
+	if !ok {
+		return URLCheck{ID: "check-" + SectionOf(field)}
+	}
+	c := URLCheck{
+		ID: "check-" + SectionOf(field), URL: run.URL, State: string(run.State), Running: run.State == profile.Running,
+		Problem: run.Problem, At: run.StartedAt,
+	}
+	for i, s := range run.Steps {
+		c.Steps = append(c.Steps, checkStepOf(s, c.Running && i == len(run.Steps)-1 && s.Answer == ""))
+	}
+	return c
+}
+
+func checkStepOf(s profile.Check, waiting bool) checkStep {
+	step := checkStep{Title: s.Step, State: "failed", Text: s.Text, Likely: s.Likely}
+	switch {
+	case waiting:
+		step.State = "waiting"
+	case s.Warning:
+		step.State = "warning"
+	case s.OK:
+		step.State = "ok"
+	}
+	step.Parts = append(step.Parts, ui.Code{Label: "Request", Text: s.Sent})
+	for _, signed := range s.Signed {
+		step.Parts = append(step.Parts, ui.Code{Label: "Text signed for " + signed.Header, Text: signed.Text})
+	}
+	if s.Answer != "" {
+		step.Parts = append(step.Parts, ui.Code{Label: "Answer", Text: ui.Foreign(s.Answer)})
+	}
+	return step
+}
+
+// Ended is how the check ended.
+func (c URLCheck) Ended() string {
+	switch profile.RunState(c.State) {
+	case profile.Passed:
+		return "passed"
+	case profile.Failed:
+		return "failed"
+	case profile.Interrupted, profile.Running:
+	}
+	return "was interrupted"
+}
+
+// SectionOf is a URL's part of its page, and the end of the address where its form is sent.
+func SectionOf(field profile.Field) string { return strings.ReplaceAll(string(field), "_", "-") }
+
+// Since reports whether the check is later than another.
+func (c URLCheck) Since(other URLCheck) bool { return c.At.After(other.At) }
+
+// Says is how the check ended, for people who do not see it; "" if there was none, or it
+// goes on.
+func (c URLCheck) Says() string {
+	if c.State == "" || c.Running {
+		return ""
+	}
+	return "The check " + c.Ended() + ". See the result below its URL."
+}
+
+// URLForm is the form of one URL. The template url-form shows it.
+type URLForm struct {
+	Field   ui.Field
+	Action  string
+	Hidden  []ui.Param
+	May     bool   // the person may save it
+	Instead string // what is said to who may not, if there is none
+}
+
+// URLField is the field of a URL. While a URL is checked it shows that one, and one that
+// failed stays to be corrected.
+func URLField(field profile.Field, label, saved string, check URLCheck) ui.Field {
+	f := ui.Field{Name: string(field), Label: label, Type: "url", Value: saved, Autocomplete: "off", Required: true}
+	if check.State != "" && check.State != string(profile.Passed) {
+		f.Value = check.URL
+	}
+	return f
+}
+
+// RefuseURL writes what is wrong with a URL, and what was typed, into the form. What
+// concerns no field stands at the URL's.
+func RefuseURL(form *ui.Form, field profile.Field, typed string, err error) {
+	f := fault.Of(err)
+	for i := range form.Fields {
+		if form.Fields[i].Name == string(field) {
+			form.Fields[i].Value = typed
+		}
+	}
+	if f.Field == "" {
+		*form = form.WithError(string(field), f.Text)
+	} else {
+		form.Refuse(err)
+	}
+}
