@@ -1,4 +1,5 @@
-// Package accounttest makes one-time codes as an authenticator app does, for tests.
+// Package accounttest makes one-time codes as an authenticator app does and answers
+// challenges as a device with a passkey does, for tests.
 package accounttest
 
 import (

@@ -1,0 +1,206 @@
+package account_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/account/accounttest"
+	"claviger/internal/sqldb"
+)
+
+// passkey is a user with a passkey that counts its signatures from count.
+func (d *desk) passkey(t *testing.T, email string, count uint32) (account.User, *accounttest.Passkey) {
+	t.Helper()
+	u := d.withPassword(t, email, "correct horse")
+	key := &accounttest.Passkey{Origin: d.PublicURL, Count: count}
+	u, _ = d.addPasskey(t, u, key)
+	return u, key
+}
+
+func (d *desk) addPasskey(t *testing.T, u account.User, key *accounttest.Passkey) (account.User, []string) {
+	t.Helper()
+	c, err := d.BeginPasskey(t.Context(), u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, codes, err := d.AddPasskey(t.Context(), by(u), u, c.State, key.Register(t, c.Options), "Phone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u, codes
+}
+
+// signInChallenge is a challenge for whoever has a passkey.
+func (d *desk) signInChallenge(t *testing.T) account.Ceremony {
+	t.Helper()
+	c, err := d.BeginPasskeySignIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// signIn signs in by a passkey.
+func (d *desk) byPasskey(t *testing.T, key *accounttest.Passkey) (account.User, error) {
+	t.Helper()
+	c := d.signInChallenge(t)
+	return d.PasskeySignIn(t.Context(), c.State, key.Answer(t, c.Options), account.Client{})
+}
+
+// TestPasskeyChallenge: a challenge is answered once, whatever the device counts, within
+// its time, and by nobody who was sent another one.
+func TestPasskeyChallenge(t *testing.T) {
+	d := open(t)
+	u, key := d.passkey(t, "ann@example.com", 0) // a device that does not count
+	c := d.signInChallenge(t)
+	answer := key.Answer(t, c.Options)
+	got, err := d.PasskeySignIn(t.Context(), c.State, answer, account.Client{})
+	if err != nil || got.ID != u.ID {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	_, err = d.PasskeySignIn(t.Context(), c.State, answer, account.Client{})
+	refused(t, "the same answer again", err, account.CodeInvalidPasskey)
+	_, err = d.PasskeySignIn(t.Context(), c.State, key.Answer(t, c.Options), account.Client{})
+	refused(t, "another answer to the same challenge", err, account.CodeInvalidPasskey)
+	_, err = d.PasskeySignIn(t.Context(), d.signInChallenge(t).State, answer, account.Client{})
+	refused(t, "the answer to another challenge", err, account.CodeInvalidPasskey)
+	_, err = d.PasskeySignIn(t.Context(), "", answer, account.Client{})
+	refused(t, "without a challenge", err, account.CodeInvalidPasskey)
+
+	late := d.signInChallenge(t)
+	d.now = d.now.Add(5*time.Minute + time.Second)
+	_, err = d.PasskeySignIn(t.Context(), late.State, key.Answer(t, late.Options), account.Client{})
+	refused(t, "after its time", err, account.CodeInvalidPasskey)
+	d.now = d.now.Add(-time.Second)
+	if _, err := d.PasskeySignIn(t.Context(), late.State, key.Answer(t, late.Options), account.Client{}); err != nil {
+		t.Errorf("in its last second: %v", err)
+	}
+	_, err = d.PasskeySignIn(t.Context(), c.State, answer, account.Client{})
+	refused(t, "the first answer, later", err, account.CodeInvalidPasskey)
+}
+
+// TestPasskeyAnswersAtOnce: of many who send one answer at once, from several nodes, one
+// gets in.
+func TestPasskeyAnswersAtOnce(t *testing.T) {
+	d := open(t)
+	_, key := d.passkey(t, "ann@example.com", 0)
+	c := d.signInChallenge(t)
+	answer := key.Answer(t, c.Options)
+	var wg sync.WaitGroup
+	results := make([]error, 8)
+	for i := range results {
+		wg.Go(func() {
+			node := &account.Book{DB: d.DB, Now: d.Now, PublicURL: d.PublicURL, Sealer: d.Sealer, Mail: d.Mail}
+			_, results[i] = node.PasskeySignIn(t.Context(), c.State, answer, account.Client{})
+		})
+	}
+	wg.Wait()
+	if in := len(slices.DeleteFunc(results, func(err error) bool { return err != nil })); in != 1 {
+		t.Errorf("%d got in with one answer", in)
+	}
+}
+
+// TestPasskeyCounter: a device that counts must count up, or there is a copy of it.
+func TestPasskeyCounter(t *testing.T) {
+	d := open(t)
+	_, key := d.passkey(t, "ann@example.com", 7)
+	for _, c := range []struct {
+		count uint32
+		code  string
+	}{{7, account.CodePasskeyCloned}, {8, ""}, {8, account.CodePasskeyCloned}, {3, account.CodePasskeyCloned}, {0, account.CodePasskeyCloned}, {9, ""}} {
+		key.Count = c.count
+		_, err := d.byPasskey(t, key)
+		switch {
+		case c.code != "":
+			refused(t, "a count that does not rise", err, c.code)
+		case err != nil:
+			t.Errorf("count %d: %v", c.count, err)
+		}
+	}
+	audited := d.actions(t)
+	if n := len(slices.DeleteFunc(audited, func(s string) bool { return s != "user.passkey_refused user:1" })); n != 4 {
+		t.Errorf("%d refusals were audited", n)
+	}
+}
+
+// TestPasskeyOfAnother: a passkey proves its own account and no other.
+func TestPasskeyOfAnother(t *testing.T) {
+	d := open(t)
+	ann, anns := d.passkey(t, "ann@example.com", 0)
+	bob, bobs := d.passkey(t, "bob@example.com", 0)
+	proof := func() account.Ceremony {
+		c, err := d.BeginPasskeyProof(t.Context(), ann.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for name, c := range map[string]account.Ceremony{"a challenge of hers": proof(), "one for anybody": d.signInChallenge(t)} {
+		_, err := d.PasskeyStep(t.Context(), first(ann), c.State, bobs.Answer(t, c.Options), account.Client{})
+		refused(t, "the step of Ann by Bob's, to "+name, err, account.CodeInvalidPasskey)
+		err = d.ConfirmPasskey(t.Context(), by(ann), ann.ID, c.State, bobs.Answer(t, c.Options))
+		refused(t, "Ann confirmed by Bob's, to "+name, err, account.CodeInvalidPasskey)
+	}
+	c := proof()
+	if _, err := d.PasskeyStep(t.Context(), first(ann), c.State, anns.Answer(t, c.Options), account.Client{}); err != nil {
+		t.Error(err)
+	}
+	c = proof()
+	_, err := d.PasskeyStep(t.Context(), account.FirstStep{UserID: ann.ID, Epoch: ann.SessionEpoch - 1}, c.State, anns.Answer(t, c.Options), account.Client{})
+	refused(t, "after a change of the account", err, account.CodeStepOver)
+	begun, err := d.BeginPasskey(t.Context(), bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = d.AddPasskey(t.Context(), by(ann), ann, begun.State, (&accounttest.Passkey{Origin: d.PublicURL}).Register(t, begun.Options), "Mine")
+	refused(t, "a passkey of the challenge of somebody else", err, account.CodeInvalidPasskey)
+	evil := *anns
+	evil.Origin = "https://evil.example"
+	_, err = d.byPasskey(t, &evil)
+	refused(t, "used on another site", err, account.CodeInvalidPasskey)
+}
+
+// TestRenameAndRemovePasskey: of one's own passkeys only; a removed one gets nobody in, and
+// ends the sessions.
+func TestRenameAndRemovePasskey(t *testing.T) {
+	d := open(t)
+	ann, anns := d.passkey(t, "ann@example.com", 0)
+	bob, bobs := d.passkey(t, "bob@example.com", 0)
+	f, err := d.Factors(t.Context(), bob.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := f.Passkeys[0].ID
+	refused(t, "Ann renames Bob's", d.RenamePasskey(t.Context(), by(ann), ann.ID, id, "Hers"), account.CodeUnknownPasskey)
+	_, err = d.RemovePasskey(t.Context(), by(ann), ann.ID, id)
+	refused(t, "Ann removes Bob's", err, account.CodeUnknownPasskey)
+	if err := d.RenamePasskey(t.Context(), by(bob), bob.ID, id, "Laptop"); err != nil {
+		t.Error(err)
+	}
+	if f, err := d.Factors(t.Context(), bob.ID); err != nil || len(f.Passkeys) != 1 || f.Passkeys[0].Name != "Laptop" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	d.write(t, func(tx *sqldb.Tx) error {
+		_, err := account.SetRole(t.Context(), tx, operator, bob.ID, account.RoleAdmin, d.now)
+		return err
+	})
+	d.Require = account.RequireAdmins
+	_, err = d.RemovePasskey(t.Context(), by(bob), bob.ID, id)
+	refused(t, "the last one of an admin", err, account.CodeFactorRequired)
+	d.Require = account.RequireNone
+	after, err := d.RemovePasskey(t.Context(), by(bob), bob.ID, id)
+	if err != nil || after.SecondFactor || after.SessionEpoch == bob.SessionEpoch {
+		t.Fatalf("%+v, %v", after, err)
+	}
+	_, err = d.byPasskey(t, bobs)
+	refused(t, "the removed one", err, account.CodeInvalidPasskey)
+	if u, err := d.byPasskey(t, anns); err != nil || u.ID != ann.ID {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if got := d.actions(t); !slices.Contains(got, "user.passkey_rename user:2") || !slices.Contains(got, "user.passkey_remove user:2") || slices.Contains(got, "user.passkey_rename user:1") {
+		t.Errorf("audited: %q", got)
+	}
+}
