@@ -45,6 +45,7 @@ package console
 import (
 	"embed"
 	"slices"
+	"sync"
 
 	"claviger/internal/area"
 	"claviger/internal/ui"
@@ -84,9 +85,15 @@ func (h *Handler) sections() []pages {
 //go:embed all:pages
 var files embed.FS
 
-// NewPages reads the templates, for a marketplace of that name at that URL.
+var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files, nil) })
+
+// NewPages returns the pages, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	return area.NewPages(files, nil, brand, publicURL)
+	p, err := templates()
+	if err != nil {
+		return nil, err
+	}
+	return p.For(brand, publicURL), nil
 }
 
 // pages is a section.

@@ -17,6 +17,7 @@ package portal
 
 import (
 	"embed"
+	"sync"
 	"time"
 
 	"claviger/internal/area"
@@ -67,7 +68,13 @@ type Handler struct {
 //go:embed all:pages
 var files embed.FS
 
-// NewPages reads the templates, for a marketplace of that name at that URL.
+var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files, setupFuncs) })
+
+// NewPages returns the pages, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	return area.NewPages(files, setupFuncs, brand, publicURL)
+	p, err := templates()
+	if err != nil {
+		return nil, err
+	}
+	return p.For(brand, publicURL), nil
 }

@@ -8,6 +8,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"sync"
 	"time"
 
 	"claviger/internal/fault"
@@ -40,14 +41,17 @@ type Shop struct {
 //go:embed all:templates
 var files embed.FS
 
-// NewPages reads the templates, for a marketplace of that name at that URL.
+var templates = sync.OnceValues(func() (*ui.Pages, error) {
+	return ui.New(files, template.FuncMap{"plan": partner.Plan.DisplayName}, "templates/*.html")
+})
+
+// NewPages returns the pages, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	p, err := ui.New(files, template.FuncMap{"plan": partner.Plan.DisplayName}, "templates/*.html")
+	p, err := templates()
 	if err != nil {
 		return nil, err
 	}
-	p.Brand, p.PublicURL = brand, publicURL
-	return p, nil
+	return p.For(brand, publicURL), nil
 }
 
 // Routes returns the routes of the pages.

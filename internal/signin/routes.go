@@ -8,6 +8,7 @@ import (
 	"embed"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"claviger/internal/account"
@@ -40,14 +41,15 @@ type Handler struct {
 //go:embed templates
 var files embed.FS
 
-// NewPages reads the templates, for a marketplace of that name at that URL.
+var templates = sync.OnceValues(func() (*ui.Pages, error) { return ui.New(files, nil, "templates/*.html") })
+
+// NewPages returns the pages, for a marketplace of that name at that URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
-	p, err := ui.New(files, nil, "templates/*.html")
+	p, err := templates()
 	if err != nil {
 		return nil, err
 	}
-	p.Brand, p.PublicURL = brand, publicURL
-	return p, nil
+	return p.For(brand, publicURL), nil
 }
 
 // Routes returns the table of the pages. A path that only takes a form redirects

@@ -143,6 +143,14 @@ type Pages struct {
 	pages map[string]*template.Template
 }
 
+// For returns the pages for a marketplace of that name at that URL. Who reads templates
+// once and takes them from there starts a second marketplace, as tests do, at no cost.
+func (p *Pages) For(brand, publicURL string) *Pages {
+	own := *p
+	own.Brand, own.PublicURL = brand, publicURL
+	return &own
+}
+
 // New reads the pages of a package: the files that match a pattern of fs.Glob,
 // "*.html" when none is given. A page is called like its file, without folder and ending.
 func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
