@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,7 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"claviger/internal/oauth"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
 	"claviger/internal/secret"
+	"claviger/internal/sqldb"
 )
 
 // ErrKey is wrapped by every failure that concerns the installation's secret
@@ -86,4 +91,36 @@ func makeKey(path string) error {
 		return err
 	}
 	return nil
+}
+
+// sealer makes what seals and opens secrets, from the key that the data was sealed
+// with. A wrong key is found out here rather than at the first webhook.
+func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) {
+	partners := &partner.Registry{DB: db, Now: a.cfg.Now}
+	first, total, err := partners.List(ctx, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := (&oauth.Keys{DB: db, Now: a.cfg.Now}).List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	raw, made, err := a.cfg.key(total == 0 && len(keys) == 0)
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		a.log.Info("created the secret key of this install; store a copy apart from the database's backups", "file", a.cfg.KeyFile())
+	}
+	box, err := secret.NewSealer(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	if total > 0 {
+		partners.Sealer = box
+		if _, err := partners.WebhookSecrets(ctx, first[0].ID); err != nil {
+			return nil, fmt.Errorf("%w: it does not open what is stored; is it the key of another install? %w", ErrKey, err)
+		}
+	}
+	return box, nil
 }
