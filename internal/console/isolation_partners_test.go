@@ -3,6 +3,7 @@ package console_test
 import (
 	"strconv"
 
+	"claviger/internal/apptest"
 	"claviger/internal/partner"
 )
 
@@ -31,11 +32,38 @@ func init() {
 		}
 		return h.credential()
 	}
+	registry.Placeholders["contact"] = func(h *harness, of known) string {
+		if of == missing {
+			return none
+		}
+		return h.contact()
+	}
+	registry.Forms["/partners/{partner}/urls/redirect-url"] = form("redirect_url", "none") // without what was seen, which is refused
+	registry.Forms["/partners/{partner}/urls/webhook-url"] = form("webhook_url", "none")
+	registry.Forms["/partners/{partner}/contacts"] = form("name", "", "email", "")
+	registry.Forms["/partners/{partner}/contacts/{contact}/test"] = form()
+	registry.Forms["/partners/{partner}/contacts/{contact}/remove"] = form()
+	registry.Forms["/partners/{partner}/settings"] = form("brand", "Isolation") // likewise
+	registry.Forms["/partners/{partner}/settings/single-key"] = form("overlap_s", "0")
+	registry.Forms["/partners/{partner}/credentials/{credential}/switch"] = form() // it was not replaced
 	registry.Forms["/partners/new"] = form("name", "")
 	registry.Forms["/partners/{partner}/plans/new"] = form("tier", "none")
 	registry.Forms["/partners/{partner}/plans/{tier}"] = form("name", "")
 	registry.Forms["/partners/{partner}/plans/{tier}/remove"] = form()
 	registry.Forms["/partners/{partner}/credentials/{credential}/rotate"] = form("overlap_s", "-1")
+}
+
+// contact is the id of a contact of Tide.
+func (h *harness) contact() string {
+	h.Helper()
+	_, list, err := h.Profiles.Get(h.Context(), h.tide.ID)
+	h.Must(err)
+	if len(list) > 0 {
+		return strconv.FormatInt(list[0].ID, 10)
+	}
+	c, err := h.Profiles.AddContact(h.Context(), apptest.Tester, h.tide.ID, "Ops", "ops@tide.example")
+	h.Must(err)
+	return strconv.FormatInt(c.ID, 10)
 }
 
 // credential is the id of a secret of Tide that can be rotated.

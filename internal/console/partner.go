@@ -36,6 +36,9 @@ type partnerView struct {
 // partnerTabs are the pages about one partner.
 var partnerTabs = []area.Entry{
 	{Label: "State", Path: partnerPath},
+	{Label: "URLs", Path: urlsPath},
+	{Label: "Contacts", Path: contactsPath},
+	{Label: "Settings", Path: partnerSettingsPath},
 	{Label: "Plans", Path: plansPath},
 	{Label: "Credentials", Path: secretsPath},
 	{Label: "People", Path: partnerPeoplePath},

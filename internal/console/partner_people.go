@@ -11,16 +11,15 @@ import (
 
 const partnerPeoplePath = partnerPath + "/people"
 
-// partnerPeopleView lists who acts for a partner and whom we write to.
+// partnerPeopleView lists who acts for a partner.
 type partnerPeopleView struct {
-	Partner  partner.Partner
-	Tabs     ui.Tabs
-	Team     ui.Table
-	Contacts ui.Table
-	Add      ui.Curl
+	Partner partner.Partner
+	Tabs    ui.Tabs
+	Team    ui.Table
+	Add     ui.Curl
 }
 
-// people shows a partner's team and contacts. They are changed in the portal.
+// people shows a partner's team. Its own admins change it.
 func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -38,15 +37,10 @@ func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	if err != nil {
 		return err
 	}
-	_, contacts, err := p.Profiles.Get(r.Context(), one.ID)
-	if err != nil {
-		return err
-	}
 	view := partnerPeopleView{
 		Partner: one, Tabs: p.tabs(v, one, partnerPeoplePath),
-		Team:     ui.Table{ID: "team", Caption: "Team", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Role"}, {Label: "Since"}}},
-		Contacts: ui.Table{ID: "contacts", Caption: "Contacts", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Added"}}},
-		Add:      p.call("Add a member by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/members", one.ID)),
+		Team: ui.Table{ID: "team", Caption: "Team", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Role"}, {Label: "Since"}}},
+		Add:  p.call("Add a member by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/members", one.ID)),
 	}
 	view.Add.JSON = jsonBody(map[string]string{"email": "ada@example.com", "role": "admin"})
 	for _, m := range members {
@@ -56,9 +50,6 @@ func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) erro
 			name.URL = v.Path(peoplePath+"/%d", u.ID)
 		}
 		view.Team.Rows = append(view.Team.Rows, ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: u.Email}, {Text: string(m.Role)}, {At: m.CreatedAt}}})
-	}
-	for _, c := range contacts {
-		view.Contacts.Rows = append(view.Contacts.Rows, ui.Row{ID: fmt.Sprintf("contact-%d", c.ID), Cells: []ui.Cell{{Text: c.Name}, {Text: c.Email}, {At: c.CreatedAt}}})
 	}
 	return p.render(w, r, v, "partner-people", ui.View{Title: "People of " + one.Name, Data: view})
 }

@@ -15,6 +15,7 @@ import (
 const (
 	secretsPath = partnerPath + "/credentials"
 	rotatePath  = secretsPath + "/{credential}/rotate"
+	switchPath  = secretsPath + "/{credential}/switch"
 )
 
 // secretsView lists the secrets of a partner, none of which is shown.
@@ -48,7 +49,10 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 	for _, c := range list {
 		what, state := ui.Cell{Text: secretNames[c.What]}, ui.Cell{Text: "In use"}
 		if c.Replaced() {
-			state = ui.Cell{Text: "Replaced"}
+			state = ui.Cell{Text: "Replaced", Note: "Works for another " + area.Span(c.EndsAt.Sub(p.Now())) + "."}
+			if v.May(account.Admin) && c.Name == partner.MainKey {
+				what.Links = []ui.RowLink{{Label: "Switch now", Of: "to the new " + secretNames[c.What], URL: v.Path("%s/%d/switch", ofPartner(secretsPath, one.ID), c.ID)}}
+			}
 		} else if v.May(account.Admin) && c.Name == partner.MainKey { // as by the API
 			what.Links = []ui.RowLink{{Label: "Rotate", Of: "the " + secretNames[c.What], URL: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID)}}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
 	"claviger/internal/profile"
@@ -24,6 +25,8 @@ type Partners struct {
 	Profiles *profile.Book
 	Webhooks *webhook.Outbox
 	Support  *partner.Support
+	Checks   *profile.Runs
+	TestMail *outage.TestMailer
 }
 
 const (
@@ -38,6 +41,16 @@ func (p *Partners) table() []Route {
 		row(Page, newPartnerPath, account.Admin, p.askNew),
 		row(Act, newPartnerPath, account.Admin, p.create),
 		row(Page, partnerPath, account.Read, p.partner),
+		row(Page, urlsPath, account.Read, p.shows(p.urls)),
+		row(Stream, urlsPath+"/live", account.Read, p.tells(p.urls)),
+		row(Act, urlsPath+"/redirect-url", account.Admin, p.saveURL(0)),
+		row(Act, urlsPath+"/webhook-url", account.Admin, p.saveURL(1)),
+		row(Page, contactsPath, account.Read, p.contacts),
+		row(Act, contactsPath, account.Admin, p.addContact),
+		row(Page, contactPath+"/test", account.Admin, p.askContact(testContact)),
+		row(Act, contactPath+"/test", account.Admin, p.onContact(testContact)),
+		row(Page, contactPath+"/remove", account.Admin, p.askContact(removeContact)),
+		row(Act, contactPath+"/remove", account.Admin, p.onContact(removeContact)),
 		row(Page, plansPath, account.Read, p.plans),
 		row(Page, newPlanPath, account.Admin, p.askNewPlan),
 		row(Act, newPlanPath, account.Admin, p.addPlan),
@@ -48,6 +61,12 @@ func (p *Partners) table() []Route {
 		row(Page, secretsPath, account.Read, p.secrets),
 		row(Page, rotatePath, account.Admin, p.askRotate),
 		row(Act, rotatePath, account.Admin, p.rotate),
+		row(Page, switchPath, account.Admin, p.askSwitch),
+		row(Act, switchPath, account.Admin, p.switchNow),
+		row(Page, partnerSettingsPath, account.Read, p.settings),
+		row(Act, partnerSettingsPath, account.Admin, p.changeSetting),
+		row(Page, singleKeyPath, account.Admin, p.askSingleKey),
+		row(Act, singleKeyPath, account.Admin, p.changeSingleKey),
 		row(Page, partnerPeoplePath, account.Read, p.people),
 		row(Page, pausePath, account.Admin, p.askPause),
 		row(Act, pausePath, account.Admin, p.pause),

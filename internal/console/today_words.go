@@ -82,17 +82,17 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 		}
 	case today.CannotRedeem:
 		out.Text = plural.Of(i.Count, "license is", "licenses are") + " sold and not redeemed."
-		out.Mend, out.Link = mendAt("Set the redirect URL", out.URL)
+		out.Mend, out.Link = t.mendAt(v, "Set the redirect URL", urlsPath, i.PartnerID)
 	case today.MailGivenUp:
 		out.Title, out.Of, out.Mend, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(mailsPath+"/%s", i.Subject)
 	case today.CertificateEnds:
 		out.Until, out.Ends = i.Until, "Valid until"
-		out.Mend, out.Link = mendAt("Tell the partner", out.URL)
+		out.Mend, out.Link = t.mendAt(v, "Tell the partner", contactsPath, i.PartnerID)
 	case today.URLUnproven:
 		out.Text = "The " + strings.ReplaceAll(strings.TrimSuffix(i.Subject, "_url"), "_", " ") + " URL."
-		out.Mend, out.Link = mendAt("Check it", out.URL)
+		out.Mend, out.Link = t.mendAt(v, "Check it", urlsPath, i.PartnerID)
 	case today.NoContacts:
-		out.Mend, out.Link = mendAt("Add a contact", out.URL)
+		out.Mend, out.Link = t.mendAt(v, "Add a contact", contactsPath, i.PartnerID)
 	}
 	return out
 }
@@ -123,12 +123,12 @@ func (t *Today) ofService(v *Visit, i today.Item, out *todayItem) {
 	out.Of = out.Title
 }
 
-// mendAt is a click that leads to a page, if there is one.
-func mendAt(label, url string) (mend, link string) {
-	if url == "" {
+// mendAt is a click that leads to a page about a partner, if the person may see it.
+func (t *Today) mendAt(v *Visit, label, path string, partnerID int64) (mend, link string) {
+	if !t.area.Has(path, v) {
 		return "", ""
 	}
-	return label, url
+	return label, v.Path("%s", ofPartner(path, partnerID))
 }
 
 // sentence ends a text with a full stop and begins it with a capital.
