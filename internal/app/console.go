@@ -30,7 +30,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		},
 		System:  console.System{DB: r.DB, Accounts: r.Accounts, Keys: r.OAuth.Keys, Audit: r.Audit, Jobs: jobsOf(), Settings: a.shownSettings()},
-		Reports: console.Reports{Stats: r.Stats, Partners: r.Partners},
+		Reports: console.Reports{Stats: r.Stats, Partners: r.Partners, Exports: r.Exports, Live: &live.Versions{Read: r.Exports.Versions, Log: a.log}},
 		Search:  console.Search{Support: r.Support},
 		People:  console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
 		Licenses: console.Licenses{

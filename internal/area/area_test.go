@@ -14,6 +14,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/audit"
+	"claviger/internal/export"
 	"claviger/internal/live"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
@@ -43,6 +44,7 @@ type harness struct {
 	user     account.User
 	server   *httptest.Server
 	cookie   *http.Cookie
+	exports  area.Exports[account.Scope, *visit]
 }
 
 func start(t *testing.T) *harness {
@@ -71,7 +73,10 @@ func start(t *testing.T) *harness {
 	}
 	a.Table = []area.Route[account.Scope, *visit]{{Kind: area.Stream, Path: "/live", Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return a.Follow(w, r, v, nil, func(context.Context) ([]ui.Message, error) { return nil, nil })
+	}}, {Kind: area.Act, Path: area.ExportsPath, Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
+		return h.exports.Send(w, r, v)
 	}}}
+	h.exports = area.Exports[account.Scope, *visit]{Area: a, Exporter: &export.Exporter{DB: h.db, Now: now}}
 	routes := append(a.Routes(), site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
 		return site.SignIn(r, h.user, now(), "")
 	}))

@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/audit"
+	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
 )
@@ -75,6 +76,7 @@ func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if form.Failed() {
 		return s.render(w, r, v, "records", ui.View{Title: "Audit", Status: http.StatusBadRequest, Data: view})
 	}
+	view.Acts = []ui.Tab{{Label: "Export…", URL: exportURL(r, v, export.Audit)}}
 	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
 	found, err := s.Audit.Search(r.Context(), f, max(before, 0), rowsPerPage)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/event"
+	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/money"
@@ -150,6 +151,7 @@ func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) er
 	return l.showList(w, r, v, listView{
 		Heading: "Licenses", Lead: "The licenses of all partners, newest first.", Form: form, Filters: ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath)},
 		Table: licensesTable(v, found.Licenses, names), Pager: pager(r, "Pages of licenses", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
+		Export:  exportURL(r, v, export.Licenses),
 		Nothing: ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/search", ui.Param{Name: "key", Value: f.Key}, ui.Param{Name: "email", Value: email},
 			ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "status", Value: f.Status.String()}, ui.Param{Name: "tier", Value: orNil(int64(f.Tier))},

@@ -10,24 +10,26 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/export"
 	"claviger/internal/fault"
+	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 )
 
-// Reports is the pages with numbers.
+// Reports is the pages with numbers, and with whole lists as files.
 type Reports struct {
 	section
 	Stats    *stats.Book
 	Partners *partner.Registry
+	Exports  *export.Exporter
+	Live     *live.Versions // of Exports.Versions
 }
 
 func (p *Reports) table() []Route {
-	return []Route{
-		row(Page, numbersPath, account.Read, p.numbers),
-	}
+	return append([]Route{row(Page, numbersPath, account.Read, p.numbers)}, p.exportRoutes()...)
 }
 
 // numbersSpans are the days that the page can show, by the parameter days. The second is

@@ -47,6 +47,7 @@ type listView struct {
 	Pager         ui.Pager
 	SearchedTo    ui.Cell // up to which time was searched, with where to go on
 	Nothing       ui.Empty
+	Export        string // where the list is exported, "" if it is not
 	Curl          ui.Curl
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/export"
 	"claviger/internal/license"
 	"claviger/internal/money"
 	"claviger/internal/ui"
@@ -42,6 +43,7 @@ func (l *Licenses) purchases(w http.ResponseWriter, r *http.Request, v *Visit) e
 		Heading: "Purchases", Lead: "Purchases and plan changes of all partners, newest first.", Form: form,
 		Filters: ui.Filters{Label: "Search purchases", URL: v.Path(purchasesPath)}, Table: purchasesTable(v, found.Sales, names),
 		Pager: pager(r, "Pages of purchases", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
+		Export:  exportURL(r, v, export.Purchases),
 		Nothing: ui.Empty{Title: "Nothing was sold yet", Text: "Purchases appear when your checkout records them."},
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/purchases/search", ui.Param{Name: "external_id", Value: f.ExternalID},
 			ui.Param{Name: "email", Value: email}, ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),

@@ -46,6 +46,16 @@ func newExporter(t *testing.T) *export.Exporter {
 	return &export.Exporter{DB: sqldbtest.Open(t), Now: func() time.Time { return noon }}
 }
 
+// newest is the export that the person began last.
+func newest(t *testing.T, x *export.Exporter) export.Progress {
+	t.Helper()
+	list, err := x.Of(t.Context(), person, 1)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	return list[0]
+}
+
 // TestCells: only texts that a spreadsheet would take for a formula are changed, and only
 // in CSV.
 func TestCells(t *testing.T) {
@@ -94,8 +104,8 @@ func TestCheckedBeforeEachBatch(t *testing.T) {
 	if want := "id,name,at\n1,row 1,2026-11-15T12:00:00.000000Z\n2,row 2,2026-11-15T12:00:00.000000Z\n3,row 3,2026-11-15T12:00:00.000000Z\n4,row 4,2026-11-15T12:00:00.000000Z\n"; !errors.Is(err, removed) || b.String() != want {
 		t.Errorf("%v, %q", err, b.String())
 	}
-	if p, err := x.Progress(t.Context(), person, "n"); err != nil || p.State != export.Ended || p.Rows != 4 {
-		t.Errorf("%+v, %v", p, err)
+	if p := newest(t, x); p.State != export.Ended || p.Rows != 4 {
+		t.Errorf("%+v", p)
 	}
 }
 
@@ -106,12 +116,11 @@ func TestProgress(t *testing.T) {
 	x.Now = func() time.Time { now = now.Add(time.Second); return now }
 	var seen []int64
 	err := x.Run(t.Context(), writer(func([]byte) error {
-		p, err := x.Progress(t.Context(), person, "n")
-		seen = append(seen, p.Rows)
-		if err == nil && (p.State != export.Running || p.About.Rows != 6) {
+		p := newest(t, x)
+		if seen = append(seen, p.Rows); p.State != export.Running || p.About.Rows != 6 {
 			t.Errorf("while it runs: %+v", p)
 		}
-		return err
+		return nil
 	}), export.Job{Table: table(3), Format: export.NDJSON, By: person, Nonce: "n", Check: anybody})
 	if err != nil {
 		t.Fatal(err)
@@ -119,15 +128,61 @@ func TestProgress(t *testing.T) {
 	if diff := cmp.Diff([]int64{0, 2, 4}, seen); diff != "" {
 		t.Errorf("rows seen while it runs (-want +got)\n%s", diff)
 	}
-	if p, err := x.Progress(t.Context(), person, "n"); err != nil || p.State != export.Done || p.Rows != 6 {
-		t.Errorf("%+v, %v", p, err)
+	if p := newest(t, x); p.State != export.Done || p.Rows != 6 {
+		t.Errorf("%+v", p)
 	}
-	if _, err := x.Progress(t.Context(), audit.Actor{Kind: audit.ByUser, ID: 8}, "n"); !fault.Is(err, "unknown_export") {
-		t.Errorf("somebody else: %v", err)
+	for _, other := range []audit.Actor{{Kind: audit.ByUser, ID: 8}, {Kind: audit.ByToken, ID: 7}, {Kind: audit.ByUser, ID: 7, ActingFor: 3}} {
+		if list, err := x.Of(t.Context(), other, 9); len(list) > 0 || err != nil {
+			t.Errorf("%+v sees %+v, %v", other, list, err)
+		}
 	}
 	now = now.Add(export.Kept + time.Hour)
 	if n, err := x.Prune(t.Context()); n != 1 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)
+	}
+}
+
+// TestVersions: the version of a person changes when an export begins, goes on and ends.
+func TestVersions(t *testing.T) {
+	x := newExporter(t)
+	now := noon
+	x.Now = func() time.Time { now = now.Add(time.Second); return now }
+	seen := map[string]bool{}
+	look := func([]byte) error {
+		v, err := x.Versions(t.Context(), []int64{person.ID, 8})
+		seen[v[person.ID]] = true
+		if v[8] != "none" {
+			t.Errorf("of somebody else: %v", v)
+		}
+		return err
+	}
+	err := errors.Join(look(nil), x.Run(t.Context(), writer(look), export.Job{Table: table(3), By: person, Nonce: "n", Check: anybody}), look(nil))
+	if err != nil || len(seen) != 5 {
+		t.Errorf("%v, %v", seen, err)
+	}
+}
+
+// TestLostExport: an export whose node is gone counts as ended, and the newest is first.
+func TestLostExport(t *testing.T) {
+	x := newExporter(t)
+	now := noon
+	x.Now = func() time.Time { return now }
+	gone := func() {
+		defer func() { _ = recover() }()
+		_ = x.Run(t.Context(), writer(func([]byte) error { panic("kill -9") }), export.Job{Table: table(1), By: person, Nonce: "z", Check: anybody})
+	}
+	gone()
+	now = now.Add(time.Minute)
+	if p := newest(t, x); p.State != export.Running {
+		t.Errorf("after a minute: %+v", p)
+	}
+	if err := x.Run(t.Context(), io.Discard, export.Job{Table: table(1), Format: export.CSV, By: person, Nonce: "a", Check: anybody}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Minute)
+	list, err := x.Of(t.Context(), person, 9)
+	if err != nil || len(list) != 2 || list[0].State != export.Done || list[1].State != export.Ended {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 
@@ -145,7 +200,7 @@ func TestClientThatLeaves(t *testing.T) {
 		}
 		return nil
 	}), export.Job{Table: table(9), By: person, Nonce: "n", Check: anybody})
-	if p, _ := x.Progress(t.Context(), person, "n"); !errors.Is(err, gone) || writes != 2 || p.State != export.Ended {
+	if p := newest(t, x); !errors.Is(err, gone) || writes != 2 || p.State != export.Ended {
 		t.Errorf("%v after %d writes; %+v", err, writes, p)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // API has for them.
 var parameters = map[Kind][]string{
 	Licenses:  {"partner_id", "license_key", "email", "external_id", "status", "tier", "from", "to"},
-	Purchases: {"partner_id", "external_id", "from", "to"},
+	Purchases: {"partner_id", "external_id", "email", "from", "to"},
 	Events:    {"partner_id", "license_key", "event", "from", "to"},
 	Audit:     {"partner_id", "subject", "action", "actor", "from", "to"},
 }
@@ -44,9 +44,8 @@ func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Tab
 		w, err := x.LicenseWalk(ctx, q)
 		return x.OperatorLicenses(w), err
 	case Purchases:
-		w := license.SaleWalk{SaleFilter: license.SaleFilter{ExternalID: q.Get("external_id")}}
-		err := read(q, &w.PartnerID, &w.From, &w.To)
-		return x.OperatorPurchases(w), err
+		f, err := x.saleFilter(ctx, q)
+		return x.OperatorPurchases(f), err
 	case Events:
 		w, err := x.eventWalk(ctx, q)
 		return x.OperatorEvents(w), err
@@ -98,16 +97,31 @@ func (x *Exporter) LicenseWalk(ctx context.Context, q url.Values) (license.Walk,
 			return w, fault.Parameter("tier", "must be a whole number from 1.")
 		}
 	}
-	if email := q.Get("email"); email != "" {
-		owners, _, err := x.Accounts.List(ctx, account.Filter{Email: email}, paging.First())
-		if err != nil {
-			return w, err
-		}
-		if w.OwnerID = nobody; len(owners) > 0 {
-			w.OwnerID = owners[0].ID
-		}
+	w.OwnerID, err = x.person(ctx, q)
+	return w, err
+}
+
+func (x *Exporter) saleFilter(ctx context.Context, q url.Values) (license.FindSales, error) {
+	f := license.FindSales{ExternalID: q.Get("external_id")}
+	err := read(q, &f.PartnerID, &f.From, &f.To)
+	if err != nil {
+		return f, err
 	}
-	return w, nil
+	f.UserID, err = x.person(ctx, q)
+	return f, err
+}
+
+// person is the id of the user with the address of the query, 0 if it names none.
+func (x *Exporter) person(ctx context.Context, q url.Values) (int64, error) {
+	email := q.Get("email")
+	if email == "" {
+		return 0, nil
+	}
+	found, _, err := x.Accounts.List(ctx, account.Filter{Email: email}, paging.First())
+	if err != nil || len(found) == 0 {
+		return nobody, err
+	}
+	return found[0].ID, nil
 }
 
 func (x *Exporter) eventWalk(ctx context.Context, q url.Values) (event.Walk, error) {

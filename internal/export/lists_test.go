@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,6 +21,7 @@ import (
 // harness is an application with two partners, whose licenses fill more than one batch.
 type harness struct {
 	*apptest.Harness
+	clock        *apptest.Clock
 	ours, theirs partner.Partner
 	one          license.License
 }
@@ -30,7 +30,8 @@ const perPartner = 600
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{Harness: apptest.New(t, apptest.StoppedClock(noon).Set)}
+	h := &harness{clock: apptest.StoppedClock(noon)}
+	h.Harness = apptest.New(t, h.clock.Set)
 	for name, p := range map[string]*partner.Partner{"Ours": &h.ours, "Theirs": &h.theirs} {
 		*p, _ = h.Partner(name, profile.URLs{})
 		h.Plans(p.ID, 2, partner.Plan{PriceCents: 100, Currency: "USD"})
@@ -66,7 +67,6 @@ func (h *harness) rows(table export.Table) (rows []map[string]any, text string) 
 // its filters.
 func TestOperatorLists(t *testing.T) {
 	h := newHarness(t)
-	id := func(p partner.Partner) string { return strconv.FormatInt(p.ID, 10) }
 	for _, c := range []struct {
 		kind  export.Kind
 		query string
@@ -89,6 +89,9 @@ func TestOperatorLists(t *testing.T) {
 		{export.Purchases, "partner_id=" + id(h.theirs), "id", 6},
 		{export.Purchases, "external_id=order-1", "id", 1},
 		{export.Purchases, "from=2026-11-15T12:00:01Z", "id", 0},
+		{export.Purchases, "email=+bea@example.com", "id", 1},
+		{export.Purchases, "email=ann@example.com&partner_id=" + id(h.ours), "id", 6},
+		{export.Purchases, "email=nobody@example.com", "id", 0},
 		{export.Events, "", "event_id", 2*perPartner + 2},
 		{export.Events, "partner_id=" + id(h.ours), "event_id", perPartner + 2},
 		{export.Events, "event=deactivate", "event_id", 1},

@@ -41,39 +41,39 @@ func (x *Exporter) OperatorLicenses(w license.Walk) Table {
 }
 
 // OperatorPurchases is the list of purchases and plan changes, with their buyers.
-func (x *Exporter) OperatorPurchases(w license.SaleWalk) Table {
+func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 	before := int64(0)
 	return Table{
-		Kind: Purchases, PartnerID: w.PartnerID,
+		Kind: Purchases, PartnerID: f.PartnerID,
 		Columns: []string{
 			"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "user_email", "user_external_id", "created_at",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
-			if w != (license.SaleWalk{SaleFilter: license.SaleFilter{PartnerID: w.PartnerID}}) {
+			if f != (license.FindSales{PartnerID: f.PartnerID}) {
 				return Unknown, nil
 			}
-			n, more, err := x.Licenses.SalesCounted(ctx, w.PartnerID, maxCounted)
+			n, more, err := x.Licenses.SalesCounted(ctx, f.PartnerID, maxCounted)
 			return Estimate{Rows: n, More: more}, err
 		},
 		Next: func(ctx context.Context) (rows [][]Cell, more bool, err error) {
-			list, next, err := x.Licenses.WalkSales(ctx, w, before, batchSize)
+			found, err := x.Licenses.FindSales(ctx, f, before, batchSize)
 			if err != nil {
 				return nil, false, err
 			}
-			ids := make([]int64, 0, len(list))
-			for _, s := range list {
+			ids := make([]int64, 0, len(found.Sales))
+			for _, s := range found.Sales {
 				ids = append(ids, s.UserID)
 			}
 			buyers, err := x.Accounts.Users(ctx, ids)
-			for _, s := range list {
+			for _, s := range found.Sales {
 				u := buyers[s.UserID]
 				rows = append(rows, []Cell{
 					Number(s.ID), Number(s.PartnerID), Text(s.Kind.String()), Text(s.ExternalID), Number(s.Tier), Number(s.Quantity), Number(s.AmountCents),
 					Text(s.Currency), ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt),
 				})
 			}
-			before = next
-			return rows, next != 0, err
+			before = found.Next
+			return rows, before != 0, err
 		},
 	}
 }

@@ -77,9 +77,10 @@ func deliveryCells(d history.Delivery) []Cell {
 	}
 }
 
-// PartnerRequests is the list of a partner's refused calls.
+// PartnerRequests is the list of a partner's refused calls. A call that is added to a group
+// moves the group to the front, so all of them are read at once: none is missed.
 func (x *Exporter) PartnerRequests(partnerID int64, f requestlog.Filter) Table {
-	f.Limit, f.After = batchSize, requestlog.Position{}
+	f.Limit, f.After = requestlog.MaxEntries, requestlog.Position{}
 	return Table{
 		Kind: Requests, PartnerID: partnerID,
 		Columns: []string{

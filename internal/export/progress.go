@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"claviger/internal/audit"
-	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 )
 
@@ -87,22 +86,44 @@ func (p *progress) store(ctx context.Context, s State) error {
 	return nil
 }
 
-// Progress returns how far an export of somebody is. Nobody sees those of others.
-func (x *Exporter) Progress(ctx context.Context, by audit.Actor, nonce string) (Progress, error) {
-	p, err := sqldb.One(ctx, x.DB, func(r *sqldb.Row, p *Progress) error {
+// Of returns how far the exports of somebody are that began last, newest first. Nobody sees
+// those of others; for a partner, a person sees what they exported for it.
+func (x *Exporter) Of(ctx context.Context, by audit.Actor, limit int) ([]Progress, error) {
+	list, err := sqldb.All(ctx, x.DB, func(r *sqldb.Row, p *Progress) error {
 		return r.Scan((*string)(&p.Kind), (*string)(&p.Format), &p.About.Rows, &p.About.More, &p.Rows, (*string)(&p.State), &p.StartedAt, &p.UpdatedAt)
-	}, `SELECT kind, format, about, more, done, state, started_at, updated_at FROM exports WHERE actor_kind = $1 AND actor_id = $2 AND nonce = $3`,
-		by.Kind, by.ID, nonce)
-	switch {
-	case errors.Is(err, sqldb.ErrNone):
-		return p, fault.New(fault.Missing, codeUnknownExport, "This export has not begun, or was long ago.")
-	case err != nil:
-		return p, fmt.Errorf("read how far an export is: %w", err)
+	}, `SELECT kind, format, about, more, done, state, started_at, updated_at FROM exports
+		WHERE actor_kind = $1 AND actor_id = $2 AND partner_id = $3 ORDER BY started_at DESC, nonce LIMIT $4`, by.Kind, by.ID, by.ActingFor, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read how far exports are: %w", err)
 	}
-	if p.State == Running && x.Now().Sub(p.UpdatedAt) > lost {
-		p.State = Ended
+	for i, p := range list {
+		if p.State == Running && x.Now().Sub(p.UpdatedAt) > lost {
+			list[i].State = Ended
+		}
 	}
-	return p, nil
+	return list, nil
+}
+
+// Versions returns, for each of these users, a text that changes when one of their exports
+// goes on or ends.
+func (x *Exporter) Versions(ctx context.Context, users []int64) (map[int64]string, error) {
+	type row struct {
+		user, begun, open, rows int64
+	}
+	list, err := sqldb.All(ctx, x.DB, func(r *sqldb.Row, v *row) error { return r.Scan(&v.user, &v.begun, &v.open, &v.rows) },
+		`SELECT actor_id, count(*), count(CASE WHEN state = $3 THEN 1 END), CAST(sum(done) AS bigint) FROM exports
+		WHERE actor_kind = $1 AND actor_id = ANY($2) GROUP BY actor_id`, audit.ByUser, users, string(Running))
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of exports: %w", err)
+	}
+	found := make(map[int64]string, len(users))
+	for _, id := range users {
+		found[id] = "none"
+	}
+	for _, v := range list {
+		found[v.user] = fmt.Sprintf("%d-%d-%d", v.begun, v.open, v.rows)
+	}
+	return found, nil
 }
 
 // Prune removes the progress of exports that began before Kept.

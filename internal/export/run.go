@@ -50,8 +50,8 @@ type Job struct {
 	Format Format
 	By     audit.Actor
 
-	// Nonce is what the page that shows the progress knows the export by; "": nobody
-	// looks at it.
+	// Nonce tells the export from others of the same person on the page that shows how far
+	// it is; "": no page shows it.
 	Nonce string
 
 	// Check returns an error if whoever asked may not have the list any more. It is
@@ -205,7 +205,7 @@ func (x *Exporter) begin(ctx context.Context, j Job) (*progress, error) {
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $10)
 				ON CONFLICT (actor_kind, actor_id, nonce) DO UPDATE SET kind = excluded.kind, format = excluded.format, partner_id = excluded.partner_id,
 					about = excluded.about, more = excluded.more, done = 0, state = excluded.state, started_at = excluded.started_at, updated_at = excluded.updated_at`,
-				j.By.Kind, j.By.ID, j.Nonce, string(j.Kind), string(j.Format), j.PartnerID, about.Rows, about.More, string(Running), now)
+				j.By.Kind, j.By.ID, j.Nonce, string(j.Kind), string(j.Format), j.By.ActingFor, about.Rows, about.More, string(Running), now)
 		}
 		return nil
 	})

@@ -3,9 +3,7 @@ package license
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -123,49 +121,6 @@ func (r *Registry) Counted(ctx context.Context, partnerID int64, s event.Status)
 	}
 	return n, nil
 }
-
-// SaleWalk says which purchases are read one batch after another; the zero value means
-// all purchases of all partners.
-type SaleWalk struct {
-	SaleFilter
-	From, To time.Time // From included, To not; zero: no bound
-}
-
-// WalkSales returns the next purchases and plan changes before a position, newest first,
-// without their licenses, and the position that goes on, 0 at the end.
-func (r *Registry) WalkSales(ctx context.Context, w SaleWalk, before int64, limit int) (list []Sale, next int64, err error) {
-	if before == 0 {
-		before = math.MaxInt64
-	}
-	terms, args := []string{`id < $1`}, []any{before, limit}
-	if w.PartnerID != 0 {
-		args = append(args, w.PartnerID)
-		terms = append(terms, fmt.Sprintf(`partner_id = $%d`, len(args)))
-	}
-	if w.ExternalID != "" {
-		args = append(args, w.ExternalID)
-		terms = append(terms, fmt.Sprintf(`external_id = $%d AND external_id <> ''`, len(args)))
-	}
-	rows, err := sqldb.All(ctx, r.DB, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE `+strings.Join(terms, ` AND `)+`
-		ORDER BY id DESC LIMIT $2`, args...)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read the next purchases: %w", err)
-	}
-	old := false
-	for _, s := range rows {
-		if old = old || s.CreatedAt.Before(w.From.Add(-saleSkew)); !s.CreatedAt.Before(w.From) && (w.To.IsZero() || s.CreatedAt.Before(w.To)) {
-			list = append(list, s)
-		}
-	}
-	if len(rows) == limit && !old {
-		next = rows[limit-1].ID
-	}
-	return list, next, nil
-}
-
-// saleSkew is how far the times of purchases may lie apart from the order of their ids,
-// which concurrent sales of several partners draw.
-const saleSkew = time.Minute
 
 // SalesCounted is how many purchases there are: of one partner, or about how many of all
 // partners (0). Of one partner, counting ends at most.

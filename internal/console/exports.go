@@ -1,0 +1,137 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/export"
+	"claviger/internal/fault"
+	"claviger/internal/ui"
+)
+
+// exportable are the lists, with where they are shown.
+var exportable = []struct {
+	kind              export.Kind
+	label, list, lead string
+}{
+	{export.Licenses, "Licenses", licensesPath, "Licenses with their owners."},
+	{export.Purchases, "Purchases", purchasesPath, "Purchases and plan changes with their buyers."},
+	{export.Events, "Events", "", "Events of licenses."},
+	{export.Audit, "Audit", auditPath, "Who did what."},
+}
+
+// exportFields are the filters of exports, by the parameters of the API.
+var exportFields = map[string]ui.Field{
+	"partner_id":  {Label: "Partner's number"},
+	"license_key": {Label: "License key"},
+	"email":       {Label: "Email address"},
+	"external_id": {Label: "Reference of the purchase"},
+	"status": {Label: "Status", Type: "select", Options: options("All",
+		event.Inactive.String(), event.Active.String(), event.Deactivated.String())},
+	"event":   {Label: "Event", Type: "select", Options: options("All", event.Purchase.String(), event.Activate.String(), event.Deactivate.String())},
+	"tier":    {Label: "Tier"},
+	"subject": {Label: "Subject", Hint: "such as partner:1 or license:<key>"},
+	"action":  {Label: "Action", Hint: "such as license.hold"},
+	"actor":   {Label: "Who", Hint: "such as user:3, token, partner:1 or system"},
+	"from":    {Label: "From", Type: "datetime-local"},
+	"to":      {Label: "To", Type: "datetime-local"},
+}
+
+// options are those of a field; the first stands for no choice.
+func options(none string, values ...string) []ui.Option {
+	list := []ui.Option{{Label: none}}
+	for _, v := range values {
+		list = append(list, ui.Option{Value: v, Label: v})
+	}
+	return list
+}
+
+// exportPages are the pages of exports.
+func (p *Reports) exportPages() *area.Exports[account.Scope, *Visit] {
+	x := &area.Exports[account.Scope, *Visit]{Area: p.area, Exporter: p.Exports, Live: p.Live}
+	for _, e := range exportable {
+		x.Lists = append(x.Lists, area.ExportList[*Visit]{
+			Kind: e.kind, Label: e.label, Lead: e.lead, List: e.list,
+			Read: func(r *http.Request, _ *Visit) (area.ExportQuery, error) { return p.exportQuery(r, e.kind) },
+		})
+	}
+	return x
+}
+
+func (p *Reports) exportRoutes() []Route {
+	return []Route{
+		row(Page, exportsPath, account.Read, func(w http.ResponseWriter, r *http.Request, v *Visit) error { return p.exportPages().Show(w, r, v) }),
+		row(Act, exportsPath, account.Read, func(w http.ResponseWriter, r *http.Request, v *Visit) error { return p.exportPages().Send(w, r, v) }),
+		row(Stream, exportsPath+"/live", account.Read, func(w http.ResponseWriter, r *http.Request, v *Visit) error { return p.exportPages().Tell(w, r, v) }),
+	}
+}
+
+// exportQuery reads the filters of an export, which are those of the API.
+func (p *Reports) exportQuery(r *http.Request, kind export.Kind) (area.ExportQuery, error) {
+	q := area.ExportQuery{Call: p.call("The same file by API", http.MethodGet, "/operator/v1/exports/"+string(kind), ui.Param{Name: "format", Value: string(export.CSV)})}
+	asked := url.Values{}
+	for _, name := range export.Parameters(kind) {
+		field := exportFields[name]
+		field.Name = exportParam(name)
+		field.Value = area.CleanQuery(r.URL.Query().Get(field.Name))
+		var refused error
+		if field.Type == "datetime-local" {
+			var at time.Time
+			if at, refused = ui.QueryTime(r, name); refused == nil && !at.IsZero() {
+				asked.Set(name, at.Format(time.RFC3339Nano))
+			}
+			field.Value = ui.InputTime(r, at)
+		} else if field.Value != "" {
+			asked.Set(name, field.Value)
+		}
+		q.Form.Fields = append(q.Form.Fields, field)
+		if refused != nil {
+			q.Form.Refuse(refused)
+		}
+		if value := asked.Get(name); value != "" {
+			q.Call.Query = append(q.Call.Query, ui.Param{Name: name, Value: value})
+		}
+	}
+	if q.Form.Failed() {
+		return q, nil
+	}
+	var err error
+	q.Table, err = p.Exports.OperatorTable(r.Context(), kind, asked)
+	if f := fault.Of(err); f != nil {
+		named := *f
+		named.Field = exportParam(f.Field)
+		q.Form.Refuse(&named)
+		return q, nil
+	}
+	return q, err
+}
+
+// exportParam is what a parameter of the API is called in the address of a page, where
+// "status" is the id of another element.
+func exportParam(name string) string {
+	if name == "status" {
+		return "license_status"
+	}
+	return name
+}
+
+// exportURL is where a list is exported with its filters, by the names that they have on
+// that page.
+func exportURL(r *http.Request, v *Visit, kind export.Kind) string {
+	q := r.URL.Query()
+	if q.Has("key") {
+		q.Set("license_key", q.Get("key"))
+		q.Del("key")
+	}
+	if id := strings.TrimSpace(q.Get("id")); kind == export.Audit && id != "" && q.Get("actor") != audit.BySystem {
+		q.Set("actor", q.Get("actor")+":"+id)
+	}
+	q.Del("id")
+	return area.ExportURL(v.Path(exportsPath), kind, q)
+}
