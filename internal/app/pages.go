@@ -79,7 +79,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
 		History: r.History, Stats: r.Stats, Policy: a.policy(), Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now,
-		Replays: r.Replays,
+		Replays: r.Replays, Exports: r.Exports,
 	}
 	members.Live = portal.NewLive(members, a.log)
 	operators := a.console(site(consolePages))

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"claviger/internal/area"
+	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
@@ -87,8 +88,9 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 		first = area.WithParam(r, "after", "")
 	}
 	view.LeadOn(next, first, list.SearchedTo)
+	view.Acts = []ui.Item{{Label: "Export…", URL: exportURL(r, v, export.Deliveries)}}
 	if v.Covers(partner.Developer) && !view.Results.Empty() {
-		view.Acts = []ui.Item{{Label: "Recover these…", URL: v.Path(recoverPath) + area.Query(r.URL.Query(), "after")}}
+		view.Acts = []ui.Item{view.Acts[0], {Label: "Recover these…", URL: v.Path(recoverPath) + area.Query(r.URL.Query(), "after")}}
 	}
 	if view.Results.Empty() && !view.Filters.Active {
 		if view.Results.Nothing, err = h.noDelivery(r, v); err != nil {

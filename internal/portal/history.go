@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"claviger/internal/audit"
+	"claviger/internal/export"
 	"claviger/internal/ui"
 )
 
@@ -18,6 +19,7 @@ type historyView struct {
 	List   ui.Timeline
 	Newest string // the first page, "" on it
 	Next   string // older entries, "" for none
+	Export string
 	Call   ui.Curl
 }
 
@@ -33,7 +35,7 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		return err
 	}
 	view := historyView{
-		List: ui.Timeline{Label: "What was done, newest first"},
+		List: ui.Timeline{Label: "What was done, newest first"}, Export: exportURL(r, v, export.Audit),
 		Call: h.call("The same by API", http.MethodGet, "/v2/audit", ui.Param{Name: "limit", Value: historyPage}),
 	}
 	for _, e := range list {

@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/event"
+	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/paging"
@@ -28,6 +29,7 @@ type licensesView struct {
 	Form    ui.Form
 	Filters ui.Filters
 	Results ui.Results
+	Export  string
 	Curl    ui.Curl
 }
 
@@ -70,18 +72,12 @@ func licenseFind(r *http.Request, tiers int) (license.Find, ui.Form) {
 
 // licenses lists the licenses of a partner.
 func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	plans, err := h.Partners.Plans(r.Context(), v.Partner.ID)
+	tiers, err := h.tiers(r, v)
 	if err != nil {
 		return err
 	}
-	tiers := 0
-	for _, p := range plans {
-		tiers = max(tiers, p.Tier)
-	}
 	find, form := licenseFind(r, tiers)
-	view := licensesView{Curl: h.call("Search these licenses by API", http.MethodGet, "/v2/licenses/search",
-		ui.Param{Name: "key", Value: find.Key}, ui.Param{Name: "status", Value: find.Status.String()}, ui.Param{Name: "tier", Value: formTier(find.Tier)},
-		ui.Param{Name: "from", Value: find.From}, ui.Param{Name: "to", Value: find.To})}
+	view := licensesView{Curl: h.call("Search these licenses by API", http.MethodGet, "/v2/licenses/search", licenseParams(find)...), Export: exportURL(r, v, export.Licenses)}
 	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
 	var found license.Found
 	if !form.Failed() {
@@ -112,6 +108,24 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		view.Results.Pager.Prev, view.Results.Pager.Showing = area.WithParam(r, "before", ""), "Older licenses"
 	}
 	return h.render(w, r, v, "licenses", ui.View{Title: "Licenses", Status: status, Data: view})
+}
+
+// tiers is the highest tier that the partner sells.
+func (h *Handler) tiers(r *http.Request, v *Visit) (int, error) {
+	plans, err := h.Partners.Plans(r.Context(), v.Partner.ID)
+	tiers := 0
+	for _, p := range plans {
+		tiers = max(tiers, p.Tier)
+	}
+	return tiers, err
+}
+
+// licenseParams are the parameters of the API for what is searched for.
+func licenseParams(find license.Find) []ui.Param {
+	return []ui.Param{
+		{Name: "key", Value: find.Key}, {Name: "status", Value: find.Status.String()}, {Name: "tier", Value: formTier(find.Tier)},
+		{Name: "from", Value: find.From}, {Name: "to", Value: find.To},
+	}
 }
 
 func formTier(tier int) any {

@@ -23,6 +23,7 @@ import (
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/event"
+	"claviger/internal/export"
 	"claviger/internal/license"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
@@ -55,6 +56,7 @@ type Handler struct {
 	TestMail *outage.TestMailer
 	Requests *requestlog.Log
 	Stats    *stats.Book
+	Exports  *export.Exporter
 	Policy   webhook.Policy // what becomes of an endpoint that fails
 	Tries    *wire.Limiter  // how often a partner may have its endpoint tried at once; nil: as often as it likes
 	Streams  *ui.Streams    // open pages that follow what happens

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/area"
+	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/plural"
 	"claviger/internal/requestlog"
@@ -26,6 +27,7 @@ type requestsView struct {
 	Stats   []ui.Stat
 	Table   ui.Table
 	Pager   ui.Pager
+	Export  string
 	Curl    ui.Curl
 }
 
@@ -59,16 +61,22 @@ func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) err
 	if view.Stats, err = h.requestStats(r, v); err != nil {
 		return err
 	}
-	view.Curl = ui.Curl{What: "List these calls by API", URL: h.Site.Pages.PublicURL + "/v2/requests", Query: []ui.Param{
-		{Name: "status", Value: area.CleanQuery(r.URL.Query().Get("http_status"))},
-		{Name: "code", Value: filter.Code},
-		{Name: "path", Value: filter.Path},
-		{Name: "request_id", Value: filter.RequestID},
-		{Name: "license_key", Value: filter.License},
-		{Name: "from", Value: filter.From},
-		{Name: "to", Value: filter.To},
-	}}
+	view.Curl = ui.Curl{What: "List these calls by API", URL: h.Site.Pages.PublicURL + "/v2/requests", Query: requestParams(r, filter)}
+	view.Export = exportURL(r, v, export.Requests)
 	return h.render(w, r, v, "requests", ui.View{Title: "Requests", Status: status, Data: view})
+}
+
+// requestParams are the parameters of the API for the filters.
+func requestParams(r *http.Request, f requestlog.Filter) []ui.Param {
+	return []ui.Param{
+		{Name: "status", Value: area.CleanQuery(r.URL.Query().Get("http_status"))},
+		{Name: "code", Value: f.Code},
+		{Name: "path", Value: f.Path},
+		{Name: "request_id", Value: f.RequestID},
+		{Name: "license_key", Value: f.License},
+		{Name: "from", Value: f.From},
+		{Name: "to", Value: f.To},
+	}
 }
 
 // requestFilter reads the filters of the query, and the form that shows them.

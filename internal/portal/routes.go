@@ -70,7 +70,7 @@ type Serve = func(w http.ResponseWriter, r *http.Request, visit *Visit) error
 
 // Table returns every route of a partner's portal.
 func (h *Handler) Table() []Route {
-	return slices.Concat(h.integrationTable(), private(h.secretTable()...), h.contactTable(), private(h.teamTable()...), h.settingTable())
+	return slices.Concat(h.integrationTable(), private(h.secretTable()...), h.exportTable(), h.contactTable(), private(h.teamTable()...), h.settingTable())
 }
 
 // integrationTable has the pages about the integration and what it does.
@@ -182,6 +182,7 @@ var navigation = []area.Entry{
 	{Label: "Deliveries", Path: "/deliveries"},
 	{Label: "Recover", Path: "/recover"},
 	{Label: "Requests", Path: "/requests"},
+	{Label: "Exports", Path: exportsPath},
 	{Label: "Simulator", Path: simulatorPath},
 	{Label: "Events", Path: eventsPath},
 	{Label: "Verify", Path: verifyPath},

@@ -17,6 +17,7 @@ type Live struct {
 	jobs       *live.Versions
 	setup      *live.Versions // by partner
 	overview   *live.Versions // by partner
+	exports    *live.Versions // by person
 }
 
 // NewLive makes what the pages of a handler are told by.
@@ -29,6 +30,7 @@ func NewLive(h *Handler, log *slog.Logger) *Live {
 		jobs:       of(h.Replays.Versions),
 		setup:      of(h.Profiles.Versions, h.Partners.CredentialVersions, h.Webhooks.EndpointVersions),
 		overview:   of(h.Profiles.Versions, h.Webhooks.EndpointVersions, h.Audit.Versions, h.History.NewestVersions),
+		exports:    of(h.Exports.Versions),
 	}
 }
 
