@@ -12,6 +12,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/export"
 	"claviger/internal/live"
+	"claviger/internal/plural"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
 )
@@ -176,11 +177,9 @@ func aboutRows(e export.Estimate) string {
 	case !e.Known():
 		return "How many rows that are is known when the file is whole."
 	case e.More:
-		return "More than " + ui.Count(e.Rows) + " rows."
-	case e.Rows == 1:
-		return "About one row."
+		return "More than " + plural.Of(e.Rows, "row") + "."
 	}
-	return "About " + ui.Count(e.Rows) + " rows."
+	return "About " + plural.Of(e.Rows, "row") + "."
 }
 
 // Send answers a list as a file. Whether the person may still have it is looked at before
@@ -248,7 +247,7 @@ var formatNames = map[export.Format]string{export.CSV: "CSV", export.NDJSON: "ND
 
 // running says how far an export is.
 func running(i int, p export.Progress) runningExport {
-	e := runningExport{ID: fmt.Sprintf("running-%d", i), Text: fmt.Sprintf("Exporting %s as %s: %s rows so far", p.Kind, formatNames[p.Format], ui.Count(p.Rows))}
+	e := runningExport{ID: fmt.Sprintf("running-%d", i), Text: fmt.Sprintf("Exporting %s as %s: %s so far", p.Kind, formatNames[p.Format], plural.Of(p.Rows, "row"))}
 	if p.About.Known() && p.About.Rows > 0 {
 		of := "about "
 		if p.About.More {

@@ -102,7 +102,7 @@ func TestExportKeepsTheFilter(t *testing.T) {
 func TestExportsAreListed(t *testing.T) {
 	h := start(t)
 	h.sold()
-	wants(t, h.as(viewer).Get(path("/exports")), http.StatusOK, "You exported nothing", "About one row.", "/operator/v1/exports/licenses?format=csv")
+	wants(t, h.as(viewer).Get(path("/exports")), http.StatusOK, "You exported nothing", "About 1 row.", "/operator/v1/exports/licenses?format=csv")
 	h.download(path("/exports"), "csv")
 	wants(t, h.as(viewer).Get(path("/exports")), http.StatusOK, "licenses CSV Done 1")
 	wantsNone(t, h.as(admin).Get(path("/exports")), "licenses CSV Done 1")
