@@ -76,20 +76,28 @@ func factors(ctx context.Context, tx *sqldb.Tx, userID int64) (Factors, error) {
 
 // gainFactor completes that a user got a second factor: sessions that were begun without
 // it end. With the first one come recovery codes, which are returned.
-func (l *login) gainFactor(tx *sqldb.Tx, by audit.Actor, action string, facts audit.Facts, at time.Time) (codes []string) {
+func (b *Book) gainFactor(tx *sqldb.Tx, l *login, by audit.Actor, action string, told notice, at time.Time) (codes []string) {
 	if !l.SecondFactor {
 		codes = makeRecoveryCodes(tx, l.ID)
 	}
 	l.SecondFactor = true
 	l.endSessions(tx, at)
 	l.save(tx, at)
-	audit.Record(tx, at, by, action, subject(l.ID), nil, facts)
+	audit.Record(tx, at, by, action, subject(l.ID), nil, nil)
+	b.tell(tx, l.User, by, told, at)
 	return codes
+}
+
+// lostFactor is how the loss of a factor is recorded and told.
+type lostFactor struct {
+	action string
+	facts  audit.Facts
+	told   notice
 }
 
 // loseFactor completes that a user gave one of their second factors up. The last one of
 // somebody who must have one is not given up; without any, recovery codes are of no use.
-func (b *Book) loseFactor(ctx context.Context, tx *sqldb.Tx, l *login, by audit.Actor, action string, facts audit.Facts, at time.Time) error {
+func (b *Book) loseFactor(ctx context.Context, tx *sqldb.Tx, l *login, by audit.Actor, act lostFactor, at time.Time) error {
 	left, err := factors(ctx, tx, l.ID)
 	if err != nil {
 		return err
@@ -104,14 +112,15 @@ func (b *Book) loseFactor(ctx context.Context, tx *sqldb.Tx, l *login, by audit.
 	l.SecondFactor = left.Any()
 	l.endSessions(tx, at)
 	l.save(tx, at)
-	audit.Record(tx, at, by, action, subject(l.ID), facts, nil)
+	audit.Record(tx, at, by, act.action, subject(l.ID), act.facts, nil)
+	b.tell(tx, l.User, by, act.told, at)
 	return nil
 }
 
 // RemoveFactors removes a user's second factors and recovery codes, and ends all
 // sessions and the links that wait, in the caller's transaction. It is for somebody who
 // lost their factors and is known to whoever runs the service.
-func RemoveFactors(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.Time) (User, error) {
+func (b *Book) RemoveFactors(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.Time) (User, error) {
 	l, err := lockLogin(ctx, tx, id)
 	if err != nil {
 		return User{}, err
@@ -122,6 +131,9 @@ func RemoveFactors(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, 
 	l.endSessions(tx, at)
 	l.save(tx, at)
 	audit.Record(tx, at, by, "user.factors_remove", subject(id), audit.Facts{"second_factor": had}, audit.Facts{"second_factor": false})
+	if had {
+		b.tell(tx, l.User, by, toldFactorsRemoved, at)
+	}
 	return l.User, nil
 }
 

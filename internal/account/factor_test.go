@@ -237,7 +237,7 @@ func TestRemoveFactors(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.write(t, func(tx *sqldb.Tx) error {
-		after, err := account.RemoveFactors(t.Context(), tx, audit.System("operator add"), u.ID, d.now)
+		after, err := d.RemoveFactors(t.Context(), tx, audit.System("operator add"), u.ID, d.now)
 		if after.SecondFactor || after.SessionEpoch == u.SessionEpoch {
 			t.Errorf("%+v", after)
 		}

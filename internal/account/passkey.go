@@ -250,7 +250,7 @@ func (b *Book) AddPasskey(ctx context.Context, by audit.Actor, u User, state str
 		if n == 0 {
 			return refusedPasskey(errors.New("the passkey is registered already"))
 		}
-		codes = l.gainFactor(tx, by, "user.passkey_add", nil, now)
+		codes = b.gainFactor(tx, l, by, "user.passkey_add", toldPasskeyAdded, now)
 		return nil
 	})
 	return after, codes, err
@@ -310,7 +310,7 @@ func (b *Book) RemovePasskey(ctx context.Context, by audit.Actor, userID, id int
 		if err != nil {
 			return err
 		}
-		return b.loseFactor(ctx, tx, l, by, "user.passkey_remove", audit.Facts{"passkey": id}, now)
+		return b.loseFactor(ctx, tx, l, by, lostFactor{"user.passkey_remove", audit.Facts{"passkey": id}, toldPasskeyRemoved}, now)
 	})
 }
 

@@ -111,7 +111,7 @@ func (b *Book) ChangePassword(ctx context.Context, by audit.Actor, userID int64,
 			return wrongPassword() // It was changed meanwhile.
 		}
 		giveBack(tx, key)
-		l.setPassword(tx, by, hash, now)
+		b.replacePassword(tx, l, by, hash, now)
 		return nil
 	})
 }
@@ -133,9 +133,18 @@ func (b *Book) ResetPassword(ctx context.Context, by audit.Actor, userID int64, 
 		if l.password != "" && !may {
 			return fault.New(fault.Conflict, CodeResetOver, "The time to choose a new password is over; ask for a new link.")
 		}
-		l.setPassword(tx, by, hash, now)
+		b.replacePassword(tx, l, by, hash, now)
 		return nil
 	})
+}
+
+// replacePassword gives the user a password and tells them, unless it is their first.
+func (b *Book) replacePassword(tx *sqldb.Tx, l *login, by audit.Actor, p Password, at time.Time) {
+	first := l.password == ""
+	l.setPassword(tx, by, p, at)
+	if !first {
+		b.tell(tx, l.User, by, toldPassword, at)
+	}
 }
 
 // SignOutEverywhere ends all sessions of a user, and the links that wait.

@@ -51,6 +51,7 @@ func (b *Book) NewRecoveryCodes(ctx context.Context, by audit.Actor, userID int6
 		l.endSessions(tx, now)
 		l.save(tx, now)
 		audit.Record(tx, now, by, "user.recovery_codes", subject(userID), nil, nil)
+		b.tell(tx, l.User, by, toldRecoveryMade, now)
 		return nil
 	})
 	return u, codes, err

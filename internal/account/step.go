@@ -41,7 +41,7 @@ var codeTries = bound{most: 10, text: "Too many wrong codes were entered for thi
 
 // SecondStep completes a sign-in by a one-time code or a recovery code.
 func (b *Book) SecondStep(ctx context.Context, first FirstStep, typed string, c Client) (User, error) {
-	return b.proveCode(ctx, first.UserID, typed, "sign in by code", func(tx *sqldb.Tx, l *login, kind string, now time.Time) error {
+	return b.proveCode(ctx, self(first.UserID, c.Address), first.UserID, typed, "sign in by code", func(tx *sqldb.Tx, l *login, kind string, now time.Time) error {
 		if l.SessionEpoch != first.Epoch {
 			return stepOver()
 		}
@@ -53,15 +53,18 @@ func (b *Book) SecondStep(ctx context.Context, first FirstStep, typed string, c 
 // ConfirmCode proves by a one-time code or a recovery code that a user who is signed in is
 // still the one at the browser.
 func (b *Book) ConfirmCode(ctx context.Context, by audit.Actor, userID int64, typed string) error {
-	_, err := b.proveCode(ctx, userID, typed, "confirm by code", func(tx *sqldb.Tx, _ *login, kind string, now time.Time) error {
+	_, err := b.proveCode(ctx, by, userID, typed, "confirm by code", func(tx *sqldb.Tx, _ *login, kind string, now time.Time) error {
 		audit.Record(tx, now, by, "user.confirm", subject(userID), nil, audit.Facts{"by": kind})
 		return nil
 	})
 	return err
 }
 
+// recoveryKind is how the audit names a recovery code.
+const recoveryKind = "recovery code"
+
 // proveCode accepts a code of a user, once, and has done called in the same transaction.
-func (b *Book) proveCode(ctx context.Context, userID int64, typed, doing string, done func(*sqldb.Tx, *login, string, time.Time) error) (User, error) {
+func (b *Book) proveCode(ctx context.Context, by audit.Actor, userID int64, typed, doing string, done func(*sqldb.Tx, *login, string, time.Time) error) (User, error) {
 	key := triesKey("codes of user " + strconv.FormatInt(userID, 10))
 	if err := b.countTry(ctx, key, codeTries); err != nil {
 		return User{}, err
@@ -73,7 +76,7 @@ func (b *Book) proveCode(ctx context.Context, userID int64, typed, doing string,
 		if len(plain) <= totpDigits {
 			right, err = b.useTOTP(ctx, tx, userID, plain, now)
 		} else {
-			kind = "recovery code"
+			kind = recoveryKind
 			right, err = useRecoveryCode(ctx, tx, userID, plain, now)
 		}
 		if err == nil && !right {
@@ -83,6 +86,9 @@ func (b *Book) proveCode(ctx context.Context, userID int64, typed, doing string,
 			return err
 		}
 		giveBack(tx, key)
+		if kind == recoveryKind {
+			b.tell(tx, l.User, by, toldRecoveryUsed, now)
+		}
 		return done(tx, l, kind, now)
 	})
 }

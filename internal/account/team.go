@@ -177,7 +177,7 @@ func (b *Book) AddOperator(ctx context.Context, by audit.Actor, email string) (A
 			audit.Record(tx, now, by, "user.create", subject(u.ID), nil, u.facts())
 		}
 		if a.Again = u.Operator(); a.Again {
-			if _, err := RemoveFactors(ctx, tx, by, u.ID, now); err != nil {
+			if _, err := b.RemoveFactors(ctx, tx, by, u.ID, now); err != nil {
 				return err
 			}
 		}

@@ -142,7 +142,7 @@ func (b *Book) AddTOTP(ctx context.Context, by audit.Actor, userID int64, sealed
 		tx.Queue(`INSERT INTO totp_secrets (user_id, sealed, last_step, created_at, last_used_at) VALUES ($1, $2, $3, $4, 0)
 			ON CONFLICT (user_id) DO UPDATE SET sealed = excluded.sealed, last_step = excluded.last_step, created_at = excluded.created_at, last_used_at = 0`,
 			userID, b.Sealer.Seal(totpLabel(userID), e.Secret), step, now)
-		codes = l.gainFactor(tx, by, "user.totp_add", nil, now)
+		codes = b.gainFactor(tx, l, by, "user.totp_add", toldCodesAdded, now)
 		return nil
 	})
 	return u, codes, err
@@ -156,7 +156,7 @@ func (b *Book) RemoveTOTP(ctx context.Context, by audit.Actor, userID int64) (Us
 		if err != nil || n == 0 {
 			return err
 		}
-		return b.loseFactor(ctx, tx, l, by, "user.totp_remove", nil, now)
+		return b.loseFactor(ctx, tx, l, by, lostFactor{"user.totp_remove", nil, toldCodesRemoved}, now)
 	})
 }
 

@@ -1,0 +1,61 @@
+package account
+
+import (
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/mail"
+	"claviger/internal/sqldb"
+)
+
+// notice is a change of how a user signs in that they are told of by mail, so that they
+// learn of one that was not theirs.
+type notice string
+
+// The notices. Each is the title of its mail and the sentence in it; %s is the
+// marketplace.
+const (
+	toldCodesAdded     notice = "One-time codes were added to your account at %s"
+	toldCodesRemoved   notice = "One-time codes were removed from your account at %s"
+	toldPasskeyAdded   notice = "A passkey was added to your account at %s"
+	toldPasskeyRemoved notice = "A passkey was removed from your account at %s"
+	toldFactorsRemoved notice = "All second factors were removed from your account at %s"
+	toldPassword       notice = "The password of your account at %s was changed"
+	toldRecoveryMade   notice = "New recovery codes were made for your account at %s"
+	toldRecoveryUsed   notice = "A recovery code was used for your account at %s"
+)
+
+// tell puts the mail about a change into the outbox, in the transaction of the change.
+// Nobody is told without an address, or by a command that has no outbox.
+func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time) {
+	if u.Email == "" || b.Mail == nil {
+		return
+	}
+	title := fmt.Sprintf(string(n), b.marketplace())
+	l := mail.Content{
+		Title:   title,
+		Hello:   "Hello,",
+		Opening: []string{title + "."},
+		Facts:   []mail.Fact{{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")}},
+		Closing: []string{
+			"If it was you, you need not do anything.",
+			"If it was not, somebody else can sign in as you: choose a new password, look at the second factors and sessions of your account, and write to us.",
+		},
+		Links: []mail.Link{{Name: "See how your account is secured", URL: b.PublicURL + "/account/security"}},
+		Foot:  fmt.Sprintf("You get this mail because you have an account at %s. It is sent whenever this happens.", b.marketplace()),
+	}
+	if u.Name != "" {
+		l.Hello = "Hello " + u.Name + ","
+	}
+	if by.Client != "" {
+		l.Facts = append(l.Facts, mail.Fact{Name: "From the address", Value: by.Client})
+	}
+	if by.Kind != audit.ByUser || by.ID != u.ID {
+		l.Facts = append(l.Facts, mail.Fact{Name: "By", Value: "the team of " + b.marketplace()})
+	}
+	text, html := l.Render()
+	b.Mail.Put(tx, mail.Message{
+		Cause: fmt.Sprintf("user %d at %d: %s", u.ID, at.UnixNano(), n), To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
+	}, at)
+}
