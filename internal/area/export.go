@@ -31,7 +31,6 @@ type ExportList[V any] struct {
 	Kind  export.Kind
 	Label string
 	Lead  string // what the file has in it
-	List  string // the page of the list, "" for none
 
 	// Read reads which rows the address of a request means, in the terms of the list itself.
 	Read func(r *http.Request, visit V) (ExportQuery, error)
@@ -66,7 +65,6 @@ type exportsView struct {
 	Filters ui.Filters
 	About   string // how many rows there are
 	Action  string // where the forms are sent to, with the filters
-	List    string // the list itself, "" for none
 	Running []runningExport
 	Mine    ui.Table
 	Call    ui.Curl
@@ -157,9 +155,6 @@ func (x *Exports[N, V]) page(r *http.Request, visit V, list ExportList[V], q Exp
 	for _, other := range x.Lists {
 		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{Label: other.Label, URL: ExportURL(self, other.Kind, nil), Current: other.Kind == list.Kind})
 	}
-	if list.List != "" {
-		view.List = visit.Path("%s", list.List)
-	}
 	if err := x.addMine(r, visit, &view); err != nil {
 		return ui.View{}, err
 	}
@@ -176,6 +171,8 @@ func aboutRows(e export.Estimate) string {
 	switch {
 	case !e.Known():
 		return "How many rows that are is known when the file is whole."
+	case e.Rows == 0:
+		return "There are no rows now."
 	case e.More:
 		return "More than " + plural.Of(e.Rows, "row") + "."
 	}
@@ -225,7 +222,7 @@ func (x *Exports[N, V]) addMine(r *http.Request, visit V, view *exportsView) err
 		return err
 	}
 	view.Mine = ui.Table{ID: "mine", Caption: "Your exports of the last 24 hours, newest first", Cards: true, Columns: []ui.Column{
-		{Label: "Begun"}, {Label: "List"}, {Label: "Format"}, {Label: "State"}, {Label: "Rows", Number: true},
+		{Label: "Begun"}, {Label: "List"}, {Label: "Format"}, {Label: "State"}, {Label: "Rows"},
 	}}
 	for i, p := range list {
 		state := ui.Cell{Status: string(p.State)}
@@ -237,7 +234,7 @@ func (x *Exports[N, V]) addMine(r *http.Request, visit V, view *exportsView) err
 		case export.Done:
 		}
 		view.Mine.Rows = append(view.Mine.Rows, ui.Row{ID: fmt.Sprintf("export-%d", i), Cells: []ui.Cell{
-			{At: p.StartedAt, Exact: true}, {Text: string(p.Kind)}, {Text: formatNames[p.Format]}, state, {Text: ui.Count(p.Rows)},
+			{At: p.StartedAt, Exact: true}, {Text: string(p.Kind)}, {Text: formatNames[p.Format]}, state, {Text: plural.Of(p.Rows, "row")},
 		}})
 	}
 	return nil

@@ -15,15 +15,15 @@ import (
 	"claviger/internal/ui"
 )
 
-// exportable are the lists, with where they are shown.
+// exportable are the lists.
 var exportable = []struct {
-	kind              export.Kind
-	label, list, lead string
+	kind        export.Kind
+	label, lead string
 }{
-	{export.Licenses, "Licenses", licensesPath, "Licenses with their owners."},
-	{export.Purchases, "Purchases", purchasesPath, "Purchases and plan changes with their buyers."},
-	{export.Events, "Events", "", "Events of licenses."},
-	{export.Audit, "Audit", auditPath, "Who did what."},
+	{export.Licenses, "Licenses", "Licenses with their owners."},
+	{export.Purchases, "Purchases", "Purchases and plan changes with their buyers."},
+	{export.Events, "Events", "Events of licenses."},
+	{export.Audit, "Audit", "Who did what."},
 }
 
 // exportFields are the filters of exports, by the parameters of the API.
@@ -57,7 +57,7 @@ func (p *Reports) exportPages() *area.Exports[account.Scope, *Visit] {
 	x := &area.Exports[account.Scope, *Visit]{Area: p.area, Exporter: p.Exports, Live: p.Live}
 	for _, e := range exportable {
 		x.Lists = append(x.Lists, area.ExportList[*Visit]{
-			Kind: e.kind, Label: e.label, Lead: e.lead, List: e.list,
+			Kind: e.kind, Label: e.label, Lead: e.lead,
 			Read: func(r *http.Request, _ *Visit) (area.ExportQuery, error) { return p.exportQuery(r, e.kind) },
 		})
 	}

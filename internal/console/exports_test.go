@@ -104,8 +104,8 @@ func TestExportsAreListed(t *testing.T) {
 	h.sold()
 	wants(t, h.as(viewer).Get(path("/exports")), http.StatusOK, "You exported nothing", "About 1 row.", "/operator/v1/exports/licenses?format=csv")
 	h.download(path("/exports"), "csv")
-	wants(t, h.as(viewer).Get(path("/exports")), http.StatusOK, "licenses CSV Done 1")
-	wantsNone(t, h.as(admin).Get(path("/exports")), "licenses CSV Done 1")
+	wants(t, h.as(viewer).Get(path("/exports")), http.StatusOK, "licenses CSV Done 1 row")
+	wantsNone(t, h.as(admin).Get(path("/exports")), "licenses CSV Done 1 row")
 	entry := h.lastAct("export:licenses")
 	if entry.Action != "export.begin" || entry.Actor.ID != h.User(viewer).ID || entry.Actor.Session == "" {
 		t.Errorf("the audit has %+v", entry)

@@ -202,9 +202,8 @@ func percentOf(rate float64, ok bool) float64 {
 // sellersTable lists what partners sold. Their names lead to their own numbers, the count
 // to the licenses.
 func (p *Reports) sellersTable(r *http.Request, v *Visit, span salesSpan, list []stats.PartnerSales) (ui.Table, error) {
-	t := ui.Table{ID: "sellers", Caption: "Partners that sold something, the one that sold most first", Cards: true, Columns: []ui.Column{
-		{Label: "Partner"}, {Label: "Sold", Number: true}, {Label: "Activated within 7 days", Number: true}, {Label: "Rate", Number: true},
-		{Label: "Refunded", Number: true}, {Label: "Refund rate", Number: true},
+	t := ui.Table{ID: "sellers", Caption: "Partners that sold something, the one that sold most first", Columns: []ui.Column{
+		{Label: "Partner", Wrap: true}, {Label: "Sold", Number: true}, {Label: "Activated in 7 days", Number: true}, {Label: "Refunded", Number: true},
 	}}
 	ids := make([]int64, len(list))
 	for i, s := range list {
@@ -222,10 +221,8 @@ func (p *Reports) sellersTable(r *http.Request, v *Visit, span salesSpan, list [
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("seller-%d", s.PartnerID), Cells: []ui.Cell{
 			name,
 			{Text: ui.Count(s.Sold), URL: span.list(v, licensesPath, s.PartnerID)},
-			{Text: ui.Count(s.ActivatedSoon)},
-			{Text: ui.Percent(s.ActivatedSoon, s.Sold)},
-			{Text: ui.Count(s.Refunded)},
-			{Text: ui.Percent(s.Refunded, s.Sold)},
+			{Text: ui.Count(s.ActivatedSoon), Note: ui.Percent(s.ActivatedSoon, s.Sold)},
+			{Text: ui.Count(s.Refunded), Note: ui.Percent(s.Refunded, s.Sold)},
 		}})
 	}
 	return t, nil

@@ -25,10 +25,10 @@ func (h *Handler) exportTable() []Route {
 // and never has a buyer in it.
 func (h *Handler) exportPages() *area.Exports[Needs, *Visit] {
 	return &area.Exports[Needs, *Visit]{Area: h.area, Exporter: h.Exports, Live: h.Live.exports, Lists: []area.ExportList[*Visit]{
-		{Kind: export.Licenses, Label: "Licenses", Lead: "The licenses that were sold for your application.", List: licensesPath, Read: h.exportLicenses},
-		{Kind: export.Deliveries, Label: "Deliveries", Lead: "Events on their way to your webhook URL, each with its last attempt.", List: deliveriesPath, Read: h.exportDeliveries},
-		{Kind: export.Requests, Label: "Requests", Lead: "Calls that were refused in the last seven days.", List: requestsPath, Read: h.exportRequests},
-		{Kind: export.Audit, Label: "Audit", Lead: "What was done to your application.", List: auditPath, Read: h.exportAudit},
+		{Kind: export.Licenses, Label: "Licenses", Lead: "The licenses that were sold for your application.", Read: h.exportLicenses},
+		{Kind: export.Deliveries, Label: "Deliveries", Lead: "Events on their way to your webhook URL, each with its last attempt.", Read: h.exportDeliveries},
+		{Kind: export.Requests, Label: "Requests", Lead: "Calls that were refused in the last seven days.", Read: h.exportRequests},
+		{Kind: export.Audit, Label: "Audit", Lead: "What was done to your application.", Read: h.exportAudit},
 	}}
 }
 

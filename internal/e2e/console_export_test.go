@@ -1,0 +1,19 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"claviger/internal/e2e/browser"
+)
+
+// TestConsoleExport: the page from which a file is downloaded tells by itself how far it is.
+func TestConsoleExport(t *testing.T) {
+	t.Parallel()
+	b := newOperator(t)
+	b.visit("/console/licenses?license_status=inactive")
+	b.Press("main a[href^='/console/exports']")
+	b.Await("button[value=csv]")
+	browser.Eval[bool](b.Tab, "document.querySelector(`button[value=csv]`).click(), true") // the page stays: nothing is loaded
+	b.Await("#mine tbody tr")
+	b.Await("[action*='license_status=inactive']")
+}
