@@ -170,7 +170,7 @@ func (x *Exports[N, V]) page(r *http.Request, visit V, list ExportList[V], q Exp
 func aboutRows(e export.Estimate) string {
 	switch {
 	case !e.Known():
-		return "How many rows that are is known when the file is whole."
+		return "The number of rows is known when the file is whole."
 	case e.Rows == 0:
 		return "There are no rows now."
 	case e.More:

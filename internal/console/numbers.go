@@ -202,8 +202,8 @@ func percentOf(rate float64, ok bool) float64 {
 // sellersTable lists what partners sold. Their names lead to their own numbers, the count
 // to the licenses.
 func (p *Reports) sellersTable(r *http.Request, v *Visit, span salesSpan, list []stats.PartnerSales) (ui.Table, error) {
-	t := ui.Table{ID: "sellers", Caption: "Partners that sold something, the one that sold most first", Columns: []ui.Column{
-		{Label: "Partner", Wrap: true}, {Label: "Sold", Number: true}, {Label: "Activated in 7 days", Number: true}, {Label: "Refunded", Number: true},
+	t := ui.Table{ID: "sellers", Caption: "By partner: sold, activated within 7 days, refunded", Columns: []ui.Column{
+		{Label: "Partner", Wrap: true}, {Label: "Sold", Number: true}, {Label: "Activated", Number: true}, {Label: "Refunded", Number: true},
 	}}
 	ids := make([]int64, len(list))
 	for i, s := range list {
