@@ -169,7 +169,7 @@ func TestKeyEnds(t *testing.T) {
 	}
 }
 
-// TestDisk: neither a large disk that is nearly full nor a small one with room needs a
+// TestDisk: neither a large disk that is nearly full nor a small one with space left needs a
 // person.
 func TestDisk(t *testing.T) {
 	h := start(t)
