@@ -94,6 +94,11 @@ func TestListAllIsBounded(t *testing.T) {
 	if err != nil || len(list.Deliveries) != 0 || list.SearchedTo.IsZero() || list.Next.EventID != 1000+events-history.MaxLooked {
 		t.Errorf("searched to %v, next %+v, %v", list.SearchedTo, list.Next, err)
 	}
+	list, err = read(o).ListAll(t.Context(), 0, history.Filter{EventID: 1000}, history.Key{}, 50)
+	if err != nil || !list.SearchedTo.IsZero() {
+		t.Fatalf("an old event was searched for to %v, %v", list.SearchedTo, err)
+	}
+	webhooktest.Same(t, "an old event", idsOfAll(list), []int64{1000})
 	list, err = read(o).ListAll(t.Context(), 0, history.Filter{State: history.Delivered, To: at(1202)}, history.Key{}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +121,14 @@ func TestListAllPlans(t *testing.T) {
 		"code":      {history.Filter{Codes: codes(t, "500")}, []string{"outbox_all_failing", "outbox_all_given_up"}},
 	} {
 		wantIndexes(t, o, name, history.StatementsOfAll(c.filter), c.indexes)
+	}
+}
+
+// TestTroublePlans: what Today asks is served by indexes, too.
+func TestTroublePlans(t *testing.T) {
+	o := many(t)
+	for name, c := range history.TroubleStatements() {
+		wantIndexes(t, o, name, []history.Statement{c.Statement}, c.Indexes)
 	}
 }
 

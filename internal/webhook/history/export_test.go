@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"time"
 
 	"claviger/internal/sqldb"
 )
@@ -28,4 +29,20 @@ func Statements(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter) ([
 // StatementsOfAll returns what a page of the list of all partners asks of the database.
 func StatementsOfAll(f Filter) []Statement {
 	return []Statement{{f.queryOfAll(), []any{int64(1) << 40, 51}}, {nextDelivery, []any{int64(17)}}, {lastAttempts, []any{[]int64{1, 2, 3}}}}
+}
+
+// Indexed is a statement with the indexes that must serve it.
+type Indexed struct {
+	Statement
+	Indexes []string
+}
+
+// TroubleStatements are what Today asks of the outbox.
+func TroubleStatements() map[string]Indexed {
+	return map[string]Indexed{
+		"what waits":                 {Statement{waitingOf, []any{int64(1), 501}}, []string{"outbox_"}},
+		"partners with what is lost": {Statement{givenUpPartners, []any{500}}, []string{"outbox_given_up"}},
+		"what was given up":          {Statement{givenUpOf, []any{int64(1), 501}}, []string{"outbox_given_up"}},
+		"what is due":                {Statement{oldestDue, []any{time.Unix(1<<31, 0)}}, []string{"outbox_due"}},
+	}
 }

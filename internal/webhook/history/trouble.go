@@ -23,6 +23,30 @@ type Trouble struct {
 // MaxTold is how far what waits and what was given up is counted for one partner.
 const MaxTold = 500
 
+// waitingOf counts what waits for a partner ($1), up to $2.
+var waitingOf = `SELECT count(*) FROM (
+			SELECT 1 FROM outbox WHERE partner_id = $1 AND ` + webhook.IsPending + ` LIMIT $2) AS waiting`
+
+// givenUpPartners jumps from partner to partner in the index.
+var givenUpPartners = `WITH RECURSIVE p (id) AS (
+			SELECT min(partner_id) FROM outbox WHERE ` + webhook.IsGivenUp + `
+			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.` + webhook.IsGivenUp + ` AND o.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
+		SELECT p.id FROM p WHERE p.id IS NOT NULL LIMIT $1`
+
+// givenUpOf counts what was given up of a partner ($1), up to $2.
+var givenUpOf = `SELECT state, count(*), min(created_at) FROM (SELECT state, created_at FROM outbox
+				WHERE partner_id = $1 AND ` + webhook.IsGivenUp + ` ORDER BY created_at LIMIT $2) AS given_up GROUP BY state`
+
+// oldestDue finds what is due for longest, jumping likewise.
+var oldestDue = `WITH RECURSIVE p (id) AS (
+			SELECT min(partner_id) FROM outbox WHERE ` + webhook.IsPending + `
+			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.` + webhook.IsPending + ` AND o.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
+		SELECT coalesce(min(due.at), 0) FROM (
+			SELECT (SELECT min(o.due_at) FROM outbox AS o WHERE o.partner_id = p.id AND o.` + webhook.IsPending + `) AS at
+			FROM p LEFT JOIN endpoints AS e ON e.partner_id = p.id
+			WHERE p.id IS NOT NULL AND coalesce(e.failing_since, 0) = 0 AND coalesce(e.closed, FALSE) = FALSE) AS due
+		WHERE due.at <= $1`
+
 func scanTrouble(r *sqldb.Row, t *Trouble) error {
 	return r.Scan(&t.PartnerID, &t.FailingSince, &t.ParkedAt, &t.ProbeAt, &t.LastError)
 }
@@ -57,8 +81,7 @@ func FailingEndpoints(ctx context.Context, r sqldb.Reader, which Endpoints, afte
 func CountWaiting(ctx context.Context, tx *sqldb.Tx, list []Trouble) error {
 	counts := make([]*sqldb.Result[int64], len(list))
 	for i, t := range list {
-		counts[i] = sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
-			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+webhook.IsPending+` LIMIT $2) AS waiting`, t.PartnerID, MaxTold+1)
+		counts[i] = sqldb.QueueQuery(tx, sqldb.Value[int64], waitingOf, t.PartnerID, MaxTold+1)
 	}
 	for i, count := range counts {
 		n, err := count.One(ctx)
@@ -82,10 +105,7 @@ type GivenUp struct {
 // PartnersGivenUp returns the partners with events that were given up, by id, at most
 // limit. It jumps from partner to partner in the index.
 func PartnersGivenUp(ctx context.Context, r sqldb.Reader, limit int) ([]int64, error) {
-	ids, err := sqldb.All(ctx, r, sqldb.Value[int64], `WITH RECURSIVE p (id) AS (
-			SELECT min(partner_id) FROM outbox WHERE `+webhook.IsGivenUp+`
-			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.`+webhook.IsGivenUp+` AND o.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
-		SELECT p.id FROM p WHERE p.id IS NOT NULL LIMIT $1`, limit)
+	ids, err := sqldb.All(ctx, r, sqldb.Value[int64], givenUpPartners, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for events that were given up: %w", err)
 	}
@@ -102,8 +122,7 @@ func CountGivenUp(ctx context.Context, tx *sqldb.Tx, partnerIDs []int64) ([]Give
 	counts := make([]*sqldb.Result[count], len(partnerIDs))
 	for i, id := range partnerIDs {
 		counts[i] = sqldb.QueueQuery(tx, func(r *sqldb.Row, c *count) error { return r.Scan(&c.state, &c.n, &c.oldest) },
-			`SELECT state, count(*), min(created_at) FROM (SELECT state, created_at FROM outbox
-				WHERE partner_id = $1 AND `+webhook.IsGivenUp+` ORDER BY created_at LIMIT $2) AS given_up GROUP BY state`, id, MaxTold+1)
+			givenUpOf, id, MaxTold+1)
 	}
 	list := make([]GivenUp, len(partnerIDs))
 	for i, query := range counts {
@@ -135,14 +154,7 @@ func CountGivenUp(ctx context.Context, tx *sqldb.Tx, partnerIDs []int64) ([]Give
 // take what is sent: those that fail, are parked or closed have a queue of their own.
 // Zero: none is.
 func OldestDue(ctx context.Context, r sqldb.Reader, now time.Time) (time.Time, error) {
-	at, err := sqldb.One(ctx, r, sqldb.Value[time.Time], `WITH RECURSIVE p (id) AS (
-			SELECT min(partner_id) FROM outbox WHERE `+webhook.IsPending+`
-			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.`+webhook.IsPending+` AND o.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
-		SELECT coalesce(min(due.at), 0) FROM (
-			SELECT (SELECT min(o.due_at) FROM outbox AS o WHERE o.partner_id = p.id AND o.`+webhook.IsPending+`) AS at
-			FROM p LEFT JOIN endpoints AS e ON e.partner_id = p.id
-			WHERE p.id IS NOT NULL AND coalesce(e.failing_since, 0) = 0 AND coalesce(e.closed, FALSE) = FALSE) AS due
-		WHERE due.at <= $1`, now)
+	at, err := sqldb.One(ctx, r, sqldb.Value[time.Time], oldestDue, now)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the age of the queue: %w", err)
 	}
