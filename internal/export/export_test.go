@@ -247,3 +247,21 @@ func TestExportsAreAudited(t *testing.T) {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }
+
+// TestExportsStayWhereTheyBegan: what a person exported for a partner is listed there, not
+// at another partner, and not among what they exported for the marketplace.
+func TestExportsStayWhereTheyBegan(t *testing.T) {
+	x := newExporter(t)
+	for partnerID, batches := range []int{1, 2, 3} { // 0 is the marketplace
+		by := audit.Actor{Kind: audit.ByUser, ID: 7, ActingFor: int64(partnerID)}
+		if err := x.Run(t.Context(), io.Discard, export.Job{Table: table(batches), By: by, Nonce: fmt.Sprint(partnerID), Check: anybody}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for partnerID, rows := range []int64{2, 4, 6} {
+		list, err := x.Of(t.Context(), audit.Actor{Kind: audit.ByUser, ID: 7, ActingFor: int64(partnerID)}, 9)
+		if err != nil || len(list) != 1 || list[0].Rows != rows {
+			t.Errorf("of partner %d: %+v, %v", partnerID, list, err)
+		}
+	}
+}
