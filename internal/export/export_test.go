@@ -169,14 +169,14 @@ func TestLostExport(t *testing.T) {
 	x.Now = func() time.Time { return now }
 	gone := func() {
 		defer func() { _ = recover() }()
-		_ = x.Run(t.Context(), writer(func([]byte) error { panic("kill -9") }), export.Job{Table: table(1), By: person, Nonce: "z", Check: anybody})
+		_ = x.Run(t.Context(), writer(func([]byte) error { panic("kill -9") }), export.Job{Table: table(1), By: person, Nonce: "a", Check: anybody})
 	}
 	gone()
 	now = now.Add(time.Minute)
 	if p := newest(t, x); p.State != export.Running {
 		t.Errorf("after a minute: %+v", p)
 	}
-	if err := x.Run(t.Context(), io.Discard, export.Job{Table: table(1), Format: export.CSV, By: person, Nonce: "a", Check: anybody}); err != nil {
+	if err := x.Run(t.Context(), io.Discard, export.Job{Table: table(1), Format: export.CSV, By: person, Nonce: "z", Check: anybody}); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(2 * time.Minute)
