@@ -32,6 +32,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		System:  console.System{DB: r.DB, Accounts: r.Accounts, Keys: r.OAuth.Keys, Audit: r.Audit, Jobs: jobsOf(), Settings: a.shownSettings()},
 		Reports: console.Reports{Stats: r.Stats, Partners: r.Partners, Exports: r.Exports, Live: &live.Versions{Read: r.Exports.Versions, Log: a.log}},
 		Search:  console.Search{Support: r.Support},
+		Bulk:    console.Bulk{Jobs: r.Bulk, Live: &live.Versions{Read: r.Bulk.Versions, Log: a.log}},
 		People:  console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
 		Licenses: console.Licenses{
 			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support,

@@ -21,23 +21,8 @@ type Recovery struct {
 	Curl    ui.Curl
 }
 
-// Percent is how much is done, for a progress bar.
-func (j Recovery) Percent() int64 {
-	switch done := j.Count + j.Skipped; {
-	case !j.Open():
-		return 100
-	case j.Expected == 0:
-		return 0
-	default:
-		return min(100*done/j.Expected, 99)
-	}
-}
-
 // State is how far it is.
 func (j Recovery) State() string { return string(j.Status()) }
-
-// More reports whether it expected more than was counted.
-func (j Recovery) More() bool { return j.Expected >= replay.MaxCounted }
 
 // Left is how long it takes; "" if that is not known.
 func (j Recovery) Left() string {
@@ -51,6 +36,56 @@ func (j Recovery) Left() string {
 func (j Recovery) Which() string {
 	one, rest := DeliveryQuery{Filter: j.Filter, LicenseKey: j.LicenseKey}.Words()
 	return one + "s" + rest
+}
+
+// Progress is how far it is, for the part "job".
+func (j Recovery) Progress() ui.Job {
+	out := ui.Job{Status: j.State(), Stopped: j.Stopped, Text: j.sent(), Percent: ui.PercentDone(j.Count+j.Skipped, j.Expected, !j.Open())}
+	add := func(label, text string, at time.Time) {
+		if text != "" || !at.IsZero() {
+			out.Facts = append(out.Facts, ui.JobFact{Label: label, Text: text, At: at})
+		}
+	}
+	if j.Partner != nil {
+		out.Facts = append(out.Facts, ui.JobFact{Label: "Partner", Text: j.Partner.Label, URL: j.Partner.URL})
+	}
+	add("What", j.Which(), time.Time{})
+	add("From", "", j.Filter.From)
+	add("Until", "", j.Filter.To)
+	rate := "as fast as possible"
+	if j.Rate > 0 {
+		rate = fmt.Sprintf("%d a second", j.Rate)
+	}
+	add("Rate", rate, time.Time{})
+	add("Begun", "by "+j.By, j.CreatedAt)
+	add("Left", j.Left(), time.Time{})
+	add("Ended", "", j.FinishedAt)
+	switch {
+	case !j.Open() || !j.May:
+		return out
+	case j.Status() == replay.Running:
+		out.Controls = []ui.JobControl{{Action: j.URL + "/pause", Button: ui.Button{Label: "Pause", Busy: "Pausing…", Kind: "secondary"}}}
+	default:
+		out.Controls = []ui.JobControl{{Action: j.URL + "/resume", Button: ui.Button{Label: "Resume", Busy: "Resuming…"}}}
+	}
+	out.Cancel = j.URL + "/cancel"
+	return out
+}
+
+// sent says how much is sent.
+func (j Recovery) sent() string {
+	text := "Sent " + plural.Of(j.Count, "event")
+	if j.Expected > 0 {
+		of := ""
+		if j.Expected >= replay.MaxCounted {
+			of = "more than "
+		}
+		text = fmt.Sprintf("Sent %d of %s", j.Count, of+plural.Of(j.Expected, "event"))
+	}
+	if j.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped: delivered since", j.Skipped)
+	}
+	return text + "."
 }
 
 // View is the page, and what people are told who do not see it change.

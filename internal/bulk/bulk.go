@@ -119,8 +119,8 @@ type Order struct {
 	Select   Selection
 }
 
-// check refuses what no row could be done with.
-func (o *Order) check() error {
+// Check refuses what no row could be done with, and sets the kind if there is none.
+func (o *Order) Check() error {
 	kinds := o.Act.Kinds()
 	switch {
 	case len(kinds) == 0:
@@ -144,7 +144,7 @@ func (o *Order) check() error {
 // Prepare writes down what an act is to be done to, and checks the first rows. Nothing is
 // done to any yet.
 func (s *Jobs) Prepare(ctx context.Context, by audit.Actor, o Order) (Job, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return Job{}, err
 	}
 	targets, err := o.Select(ctx, MaxRows+1)

@@ -44,10 +44,12 @@ package console
 
 import (
 	"embed"
+	"net/http"
 	"slices"
 	"sync"
 
 	"claviger/internal/area"
+	"claviger/internal/bulk"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
 )
@@ -64,6 +66,7 @@ type Handler struct {
 	Search   Search
 	People   People
 	Licenses Licenses
+	Bulk     Bulk
 	Reports  Reports
 }
 
@@ -75,6 +78,7 @@ func (h *Handler) sections() []pages {
 		&h.Partners,
 		&h.People,
 		&h.Licenses,
+		&h.Bulk,
 		&h.Team,
 		&h.Delivery,
 		&h.Reports,
@@ -120,6 +124,9 @@ func (h *Handler) Table() []Route {
 func (h *Handler) Routes() []wire.Route {
 	for _, s := range h.sections() {
 		s.use(&h.Shell)
+	}
+	h.Bulk.chosen = map[bulk.Kind]func(*http.Request, *Visit) (chosen, error){
+		bulk.Licenses: h.Licenses.chosen, bulk.Purchases: h.Licenses.chosenSales, bulk.Events: h.Delivery.chosen, bulk.Partners: h.Partners.chosen,
 	}
 	h.open(h.Table())
 	return append(h.area.Routes(), h.Team.invitations().Routes()...)

@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/bulk"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
@@ -95,6 +96,11 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	view.LeadOn(next, first, list.SearchedTo)
 	if q.partnerID != 0 && v.May(account.Support) && len(list.Deliveries) > 0 {
 		view.Acts = []ui.Item{{Label: "Recover what failed…", URL: v.Path(recoverPath+"/%d", q.partnerID) + "?state=failed"}}
+	}
+	if len(list.Deliveries) > 0 {
+		for _, act := range d.bulkActs(r, v, bulk.Events) {
+			view.Acts = append(view.Acts, ui.Item{Label: act.Label, URL: act.URL})
+		}
 	}
 	return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Data: view})
 }

@@ -40,15 +40,16 @@ func notRefunded(d license.Detail) string {
 	return ""
 }
 
+// holdReasons are why a license can be held.
+var holdReasons = []ui.Option{{Value: "held", Label: "The marketplace holds it"}, {Value: "chargeback", Label: "The payment is disputed"}}
+
 var licenseActs = []licenseAct{
 	{
 		name: "hold", scope: account.Support, label: "Hold…", heading: "Put the license on hold", done: "The license is on hold.",
 		button: ui.Button{Label: "Put it on hold", Busy: "Holding…", Kind: "danger"},
 		says:   []string{"While it is on hold nobody can use or activate it. You lift the hold by reinstating it."},
 		fields: func(*Licenses, *http.Request, license.Detail) ([]ui.Field, error) {
-			return []ui.Field{{Name: "reason", Label: "Why", Type: "select", Value: "held", Options: []ui.Option{
-				{Value: "held", Label: "The marketplace holds it"}, {Value: "chargeback", Label: "The payment is disputed"},
-			}}}, nil
+			return []ui.Field{{Name: "reason", Label: "Why", Type: "select", Value: "held", Options: holdReasons}}, nil
 		},
 		why: func(d license.Detail) string {
 			if d.Held != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/bulk"
 	"claviger/internal/event"
 	"claviger/internal/export"
 	"claviger/internal/fault"
@@ -124,20 +125,25 @@ func licenseFilters(r *http.Request) ui.Form {
 	}}
 }
 
-func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	form := licenseFilters(r)
-	f := license.FindAny{Find: license.Find{Key: storable(r.URL.Query().Get("key"))}, PartnerID: number(r, &form, "partner_id")}
+// licenseFilter reads which licenses the address means. nobody says that no one has the
+// email address.
+func (l *Licenses) licenseFilter(r *http.Request) (f license.FindAny, form ui.Form, email string, nobody bool, err error) {
+	form = licenseFilters(r)
+	f = license.FindAny{Find: license.Find{Key: storable(r.URL.Query().Get("key"))}, PartnerID: number(r, &form, "partner_id")}
 	f.Tier = int(number(r, &form, "tier"))
 	f.From, f.To = span(r, &form)
-	var err error
 	if f.Status, err = event.ParseStatus(r.URL.Query().Get("license_status")); err != nil {
 		form.Refuse(fault.Field("license_status", "is not one of the list."))
 	}
-	owner, email, nobody, err := l.ownerID(r)
+	f.OwnerID, email, nobody, err = l.ownerID(r)
+	return f, form, email, nobody, err
+}
+
+func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	f, form, email, nobody, err := l.licenseFilter(r)
 	if err != nil {
 		return err
 	}
-	f.OwnerID = owner
 	var found license.Found
 	if !form.Failed() && !nobody {
 		if found, err = l.Licenses.FindAny(r.Context(), f, before(r), perPage); err != nil && !form.Refuse(err) {
@@ -151,6 +157,7 @@ func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) er
 	return l.showList(w, r, v, listView{
 		Heading: "Licenses", Lead: "The licenses of all partners, newest first.", Form: form, Filters: ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath)},
 		Table: licensesTable(v, found.Licenses, names), Pager: pager(r, "Pages of licenses", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
+		Acts:    l.bulkActs(r, v, bulk.Licenses),
 		Export:  exportURL(r, v, export.Licenses),
 		Nothing: ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/search", ui.Param{Name: "key", Value: f.Key}, ui.Param{Name: "email", Value: email},

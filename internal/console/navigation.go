@@ -14,6 +14,7 @@ const (
 	outagesPath    = "/outages"
 	mailsPath      = "/mails"
 	numbersPath    = "/numbers"
+	bulkPath       = "/bulk"
 	exportsPath    = "/exports"
 	auditPath      = "/audit"
 	tokensPath     = "/tokens"
@@ -37,6 +38,7 @@ var navigation = []area.Entry{
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},
 	{Group: "Reports", Label: "Numbers", Path: numbersPath},
 	{Group: "Reports", Label: "Exports", Path: exportsPath},
+	{Group: "Reports", Label: "Bulk acts", Path: bulkPath},
 	{Group: "Reports", Label: "Audit", Path: auditPath},
 	{Group: "System", Label: "Tokens", Path: tokensPath},
 	{Group: "System", Label: "Signing keys", Path: keysPath},

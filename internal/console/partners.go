@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/bulk"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
@@ -91,8 +92,9 @@ type partnersView struct {
 	Of      string // what the numbers are about
 	Filters ui.Filters
 	Results ui.Results
-	Add     string // "" if the person may not
-	GoOn    string // where the search goes on if nothing on this page matches
+	Add     string   // "" if the person may not
+	Acts    []ui.Tab // what can be done with all that match
+	GoOn    string   // where the search goes on if nothing on this page matches
 	Call    ui.Curl
 }
 
@@ -106,7 +108,7 @@ type partnerRow struct {
 // list shows the partners by name, each with how its endpoint does.
 func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	q := r.URL.Query()
-	name, state := strings.TrimSpace(q.Get("name")), webhook.EndpointState(q.Get("state"))
+	name, state := partnerQuery(r)
 	after, _ := strconv.ParseInt(q.Get("after"), 10, 64) // what is no number is the first page
 	rows, more, err := p.rows(r, after)
 	if err != nil {
@@ -127,7 +129,7 @@ func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if v.May(account.Admin) {
 		view.Add = v.Path(newPartnerPath)
 	}
-	view.Stats = stateStats(v, counts)
+	view.Stats, view.Acts = stateStats(v, counts), p.bulkActs(r, v, bulk.Partners)
 	view.Results = ui.Results{
 		Filters: view.Filters, Table: partnersTable(v, found), Pager: ui.Pager{Label: "Pages of partners"},
 		Nothing: ui.Empty{Title: "No partners yet", Text: "A partner is an application for which licenses are sold."},
@@ -208,6 +210,12 @@ func (row partnerRow) why() string {
 		return "Nothing was sent yet."
 	}
 	return ""
+}
+
+// partnerQuery reads which partners the address means.
+func partnerQuery(r *http.Request) (name string, state webhook.EndpointState) {
+	q := r.URL.Query()
+	return storable(strings.TrimSpace(q.Get("name"))), webhook.EndpointState(q.Get("state"))
 }
 
 func partnerFilters(name string, state webhook.EndpointState) []ui.Field {

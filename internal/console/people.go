@@ -45,7 +45,8 @@ type listView struct {
 	Filters       ui.Filters
 	Table         ui.Table
 	Pager         ui.Pager
-	SearchedTo    ui.Cell // up to which time was searched, with where to go on
+	Acts          []ui.Tab // what can be done with all that match
+	SearchedTo    ui.Cell  // up to which time was searched, with where to go on
 	Nothing       ui.Empty
 	Export        string // where the list is exported, "" if it is not
 	Curl          ui.Curl

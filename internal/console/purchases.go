@@ -7,28 +7,35 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/bulk"
 	"claviger/internal/export"
 	"claviger/internal/license"
 	"claviger/internal/money"
 	"claviger/internal/ui"
 )
 
-func (l *Licenses) purchases(w http.ResponseWriter, r *http.Request, v *Visit) error {
+// salesFilter reads which purchases the address means. nobody says that no one has the
+// email address.
+func (l *Licenses) salesFilter(r *http.Request) (f license.FindSales, form ui.Form, email string, nobody bool, err error) {
 	q := r.URL.Query()
-	form := ui.Form{Fields: []ui.Field{
+	form = ui.Form{Fields: []ui.Field{
 		{Name: "external_id", Label: "Reference", Value: q.Get("external_id")},
 		{Name: "email", Label: "Buyer's email address", Value: q.Get("email")},
 		{Name: "partner_id", Label: "Partner's number", Value: q.Get("partner_id")},
 		{Name: "from", Label: "Bought from", Type: "datetime-local"},
 		{Name: "to", Label: "Bought to", Type: "datetime-local"},
 	}}
-	f := license.FindSales{ExternalID: storable(strings.TrimSpace(q.Get("external_id"))), PartnerID: number(r, &form, "partner_id")}
+	f = license.FindSales{ExternalID: storable(strings.TrimSpace(q.Get("external_id"))), PartnerID: number(r, &form, "partner_id")}
 	f.From, f.To = span(r, &form)
-	buyer, email, nobody, err := l.ownerID(r)
+	f.UserID, email, nobody, err = l.ownerID(r)
+	return f, form, email, nobody, err
+}
+
+func (l *Licenses) purchases(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	f, form, email, nobody, err := l.salesFilter(r)
 	if err != nil {
 		return err
 	}
-	f.UserID = buyer
 	var found license.FoundSales
 	if !form.Failed() && !nobody {
 		if found, err = l.Licenses.FindSales(r.Context(), f, before(r), perPage); err != nil {
@@ -43,6 +50,7 @@ func (l *Licenses) purchases(w http.ResponseWriter, r *http.Request, v *Visit) e
 		Heading: "Purchases", Lead: "Purchases and plan changes of all partners, newest first.", Form: form,
 		Filters: ui.Filters{Label: "Search purchases", URL: v.Path(purchasesPath)}, Table: purchasesTable(v, found.Sales, names),
 		Pager: pager(r, "Pages of purchases", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
+		Acts:    l.bulkActs(r, v, bulk.Purchases),
 		Export:  exportURL(r, v, export.Purchases),
 		Nothing: ui.Empty{Title: "Nothing was sold yet", Text: "Purchases appear when your checkout records them."},
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/purchases/search", ui.Param{Name: "external_id", Value: f.ExternalID},

@@ -31,6 +31,7 @@ var consoleDetails = []struct{ name, list, css string }{
 	{"person", "/people", "#people tbody a"},
 	{"license", "/licenses", "#licenses tbody a"},
 	{"purchase", "/purchases", "#purchases tbody a"},
+	{"bulk-job", "/bulk", "#jobs tbody a"},
 }
 
 // newOperator starts the service with sold licenses and signs the operator in.

@@ -14,6 +14,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
+	"claviger/internal/bulk"
 	"claviger/internal/event"
 	"claviger/internal/export"
 	"claviger/internal/fault"
@@ -39,6 +40,7 @@ type Operator struct {
 	Replays  *replay.Jobs
 	Audit    *audit.Log
 	Exports  *export.Exporter
+	Bulk     *bulk.Jobs
 	Service  Service
 	Support  *support.Desk
 	TestMail *outage.TestMailer
@@ -128,7 +130,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/stats/sales", o.salesStats),
 		list("/audit", o.listAudit),
-	}, o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
+	}, o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
 }
 
 // authenticate looks up the token of a request.

@@ -55,6 +55,14 @@ GET    /operator/v1/licenses                     read sell support
 GET    /operator/v1/exports/licenses               read sell support
 GET    /operator/v1/exports/purchases              read sell support
 GET    /operator/v1/exports/events                 read sell support
+POST   /operator/v1/bulk                         read sell support
+GET    /operator/v1/bulk                         read sell support
+GET    /operator/v1/bulk/{id}                    read sell support
+GET    /operator/v1/bulk/{id}/rows               read sell support
+POST   /operator/v1/bulk/{id}/start              read sell support
+POST   /operator/v1/bulk/{id}/pause              read sell support
+POST   /operator/v1/bulk/{id}/resume             read sell support
+POST   /operator/v1/bulk/{id}/cancel             read sell support
 GET    /operator/v1/exports/audit                  read sell support
 GET    /operator/v1/licenses/{key}               read sell support
 GET    /operator/v1/licenses/{key}/explain          read sell support

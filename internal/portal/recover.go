@@ -128,20 +128,14 @@ func (h *Handler) addJobs(r *http.Request, v *Visit, view *recoverView) error {
 		running := recoveryOf(v, jobs[0], names)
 		view.Running = &running
 	}
-	view.Jobs = ui.Table{
-		ID: "jobs", Caption: "Recoveries, newest first",
-		Columns: []ui.Column{{Label: "Recovery"}, {Label: "State"}, {Label: "Sent", Number: true}, {Label: "Skipped", Number: true}, {Label: "Begun by"}, {Label: "Begun"}},
+	rows := make([]ui.JobRow, len(jobs))
+	for i, j := range jobs {
+		rows[i] = ui.JobRow{
+			ID: j.ID, Label: fmt.Sprintf("Recovery %d", j.ID), URL: v.Path(recoverPath+"/%d", j.ID), Status: string(j.Status()),
+			Counts: []int64{j.Count, j.Skipped}, By: who(j.By, names), At: j.CreatedAt,
+		}
 	}
-	for _, j := range jobs {
-		view.Jobs.Rows = append(view.Jobs.Rows, ui.Row{ID: fmt.Sprintf("job-%d", j.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Recovery %d", j.ID), URL: v.Path(recoverPath+"/%d", j.ID)},
-			{Status: string(j.Status())},
-			{Text: strconv.FormatInt(j.Count, 10)},
-			{Text: strconv.FormatInt(j.Skipped, 10)},
-			{Text: who(j.By, names)},
-			{At: j.CreatedAt},
-		}})
-	}
+	view.Jobs = ui.JobsTable("Recoveries, newest first", "Recovery", []string{"Sent", "Skipped"}, rows)
 	return nil
 }
 

@@ -139,3 +139,21 @@ func TestResults(t *testing.T) {
 		t.Errorf("there is something:\n%s", got)
 	}
 }
+
+// TestJob: a job says how far it is, and offers what can be done about it.
+func TestJob(t *testing.T) {
+	j := ui.Job{
+		Status: "running", Text: "Sent 3 of 10 <events>.", Percent: ui.PercentDone(3, 10, false), Facts: []ui.JobFact{{Label: "Begun", At: sold, Text: "by Ada"}, {Label: "Partner", Text: "Tide", URL: "/tide"}},
+		Controls: []ui.JobControl{{Action: "/job", Button: ui.Button{Label: "Pause", Name: "do", Value: "pause"}}}, Cancel: "/job/cancel",
+	}
+	wants(t, part(t, `{{template "job" .Data}}`, j), "Sent 3 of 10 &lt;events&gt;.", `<progress id="progress" max="100" value="30">`, "by Ada", `<a href="/tide">Tide</a>`,
+		`<form method="post" action="/job"><button class="button primary" type="submit" name="do" value="pause">Pause</button></form>`, `href="/job/cancel"`)
+	if p := ui.PercentDone(10, 10, false); p != 99 {
+		t.Errorf("a job that is not finished is at %d %%", p)
+	}
+	if p := ui.PercentDone(0, 0, true) + ui.PercentDone(0, 0, false); p != 100 {
+		t.Errorf("without rows: %d", p)
+	}
+	table := ui.JobsTable("Jobs", "Job", []string{"Done"}, []ui.JobRow{{ID: 7, Label: "Job 7", URL: "/7", Status: "done", Counts: []int64{1234}, By: "Ada", At: sold}})
+	wants(t, part(t, `{{template "table" .Data}}`, table), `id="job-7-link"`, "1,234", "Ada")
+}

@@ -77,7 +77,7 @@ func TestEveryPart(t *testing.T) {
 		"receipt": {`{{template "receipt" .Receipt}}`, nil},
 
 		// Tried in list_test.go, chart_test.go and curl_test.go.
-		"table": {}, "cell": {}, "acts": {}, "filters": {}, "filters-form": {}, "results": {}, "pager": {}, "tabs": {}, "timeline": {}, "stats": {}, "code": {}, "chart": {}, "curl": {},
+		"table": {}, "cell": {}, "acts": {}, "filters": {}, "filters-form": {}, "results": {}, "pager": {}, "tabs": {}, "timeline": {}, "stats": {}, "code": {}, "chart": {}, "curl": {}, "job": {},
 	}
 	parts, err := os.ReadFile("shell/parts.html")
 	if err == nil {

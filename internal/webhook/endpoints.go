@@ -85,3 +85,37 @@ func (h Health) told(waiting, atMost int64) EndpointHealth {
 		Waiting: min(waiting, atMost), More: waiting > atMost,
 	}
 }
+
+// inStateBatch is how many partners InState looks at with one read.
+const inStateBatch = 500
+
+// InState returns the partners whose endpoints are in a state.
+func (o *Outbox) InState(ctx context.Context, partners *partner.Registry, profiles *profile.Book, state EndpointState) (map[int64]bool, error) {
+	found := make(map[int64]bool)
+	for after := int64(0); ; {
+		list, err := partners.ByName(ctx, after, inStateBatch)
+		if err != nil {
+			return nil, err
+		}
+		urls, err := profiles.Of(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		ids := make([]int64, len(list))
+		for i, p := range list {
+			ids[i], after = p.ID, p.ID
+		}
+		health, err := o.EndpointsHealth(ctx, ids, 1)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range list {
+			if health[p.ID].State(p, urls[p.ID]) == state {
+				found[p.ID] = true
+			}
+		}
+		if len(list) < inStateBatch {
+			return found, nil
+		}
+	}
+}

@@ -136,12 +136,73 @@ addEventListener('pageshow', () => {
   if (link) link.focus();
 });
 
-// "/" leads to the search box, unless somebody types.
-document.addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select, [contenteditable]')) return;
-  const box = document.querySelector('main [role="search"] input[name="q"], input#side-search');
-  if (!box) return;
-  event.preventDefault();
+// Keys: "/" leads to the search box, or to the filters of a list; "j" and "k" to the next
+// and the previous row, which Enter opens; "?" shows the keys; Esc leaves a field. None
+// but Esc counts while somebody types, and none together with Ctrl, Alt or Meta.
+const fields = 'input, textarea, select, [contenteditable]';
+const keys = document.getElementById('key-help');
+
+const search = () => {
+  const box = document.querySelector('main [role="search"] input[name="q"], input#side-search')
+    ?? document.querySelector('main [role="search"] :is(input:not([type="hidden"]), select)');
+  if (!box) return false;
+  const fold = box.closest('details');
+  if (fold && !box.checkVisibility?.({ contentVisibilityAuto: true })) fold.open = true;
   box.focus();
-  box.select();
+  box.select?.();
+  return true;
+};
+
+// The rows of the page's lists. What is focused of one is the link that opens it; a row
+// that has none is focused itself.
+const step = (by) => {
+  const rows = [...document.querySelectorAll('main table.data tbody tr, main .todo > li')].filter((row) => row.getClientRects().length > 0);
+  if (rows.length === 0) return false;
+  const at = rows.indexOf(document.activeElement?.closest?.('tr, li'));
+  const row = rows[at < 0 ? (by < 0 ? rows.length - 1 : 0) : Math.min(Math.max(at + by, 0), rows.length - 1)];
+  const to = row.querySelector('th a, a') ?? row.querySelector('button') ?? row;
+  if (to === row) row.tabIndex = -1;
+  to.focus();
+  row.scrollIntoView({ block: 'nearest' });
+  return true;
+};
+
+// Who leaves a field is led to the list, or to the page.
+const leave = () => {
+  if (step(0)) return;
+  const main = document.getElementById('main');
+  main.dataset.led = '';
+  main.focus();
+};
+
+let before = null; // what had the focus when the help was opened
+const help = () => {
+  if (!keys || keys.open) return Boolean(keys);
+  before = document.activeElement;
+  keys.showModal();
+  return true;
+};
+keys?.addEventListener('close', () => {
+  (before?.isConnected && before !== document.body ? before : document.getElementById('main')).focus();
+});
+
+document.addEventListener('keydown', (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const field = event.target.closest?.(fields);
+  if (event.key === 'Escape') {
+    if (field && !keys?.open) leave();
+    return;
+  }
+  if (field || keys?.open && event.key !== '?') return;
+  const act = { '/': search, j: () => step(1), k: () => step(-1), '?': help }[event.key];
+  if (act?.()) event.preventDefault();
+});
+
+// The link to the help and the one that closes it work without scripts, too.
+document.addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[href="#key-help"], #key-help a[href="#main"]');
+  if (!link || !keys || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (keys.open) keys.close();
+  else help();
 });

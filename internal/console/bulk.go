@@ -1,0 +1,288 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/bulk"
+	"claviger/internal/live"
+	"claviger/internal/plural"
+	"claviger/internal/ui"
+	"claviger/internal/validate"
+)
+
+// Bulk is the pages of acts on many rows: what a list of the console shows is chosen,
+// checked, looked at, confirmed, and done in the background.
+type Bulk struct {
+	section
+	Jobs *bulk.Jobs
+	Live *live.Versions // of the jobs
+
+	chosen map[bulk.Kind]func(r *http.Request, v *Visit) (chosen, error) // set by Handler
+}
+
+const (
+	bulkJobPath  = bulkPath + "/{bulk}"
+	bulkLivePath = bulkJobPath + "/live"
+)
+
+// Each act has rows of its own, since each needs a scope of its own: to choose, to confirm
+// and to end.
+func (b *Bulk) table() []Route {
+	rows := []Route{
+		row(Page, bulkPath, account.Read, b.list),
+		row(Page, bulkJobPath, account.Read, b.shows(b.job)),
+		row(Stream, bulkLivePath, account.Read, b.tells(b.job)),
+	}
+	for _, act := range bulk.Acts {
+		at := bulkPath + "/" + string(act)
+		one := at + "/{" + string(act) + "_job}"
+		rows = append(rows,
+			row(Page, at, act.Scope(), b.askPrepare(act)), row(Act, at, act.Scope(), b.prepare(act)),
+			row(Page, one+"/cancel", act.Scope(), b.askCancel(act)), row(Act, one, act.Scope(), b.change(act)))
+	}
+	return rows
+}
+
+// chosen is what a list shows, for an act on all of it.
+type chosen struct {
+	form   ui.Form // the filters, with what is wrong with them
+	back   string  // the list
+	find   bulk.Selection
+	filter map[string]any // in the operator API
+}
+
+// bulkWords are what an act is called.
+type bulkWords struct {
+	one    string // on the button of a list: "Hold all of these…"
+	title  string // "Hold licenses"
+	verb   string // before the number on the button that confirms: "Hold"
+	thing  string // after it: "license"
+	says   string // what the rows do not say
+	danger bool
+}
+
+var wordsOf = map[bulk.Act]bulkWords{
+	bulk.Hold:      {"Hold…", "Hold licenses", "Hold", "license", "While a license is on hold nobody can use or activate it. Reinstating lifts the hold.", true},
+	bulk.Reinstate: {"Reinstate…", "Lift the hold of licenses", "Lift the hold of", "license", "", false},
+	bulk.Refund:    {"Refund…", "Refund licenses", "Refund", "license", "This records refunds. It moves no money: your checkout does that. A refund can be reversed.", true},
+	bulk.Reverse:   {"Reverse refunds…", "Reverse refunds", "Reverse", "refund", "A refund is reversed for all of its licenses. One that is held or released besides stays so.", false},
+	bulk.Redeliver: {"Send again…", "Send events again", "Send again", "event", "Events are sent oldest first, with the same webhook-id, signed anew.", false},
+	bulk.Pause:     {"Pause…", "Pause partners", "Pause", "partner", "At once, on every node. Licenses stay as they are.", true},
+	bulk.Resume:    {"Resume…", "Resume partners", "Resume", "partner", "", false},
+}
+
+// of is what an act is called on what was selected.
+func (w bulkWords) of(k bulk.Kind) bulkWords {
+	if k == bulk.Purchases && w.title == "Refund licenses" {
+		w.title, w.thing = "Refund purchases", "purchase"
+	}
+	return w
+}
+
+// bulkActs lead from a list to the acts on all that it shows. rest is what the list has in
+// its address besides filters.
+func (s *Shell) bulkActs(r *http.Request, v *Visit, kind bulk.Kind, rest ...string) []ui.Tab {
+	q := url.Values{}
+	for name, values := range r.URL.Query() {
+		if values[0] != "" {
+			q[name] = values
+		}
+	}
+	for _, name := range append(rest, "before", "after") {
+		q.Del(name)
+	}
+	var list []ui.Tab
+	for _, act := range bulk.Acts {
+		at := bulkPath + "/" + string(act)
+		kinds := act.Kinds()
+		for i, k := range kinds {
+			if k != kind || !s.area.Has(at, v) {
+				continue
+			}
+			if q.Del("of"); i > 0 {
+				q.Set("of", string(k))
+			}
+			list = append(list, ui.Tab{Label: wordsOf[act].one, URL: (&url.URL{Path: v.Path("%s", at), RawQuery: q.Encode()}).String()})
+		}
+	}
+	return list
+}
+
+// bulkFields are what an act is to be told.
+func bulkFields(r *http.Request, act bulk.Act) []ui.Field {
+	value := ui.FormText(r, "reason")
+	switch act {
+	case bulk.Hold:
+		if value == "" {
+			value = "held"
+		}
+		return []ui.Field{{Name: "reason", Label: "Why", Type: "select", Value: value, Options: holdReasons}}
+	case bulk.Pause:
+		return []ui.Field{{Name: "reason", Label: "Reason", Value: value, Required: true, Autocomplete: "off", Hint: "For operators; it stands in the audit. Name no buyer."}}
+	case bulk.Refund:
+		return []ui.Field{{Name: "reason", Label: "Note, for your own people", Value: value, Autocomplete: "off"}}
+	case bulk.Reinstate, bulk.Reverse, bulk.Redeliver, bulk.Resume:
+	}
+	return nil
+}
+
+// choose reads what is chosen, and makes the page that asks for the act.
+func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk.Order, error) {
+	kind := bulk.Kind(r.URL.Query().Get("of"))
+	if kind == "" {
+		kind = act.Kinds()[0]
+	}
+	choose, ok := b.chosen[kind]
+	if !ok {
+		return ui.Confirm{}, bulk.Order{}, area.NotFound()
+	}
+	c, err := choose(r, v)
+	if err != nil {
+		return ui.Confirm{}, bulk.Order{}, err
+	}
+	said := ui.Filters{Fields: c.form.Fields}.Said()
+	if said == "" {
+		said = "all of them, without a filter"
+	}
+	w := wordsOf[act].of(kind)
+	call := b.call("The same by API", http.MethodPost, "/operator/v1/bulk")
+	body := map[string]any{"act": act, "kind": kind, "filter": c.filter}
+	view := ui.Confirm{
+		Heading: w.title, Cancel: c.back, Action: v.Path("%s/%s", bulkPath, act) + "?" + r.URL.RawQuery, Button: ui.Button{Label: "See what will happen", Busy: "Looking…"},
+		Says: []string{
+			"Chosen: " + said + ".",
+			fmt.Sprintf("The next page shows each of them and what will happen to it. Nothing is done before you confirm that. At most %s can be done at once.", ui.Count(bulk.MaxRows)),
+		},
+		Form: ui.Form{Fields: bulkFields(r, act)}, Call: &call,
+	}
+	if w.says != "" {
+		view.Says = append(view.Says, w.says)
+	}
+	if len(view.Fields) > 0 {
+		body["reason"] = view.Fields[0].Value
+	}
+	call.JSON = jsonBody(body)
+	for _, f := range c.form.Fields {
+		if f.Error != "" {
+			view.Problem, view.Action = f.Error+" Go back and correct the filter.", ""
+		}
+	}
+	find := c.find
+	if act == bulk.Reverse && find != nil {
+		find = bulk.OfRefunds(b.Jobs.Licenses, kind, find)
+	}
+	return view, bulk.Order{Act: act, Kind: kind, Selected: said, Select: find}, nil
+}
+
+// askPrepare asks for what an act must be told.
+func (b *Bulk) askPrepare(act bulk.Act) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		view, _, err := b.choose(r, v, act)
+		if err != nil {
+			return err
+		}
+		status := http.StatusOK
+		if view.Failed() {
+			status = http.StatusBadRequest
+		}
+		return b.area.Confirm(w, r, v, status, view)
+	}
+}
+
+// prepare writes down what is chosen, and leads to the page that shows it.
+func (b *Bulk) prepare(act bulk.Act) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		if err := ui.ReadForm(r); err != nil {
+			return err
+		}
+		view, order, err := b.choose(r, v, act)
+		switch {
+		case err != nil:
+			return err
+		case view.Failed():
+			return b.area.Confirm(w, r, v, http.StatusBadRequest, view)
+		}
+		if order.Reason, err = validate.Line("reason", ui.FormText(r, "reason"), 0, 255); err != nil {
+			return b.area.Refuse(w, r, v, view, err)
+		}
+		job, err := b.Jobs.Prepare(r.Context(), v.Actor(), order)
+		if err != nil {
+			return b.area.Refuse(w, r, v, view, err)
+		}
+		ui.SeeOther(w, r, v.Path("%s/%d", bulkPath, job.ID))
+		return nil
+	}
+}
+
+// find returns the job of a path with an act.
+func (b *Bulk) find(r *http.Request, act bulk.Act) (bulk.Job, error) {
+	job, err := b.Jobs.Get(r.Context(), area.ID(r, string(act)+"_job"))
+	if err == nil && job.Act != act {
+		return job, area.NotFound()
+	}
+	return job, area.Missing(err)
+}
+
+// change confirms, pauses, resumes or cancels a job.
+func (b *Bulk) change(act bulk.Act) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		if err := ui.ReadForm(r); err != nil {
+			return err
+		}
+		job, err := b.find(r, act)
+		if err != nil {
+			return err
+		}
+		do, did := b.Jobs.Start, "It has begun. You can leave this page and come back to it."
+		switch r.PostFormValue("do") {
+		case "start":
+		case "pause":
+			do, did = b.Jobs.Pause, "It is paused."
+		case "resume":
+			do, did = b.Jobs.Resume, "It goes on."
+		case "cancel":
+			do, did = b.Jobs.Cancel, "It is cancelled."
+		default:
+			return b.area.Refuse(w, r, v, b.cancelView(v, job), errIncompleteForm())
+		}
+		if _, err := do(r.Context(), v.Actor(), job.ID); err != nil {
+			view := b.cancelView(v, job)
+			view.Heading, view.Says, view.Action = fmt.Sprintf("Bulk act %d", job.ID), nil, ""
+			return b.area.Refuse(w, r, v, view, err)
+		}
+		return b.area.Done(w, r, v, bulkPath+"/"+strconv.FormatInt(job.ID, 10), did)
+	}
+}
+
+// cancelView asks whether a job ends.
+func (b *Bulk) cancelView(v *Visit, job bulk.Job) ui.Confirm {
+	call := b.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/bulk/%d/cancel", job.ID))
+	says := "Nothing was done so far, and nothing will be."
+	if job.Succeeded > 0 {
+		says = plural.Of(job.Succeeded, "row is", "rows are") + " done and stay so; the rest is left as it is."
+	}
+	return ui.Confirm{
+		Heading: fmt.Sprintf("Cancel bulk act %d", job.ID), Says: []string{says, "A cancelled one cannot go on."}, Call: &call,
+		Action: v.Path("%s/%s/%d", bulkPath, job.Act, job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID), Hidden: []ui.Param{{Name: "do", Value: "cancel"}},
+		Button: ui.Button{Label: "Cancel it", Busy: "Cancelling…", Kind: "danger"},
+	}
+}
+
+func (b *Bulk) askCancel(act bulk.Act) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		job, err := b.find(r, act)
+		if err != nil {
+			return err
+		}
+		view := b.cancelView(v, job)
+		if !job.Open() {
+			view.Says, view.Action = []string{fmt.Sprintf("It is %s; nothing of it is left to cancel.", job.Status())}, ""
+		}
+		return b.area.Confirm(w, r, v, http.StatusOK, view)
+	}
+}

@@ -1,0 +1,171 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/apptest"
+	"claviger/internal/bulk"
+	"claviger/internal/license"
+	"claviger/internal/sqldb"
+	"claviger/internal/visitor/pagetest"
+)
+
+// chooseAll follows the link of a list to an act on all that it shows, and sends the form;
+// it returns the page of the job.
+func (h *harness) chooseAll(who, list, label string, fields ...string) (*pagetest.Page, string) {
+	h.Helper()
+	b := h.as(who)
+	page := b.Get(list)
+	to := ""
+	for at, text := range page.Links("/bulk/") {
+		if strings.HasPrefix(text, label) {
+			to = at
+		}
+	}
+	if to == "" {
+		h.Fatalf("%s has no link %s:\n%s", list, label, page.Text())
+	}
+	ask := b.Get(to)
+	wants(h, ask, http.StatusOK, "Nothing is done before you confirm", "POST", "/operator/v1/bulk")
+	answer := b.Post(to, fields...)
+	at := answer.Header.Get("Location")
+	if answer.Status != http.StatusSeeOther {
+		h.Fatalf("%s: %d %s", to, answer.Status, answer.Text())
+	}
+	return b.Get(at), at
+}
+
+// TestBulkHold: all that a filtered list shows is held after a preview that says what is
+// skipped; what changed meanwhile is refused; each has an audit entry with the person.
+func TestBulkHold(t *testing.T) {
+	h := start(t)
+	var keys []string
+	for range 3 {
+		keys = append(keys, h.sold().Licenses[0].Key)
+	}
+	_, err := h.Licenses.Hold(t.Context(), apptest.Tester, keys[0], license.HoldOther)
+	h.Must(err)
+	page, at := h.chooseAll(support, path("/licenses?partner_id=%d", h.tide.ID), "Hold", "reason", "chargeback")
+	wants(t, page, http.StatusOK, "Hold licenses", "Of 3 rows, 2 can be done and 1 will be skipped.", "Partner's number: 1", "becomes deactivated", "reason chargeback", "on hold already", "Hold 2 licenses", "Prepared")
+	wants(t, h.as(viewer).Get(at), http.StatusOK, "To confirm it takes a role with the scope support.")
+	wantsNone(t, h.as(viewer).Get(at), "Hold 2 licenses")
+	_, err = h.Licenses.ChangePlan(t.Context(), apptest.Tester, keys[1], license.PlanChange{Tier: 2, Currency: "USD"})
+	h.Must(err)
+	if held := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); held != 1 {
+		t.Errorf("%d are held before the confirmation", held)
+	}
+	if answer := h.as(support).Press(page, "Hold 2 licenses"); answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != at {
+		t.Fatalf("confirmed: %d %s", answer.Status, answer.Text())
+	}
+	done := h.waitFor(viewer, at, "Done 1 of 2 rows, 1 refused, 1 skipped.")
+	wants(t, done, http.StatusOK, "by "+support, "The license has changed since this was shown")
+	wants(t, h.as(viewer).Get(at+"?result=refused"), http.StatusOK, keys[1])
+	wantsNone(t, h.as(viewer).Get(at+"?result=refused"), keys[2])
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.hold' AND actor_kind = 'user' AND actor_id = $1 AND session <> ''`, h.User(support).ID); n != 1 {
+		t.Errorf("%d audit entries with the person", n)
+	}
+	// The same form again, and the acts on a job that is over.
+	for _, do := range []string{"start", "pause", "resume", "cancel", "nonsense", ""} {
+		id := at[strings.LastIndex(at, "/")+1:]
+		if again := h.as(support).Post(path("/bulk/hold/%s", id), "do", do); again.Status < 400 || again.Status >= 500 || again.Status == http.StatusNotFound {
+			t.Errorf("%q when it is done: %d", do, again.Status)
+		}
+		if wrong := h.as(admin).Post(path("/bulk/pause/%s", id), "do", do); wrong.Status != http.StatusNotFound {
+			t.Errorf("%q as another act: %d", do, wrong.Status)
+		}
+	}
+	wants(t, h.as(viewer).Get(path("/bulk")), http.StatusOK, "Hold licenses", support, "Partner's number: 1")
+}
+
+// TestBulkActs: each list leads to its acts, for those who may.
+func TestBulkActs(t *testing.T) {
+	h := start(t)
+	h.sold()
+	for _, c := range []struct{ who, list, want string }{
+		{viewer, "/licenses", ""}, {support, "/licenses", "hold reinstate"}, {sales, "/licenses", "refund reverse"}, {admin, "/licenses", "hold refund reinstate reverse"},
+		{support, "/purchases", ""}, {sales, "/purchases", "refund reverse"}, {viewer, "/deliveries", ""}, {support, "/deliveries", "redeliver"},
+		{support, "/partners", ""}, {admin, "/partners", "pause resume"},
+	} {
+		found := h.as(c.who).Get(path("%s", c.list)).Links(path("/bulk/"))
+		for _, act := range bulk.Acts {
+			has := false
+			for at := range found {
+				has = has || strings.HasPrefix(at, path("/bulk/%s", act))
+			}
+			if want := strings.Contains(" "+c.want+" ", " "+string(act)+" "); has != want {
+				t.Errorf("%s of %s leads to %s: %v", c.list, c.who, act, has)
+			}
+		}
+	}
+	page, at := h.chooseAll(sales, path("/purchases?external_id=%s", h.sold().ExternalID), "Refund")
+	wants(t, page, http.StatusOK, "Refund purchases", "Refund 1 purchase", "becomes deactivated")
+	h.as(sales).Press(page, "Refund 1 purchase")
+	h.waitFor(sales, at, "Done 1 of 1 row")
+	page, at = h.chooseAll(sales, path("/licenses?partner_id=%d", h.tide.ID), "Reverse")
+	wants(t, page, http.StatusOK, "Reverse 1 refund", "reason refund_reversed")
+	h.as(sales).Press(page, "Reverse 1 refund")
+	h.waitFor(sales, at, "Done 1 of 1 row")
+	page, at = h.chooseAll(admin, path("/partners?name=tide&state=no_url"), "Pause", "reason", "an investigation")
+	wants(t, page, http.StatusOK, "Pause 1 partner", "its events wait")
+	h.as(admin).Press(page, "Pause 1 partner")
+	h.waitFor(admin, at, "Done 1 of 1 row")
+	page, at = h.chooseAll(admin, path("/partners?state=paused"), "Resume")
+	h.as(admin).Press(page, "Resume 1 partner")
+	h.waitFor(admin, at, "Done 1 of 1 row")
+}
+
+// TestBulkRefusals: filters that are wrong, nothing that matches and reasons that no row
+// can have are refused with a sentence, and nothing is prepared.
+func TestBulkRefusals(t *testing.T) {
+	h := start(t)
+	h.sold()
+	for at, want := range map[string]string{
+		"/bulk/hold?partner_id=x": "whole number", "/bulk/hold?license_status=odd": "not one of the list", "/bulk/redeliver?state=odd": "not one of the list",
+		"/bulk/refund?of=purchases&partner_id=-1": "whole number", "/bulk/pause?state=odd": "not one of the list",
+	} {
+		wants(t, h.as(admin).Get(path("%s", at)), http.StatusBadRequest, want)
+		wants(t, h.as(admin).Post(path("%s", at), "reason", "held"), http.StatusBadRequest, want)
+	}
+	for _, at := range []string{"/bulk/hold?email=nobody@example.com", "/bulk/refund?of=purchases&external_id=none", "/bulk/redeliver?state=exhausted", "/bulk/pause?name=none", "/bulk/reverse"} {
+		wants(t, h.as(admin).Post(path("%s", at), "reason", "held"), http.StatusConflict, "Nothing matches these filters")
+	}
+	wants(t, h.as(admin).Post(path("/bulk/hold"), "reason", "dislike"), http.StatusUnprocessableEntity, "")
+	wants(t, h.as(admin).Post(path("/bulk/pause"), "reason", ""), http.StatusUnprocessableEntity, "")
+	for _, at := range []string{"/bulk/hold?of=partners", "/bulk/hold?of=purchases", "/bulk/pause?of=nonsense"} {
+		if page := h.as(admin).Post(path("%s", at), "reason", "held"); page.Status < 400 || page.Status >= 500 {
+			t.Errorf("%s: %d", at, page.Status)
+		}
+	}
+	if n := h.Count(`SELECT count(*) FROM bulk_jobs`); n != 0 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+// TestBulkRole: somebody whose role was taken meanwhile confirms nothing, and what they
+// confirmed ends before the next batch.
+func TestBulkRole(t *testing.T) {
+	h := start(t)
+	h.sold()
+	page, at := h.chooseAll(support, path("/licenses?partner_id=%d", h.tide.ID), "Hold", "reason", "held")
+	person := h.User(support)
+	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := account.SetRole(t.Context(), tx, apptest.Tester, person.ID, account.RoleViewer, h.Accounts.Now())
+		return err
+	}))
+	if answer := h.as(support).Press(page, "Hold 1 license"); answer.Status != http.StatusNotFound {
+		t.Errorf("confirmed without the role: %d", answer.Status)
+	}
+	var id int64
+	_, err := fmt.Sscanf(at, "/console/bulk/%d", &id)
+	h.Must(err)
+	_, err = h.Bulk.Start(t.Context(), h.actor(support), id)
+	h.Must(err)
+	h.waitFor(viewer, at, "Whoever confirmed it may not do this any more.")
+	if n := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); n != 0 {
+		t.Errorf("%d are held", n)
+	}
+}

@@ -1,0 +1,366 @@
+package operator
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/bulk"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/paging"
+	"claviger/internal/partner"
+	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
+	"claviger/internal/wire"
+)
+
+// bulkRoutes is the part of the table about acts on many rows. Preparing one shows what
+// it would do; the scope of the act is checked by the handlers.
+func (o *Operator) bulkRoutes(
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
+) []wire.Route {
+	return []wire.Route{
+		on(account.Read, "POST", "/bulk", o.prepareBulk),
+		list("/bulk", o.listBulk),
+		on(account.Read, "GET", "/bulk/{id}", o.getBulk),
+		list("/bulk/{id}/rows", o.listBulkRows),
+		on(account.Read, "POST", "/bulk/{id}/start", o.onBulk((*bulk.Jobs).Start)),
+		on(account.Read, "POST", "/bulk/{id}/pause", o.onBulk((*bulk.Jobs).Pause)),
+		on(account.Read, "POST", "/bulk/{id}/resume", o.onBulk((*bulk.Jobs).Resume)),
+		on(account.Read, "POST", "/bulk/{id}/cancel", o.onBulk((*bulk.Jobs).Cancel)),
+	}
+}
+
+// bulkJSON is an act on many rows on the wire.
+type bulkJSON struct {
+	BulkID     int64        `json:"bulk_id"`
+	Act        string       `json:"act"`
+	Kind       string       `json:"kind"`
+	Reason     string       `json:"reason"`
+	Selected   string       `json:"selected"`
+	Status     string       `json:"status"`
+	Stopped    string       `json:"stopped"`
+	Counts     bulkCounts   `json:"rows"`
+	Effects    []bulkEffect `json:"effects,omitempty"`
+	CreatedAt  mayTime      `json:"created_at"`
+	StartedAt  mayTime      `json:"started_at"`
+	FinishedAt mayTime      `json:"finished_at"`
+}
+
+type bulkCounts struct {
+	Total     int64 `json:"total"`
+	Checked   int64 `json:"checked"`
+	Skipped   int64 `json:"skipped"`
+	Succeeded int64 `json:"succeeded"`
+	Refused   int64 `json:"refused"`
+}
+
+// bulkEffect is what happens to how many rows.
+type bulkEffect struct {
+	Rows int64  `json:"rows"`
+	Will string `json:"will"`
+	Code string `json:"code"`
+	Why  string `json:"why"`
+}
+
+func bulkOf(j bulk.Job) bulkJSON {
+	return bulkJSON{
+		BulkID: j.ID, Act: string(j.Act), Kind: string(j.Kind), Reason: j.Reason, Selected: j.Selected, Status: string(j.Status()), Stopped: j.Stopped,
+		Counts:    bulkCounts{Total: j.Total, Checked: j.Checked, Skipped: j.Skipped, Succeeded: j.Succeeded, Refused: j.Refused},
+		CreatedAt: mayTime(j.CreatedAt), StartedAt: mayTime(j.StartedAt), FinishedAt: mayTime(j.FinishedAt),
+	}
+}
+
+// answerBulk answers a job with what it does.
+func (o *Operator) answerBulk(w http.ResponseWriter, r *http.Request, status int, j bulk.Job) error {
+	effects, err := o.Bulk.Effects(r.Context(), j.ID)
+	if err != nil {
+		return err
+	}
+	out := bulkOf(j)
+	out.Effects = make([]bulkEffect, len(effects))
+	for i, e := range effects {
+		out.Effects[i] = bulkEffect{Rows: e.Rows, Will: e.Will, Code: e.Code, Why: e.Why}
+	}
+	return wire.JSON(w, status, out)
+}
+
+// bulkBody says what is to be done, and to what.
+type bulkBody struct {
+	Act    string     `json:"act"`
+	Kind   string     `json:"kind"`
+	Reason string     `json:"reason"`
+	Filter bulkFilter `json:"filter"`
+}
+
+// bulkFilter is what is selected; which members count is a question of the kind.
+type bulkFilter struct {
+	PartnerID  int64  `json:"partner_id"`
+	Name       string `json:"name"`
+	LicenseKey string `json:"license_key"`
+	Email      string `json:"email"`
+	ExternalID string `json:"external_id"`
+	Status     string `json:"status"`
+	Tier       int    `json:"tier"`
+	State      string `json:"state"`
+	Event      string `json:"event"`
+	EventID    int64  `json:"event_id"`
+	StatusCode string `json:"status_code"`
+	From       string `json:"from"`
+	To         string `json:"to"`
+}
+
+// bulkFilters are the members that count.
+var bulkFilters = map[bulk.Kind][]string{
+	bulk.Licenses:  {"partner_id", "license_key", "email", "external_id", "status", "tier", "from", "to"},
+	bulk.Purchases: {"partner_id", "external_id", "email", "from", "to"},
+	bulk.Events:    {"partner_id", "license_key", "state", "event", "event_id", "status_code", "from", "to"},
+	bulk.Partners:  {"partner_id", "name", "state"},
+}
+
+// values is the filter as a query, with what is set. A member that does not count for the
+// kind is refused: it would select more than its sender means.
+func (f bulkFilter) values(k bulk.Kind) (url.Values, error) {
+	q := url.Values{}
+	for name, value := range map[string]string{
+		"name": f.Name, "license_key": f.LicenseKey, "email": f.Email, "external_id": f.ExternalID, "status": f.Status,
+		"state": f.State, "event": f.Event, "status_code": f.StatusCode, "from": f.From, "to": f.To,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if f.PartnerID != 0 {
+		q.Set("partner_id", strconv.FormatInt(f.PartnerID, 10))
+	}
+	if f.EventID != 0 {
+		q.Set("event_id", strconv.FormatInt(f.EventID, 10))
+	}
+	if f.Tier != 0 {
+		q.Set("tier", strconv.Itoa(f.Tier))
+	}
+	for name := range q {
+		if !slices.Contains(bulkFilters[k], name) {
+			return nil, fault.Field("filter."+name, "is no filter of %s. There are: %s.", k, strings.Join(bulkFilters[k], ", "))
+		}
+	}
+	return q, nil
+}
+
+func (o *Operator) prepareBulk(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b bulkBody
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	order := bulk.Order{Act: bulk.Act(b.Act), Kind: bulk.Kind(b.Kind)}
+	var err error
+	if order.Reason, err = text("reason", b.Reason); err != nil {
+		return err
+	}
+	if err := order.Check(); err != nil {
+		return err
+	}
+	if err := may(order.Act.Scope())(t); err != nil {
+		return err
+	}
+	q, err := b.Filter.values(order.Kind)
+	if err != nil {
+		return err
+	}
+	if order.Select, err = o.selection(r.Context(), order.Kind, q); err != nil {
+		return asMember(err)
+	}
+	if order.Act == bulk.Reverse {
+		order.Select = bulk.OfRefunds(o.Licenses, order.Kind, order.Select)
+	}
+	order.Selected = q.Encode()
+	j, err := o.Bulk.Prepare(r.Context(), actor(t), order)
+	if err != nil {
+		return asMember(err)
+	}
+	return o.answerBulk(w, r, http.StatusCreated, j)
+}
+
+// asMember is the fault of a parameter of a query as one of a member of the filter.
+func asMember(err error) error {
+	f := fault.Of(err)
+	if f == nil || f.Kind != fault.Invalid || f.Field == "" || f.Field == "reason" || strings.HasPrefix(f.Field, "filter.") {
+		return err
+	}
+	return fault.New(fault.Invalid, f.Code, "%s", f.Text).On("filter." + f.Field)
+}
+
+// selection finds what a filter means.
+func (o *Operator) selection(ctx context.Context, k bulk.Kind, q url.Values) (bulk.Selection, error) {
+	w, err := o.Exports.LicenseWalk(ctx, q) // partner, owner, external id and times are read alike for all
+	if err != nil {
+		return nil, err
+	}
+	switch k {
+	case bulk.Licenses:
+		return bulk.OfLicenses(o.Licenses, w), nil
+	case bulk.Purchases:
+		return bulk.OfSales(o.Licenses, license.FindSales{PartnerID: w.PartnerID, UserID: w.OwnerID, ExternalID: w.ExternalID, From: w.From, To: w.To}), nil
+	case bulk.Partners:
+		return o.partnersIn(ctx, w.PartnerID, q)
+	case bulk.Events, bulk.Refunds:
+	}
+	return o.events(ctx, w, q)
+}
+
+// events selects events by their deliveries.
+func (o *Operator) events(ctx context.Context, w license.Walk, q url.Values) (bulk.Selection, error) {
+	f := history.Filter{State: history.State(q.Get("state")), From: w.From, To: w.To}
+	if f.State != "" && !f.State.Known() {
+		return nil, fault.Parameter("state", "must be one of %s.", statesOf(history.States))
+	}
+	kind, err := event.ParseKind(q.Get("event"))
+	if f.Kind = int(kind); err != nil {
+		return nil, err
+	}
+	if f.EventID, err = naturalParam(q, "event_id", 1); err != nil {
+		return nil, err
+	}
+	if s := q.Get("status_code"); s != "" {
+		var ok bool
+		if f.Codes, ok = history.ParseCodes(s); !ok {
+			return nil, fault.Parameter("status_code", "must be a status such as 404, a class such as 4xx, or none for no answer.")
+		}
+	}
+	if key := q.Get("license_key"); key != "" {
+		l, err := o.Licenses.ByKey(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		f.LicenseID, w.PartnerID = l.ID, l.PartnerID
+	}
+	return bulk.OfDeliveries(o.Exports.History, w.PartnerID, f), nil
+}
+
+// partnersIn selects partners by name and by how their endpoints do.
+func (o *Operator) partnersIn(ctx context.Context, id int64, q url.Values) (bulk.Selection, error) {
+	named, state := bulk.NamedLike(q.Get("name")), webhook.EndpointState(q.Get("state"))
+	if state != "" && !slices.Contains(webhook.EndpointStates, state) {
+		return nil, fault.Parameter("state", "must be one of %s.", statesOf(webhook.EndpointStates))
+	}
+	var in map[int64]bool
+	if state != "" {
+		var err error
+		if in, err = o.Webhooks.InState(ctx, o.Partners, o.Profiles, state); err != nil {
+			return nil, err
+		}
+	}
+	return bulk.OfPartners(o.Partners, func(p partner.Partner) bool {
+		return (id == 0 || p.ID == id) && named(p) && (state == "" || in[p.ID])
+	}), nil
+}
+
+func statesOf[S ~string](list []S) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (o *Operator) listBulk(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	q, err := wire.Query(r, "before", "limit")
+	if err != nil {
+		return err
+	}
+	before, err := naturalParam(q, "before", 1)
+	if err != nil {
+		return err
+	}
+	p, err := paging.Parse(q)
+	if err != nil {
+		return err
+	}
+	list, err := o.Bulk.List(r.Context(), before, int(p.Limit))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, wire.ListOf(list, bulkOf))
+}
+
+func (o *Operator) getBulk(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	j, err := o.Bulk.Get(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	return o.answerBulk(w, r, http.StatusOK, j)
+}
+
+// onBulk is the handler that confirms, pauses, resumes or cancels a job.
+func (o *Operator) onBulk(do func(*bulk.Jobs, context.Context, audit.Actor, int64) (bulk.Job, error)) wire.Handler[account.Token] {
+	return func(w http.ResponseWriter, r *http.Request, t account.Token) error {
+		if err := noMembers(w, r); err != nil {
+			return err
+		}
+		j, err := o.Bulk.Get(r.Context(), pathID(r))
+		if err != nil {
+			return err
+		}
+		if err := may(j.Act.Scope())(t); err != nil {
+			return err
+		}
+		if j, err = do(o.Bulk, r.Context(), actor(t), j.ID); err != nil {
+			return err
+		}
+		return o.answerBulk(w, r, http.StatusOK, j)
+	}
+}
+
+// bulkRowJSON is one row on the wire.
+type bulkRowJSON struct {
+	Position  int64   `json:"position"`
+	SubjectID int64   `json:"subject_id"`
+	Subject   string  `json:"subject"`
+	PartnerID int64   `json:"partner_id"`
+	Was       string  `json:"was"`
+	Will      string  `json:"will"`
+	Result    string  `json:"result"`
+	Code      string  `json:"code"`
+	Message   string  `json:"message"`
+	DoneAt    mayTime `json:"done_at"`
+}
+
+func (o *Operator) listBulkRows(w http.ResponseWriter, r *http.Request, _ account.Token) error {
+	q, err := wire.Query(r, "after", "limit", "result")
+	if err != nil {
+		return err
+	}
+	after, err := naturalParam(q, "after", 0)
+	if err != nil {
+		return err
+	}
+	only, narrow, err := bulk.ParseResult(q.Get("result"))
+	if err != nil {
+		return err
+	}
+	p, err := paging.Parse(q)
+	if err != nil {
+		return err
+	}
+	j, err := o.Bulk.Get(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	rows, err := o.Bulk.Rows(r.Context(), j.ID, after, only, narrow, int(p.Limit))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, wire.ListOf(rows, func(row bulk.Row) bulkRowJSON {
+		return bulkRowJSON{
+			Position: row.Position, SubjectID: row.ID, Subject: row.Subject, PartnerID: row.PartnerID, Was: row.Was, Will: row.Will, Result: row.Result.String(),
+			Code: row.Code, Message: row.Message, DoneAt: mayTime(row.DoneAt),
+		}
+	}))
+}
