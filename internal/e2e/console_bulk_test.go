@@ -97,12 +97,27 @@ func TestKeys(t *testing.T) {
 	if at := b.Text("main h1"); !strings.HasPrefix(at, "Purchase") {
 		t.Errorf("the row opens %q", at)
 	}
-	b.visit(b.path("/deliveries"))
-	b.Await("#deliveries")
-	if at := b.key("j", ""); !strings.HasSuffix(at, "-link") {
-		t.Errorf("in the portal j leads to %q", at)
+}
+
+// TestPortalKeys: the keys are those of the console.
+func TestPortalKeys(t *testing.T) {
+	t.Parallel()
+	b := newMember(t)
+	b.visit(b.path("/events"))
+	b.Await("main h1")
+	if at := b.key("?", ""); at == "body" || !browser.Eval[bool](b.Tab, "document.getElementById('key-help').open") {
+		t.Errorf("? leads to %q", at)
 	}
+	b.Click("#key-help a")
+	if at := browser.Eval[string](b.Tab, "document.activeElement.id"); at != "main" {
+		t.Errorf("the help leaves the focus at %q", at)
+	}
+	b.visit(b.path("/deliveries?range=all"))
+	b.Await("main h1")
 	if at := b.key("/", ""); at != "state" {
-		t.Errorf("in the portal / leads to %q", at)
+		t.Errorf("/ leads to %q", at)
+	}
+	if at := b.key("Escape", ""); at == "state" || at == "body" {
+		t.Errorf("Esc leads to %q", at)
 	}
 }

@@ -96,7 +96,6 @@ GET    /operator/v1/partners/{id}/contacts       read sell support
 POST   /operator/v1/partners/{id}/contacts
 DELETE /operator/v1/partners/{id}/contacts/{contact_id}
 POST   /operator/v1/partners/{id}/contacts/{contact_id}/test
-GET    /operator/v1/stats/sales                  read sell support
 GET    /operator/v1/outages                      read sell support
 POST   /operator/v1/partners/{id}/try            support
 GET    /operator/v1/mails                        read sell support
