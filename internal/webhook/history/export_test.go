@@ -42,7 +42,7 @@ func TroubleStatements() map[string]Indexed {
 	return map[string]Indexed{
 		"what waits":                 {Statement{waitingOf, []any{int64(1), 501}}, []string{"outbox_"}},
 		"partners with what is lost": {Statement{givenUpPartners, []any{500}}, []string{"outbox_given_up"}},
-		"what was given up":          {Statement{givenUpOf, []any{int64(1), 501}}, []string{"outbox_given_up"}},
+		"what was given up":          {Statement{givenUpOf, []any{int64(1), 51}}, []string{"outbox_given_up"}}, // a partner has 500 here: to count all, reading those of every partner is as quick
 		"what is due":                {Statement{oldestDue, []any{time.Unix(1<<31, 0)}}, []string{"outbox_due"}},
 	}
 }

@@ -262,7 +262,8 @@ func wantIndexes(t *testing.T, o *webhook.Outbox, name string, statements []hist
 		}
 	}
 	for line := range strings.Lines(strings.Join(plans, "\n")) {
-		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "SCAN deliveries") || strings.Contains(line, "SCAN outbox") ||
+		whole := strings.Contains(line, "Seq Scan") && !strings.Contains(line, "Seq Scan on endpoints") // which has a row for each partner
+		if whole || strings.Contains(line, "SCAN deliveries") || strings.Contains(line, "SCAN outbox") ||
 			strings.Contains(line, "SCAN webhook_responses") {
 			t.Errorf("%s: %s in\n%s", name, strings.TrimSpace(line), strings.Join(plans, "\n"))
 		}
