@@ -41,12 +41,13 @@ tools                             # know nothing of licenses
     ui         : fault validate plural money wire
     audit      : paging plural sqldb
     batch      : job
+    lastuse    : sqldb
     mail       : fault validate secret job audit sqldb
     idempotency: fault sqldb
 domain         : audit job        # own tables and rules; a command takes the acting audit.Actor
     invitation : fault validate secret mail sqldb
-    partner    : fault paging validate secret idempotency mail sqldb invitation
-    account    : fault paging validate secret mail sqldb invitation
+    partner    : fault paging validate secret idempotency lastuse mail sqldb invitation
+    account    : fault paging validate secret idempotency lastuse mail sqldb invitation
     profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : plural partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb

@@ -21,6 +21,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/lastuse"
 	"claviger/internal/mail"
 	"claviger/internal/paging"
 	"claviger/internal/secret"
@@ -69,7 +70,8 @@ type Book struct {
 	PublicURL   string // the address that sign-in links begin with, without a slash at its end
 	Marketplace string // what mails call the marketplace; "" is Claviger
 	Mail        *mail.Outbox
-	Asked       func() // called when a visitor asked for a link: LinkMailer.Wake; may be nil
+	TokenUses   *lastuse.Uses // records when operator tokens were used; nil: nothing does
+	Asked       func()        // called when a visitor asked for a link: LinkMailer.Wake; may be nil
 	HashCost    HashCost
 	Sealer      *secret.Sealer // seals the secrets of one-time codes
 	Require     Requirement    // who must have a second factor

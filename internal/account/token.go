@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/idempotency"
+	"claviger/internal/lastuse"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
@@ -40,6 +43,7 @@ type Token struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: not revoked
+	LastUsed  time.Time // zero: never; it is written once a minute at most
 }
 
 // May reports whether the token allows what needs the scope.
@@ -47,11 +51,11 @@ func (t Token) May(s Scope) bool {
 	return s == Read && len(t.Scopes) > 0 || slices.Contains(t.Scopes, s) || slices.Contains(t.Scopes, Admin)
 }
 
-const tokenColumns = `id, name, scopes, created_at, expires_at, revoked_at`
+const tokenColumns = `id, name, scopes, created_at, expires_at, revoked_at, last_used_at`
 
 func scanToken(r *sqldb.Row, t *Token) error {
 	var list string
-	err := r.Scan(&t.ID, &t.Name, &list, &t.CreatedAt, &t.ExpiresAt, &t.RevokedAt)
+	err := r.Scan(&t.ID, &t.Name, &list, &t.CreatedAt, &t.ExpiresAt, &t.RevokedAt, &t.LastUsed)
 	for s := range strings.FieldsSeq(list) {
 		t.Scopes = append(t.Scopes, Scope(s))
 	}
@@ -62,30 +66,47 @@ func scanToken(r *sqldb.Row, t *Token) error {
 // again. A given that is not empty is taken as the secret instead of a new one;
 // the zero expires means never.
 func (b *Book) AddToken(ctx context.Context, by audit.Actor, name string, allow []Scope, expires time.Time, given string) (Token, string, error) {
+	t, given, _, err := b.AddTokenOnce(ctx, by, name, allow, expires, given, nil)
+	return t, given, err
+}
+
+// AddTokenOnce is AddToken for a form that may be sent again: then sent is true and no
+// token is made. The form is noted in the transaction that makes the token.
+func (b *Book) AddTokenOnce(ctx context.Context, by audit.Actor, name string, allow []Scope, expires time.Time, given string, form *idempotency.Request) (made Token, value string, sent bool, err error) {
 	t := Token{CreatedAt: b.Now(), ExpiresAt: expires}
-	var err error
 	if t.Name, err = validate.Name("name", name, 1, maxName); err != nil {
-		return Token{}, "", err
+		return Token{}, "", false, err
 	}
 	if t.Scopes, err = ordered(allow); err != nil {
-		return Token{}, "", err
+		return Token{}, "", false, err
 	}
 	if !expires.IsZero() && !expires.After(t.CreatedAt) {
-		return Token{}, "", fault.Field("expires_at", "is in the past; send a time to come, or leave it out for a token that does not expire.")
+		return Token{}, "", false, fault.Field("expires_at", "is in the past; send a time to come, or leave it out for a token that does not expire.")
 	}
 	if given == "" {
 		given = secret.Make(string(secret.OperatorToken))
 	}
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		t.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO operator_tokens (name, hash, scopes, created_at, expires_at, revoked_at)
-			VALUES ($1, $2, $3, $4, $5, 0) RETURNING id`, t.Name, secret.Hash(given), joined(t.Scopes), t.CreatedAt, t.ExpiresAt)
+		if form != nil {
+			if sent, err = idempotency.Lookup(ctx, tx, *form, &struct{}{}); err != nil || sent {
+				return err
+			}
+			if err := idempotency.Store(tx, *form, struct{}{}, t.CreatedAt); err != nil {
+				return err
+			}
+		}
+		t.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO operator_tokens (name, hash, scopes, created_at, expires_at, revoked_at, last_used_at)
+			VALUES ($1, $2, $3, $4, $5, 0, 0) RETURNING id`, t.Name, secret.Hash(given), joined(t.Scopes), t.CreatedAt, t.ExpiresAt)
 		audit.Record(tx, t.CreatedAt, by, "token.create", tokenSubject(t.ID), nil, t.facts())
 		return err
 	})
-	if err != nil {
-		return Token{}, "", fmt.Errorf("add a token: %w", err)
+	if err != nil || sent {
+		if err != nil {
+			err = fmt.Errorf("add a token: %w", err)
+		}
+		return Token{}, "", sent, err
 	}
-	return t, given, nil
+	return t, given, false, nil
 }
 
 // ordered checks scopes and returns them in their order, each once.
@@ -159,7 +180,15 @@ func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
 	if err != nil {
 		return Token{}, fmt.Errorf("look up a token: %w", err)
 	}
+	b.TokenUses.Note(t.ID, b.Now())
 	return t, nil
+}
+
+// NewTokenUses records when operator tokens were used.
+func NewTokenUses(db *sqldb.DB, log *slog.Logger) *lastuse.Uses {
+	return &lastuse.Uses{DB: db, Log: log, Write: func(tx *sqldb.Tx, id int64, at, unless time.Time) {
+		tx.Queue(`UPDATE operator_tokens SET last_used_at = $2 WHERE id = $1 AND last_used_at <= $3`, id, at, unless)
+	}}
 }
 
 // MayStill reports whether an actor may do what needs a scope, as it is stored now: for

@@ -108,3 +108,41 @@ func TestMay(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenUse: that a token was used is written in the background, once a minute at most.
+func TestTokenUse(t *testing.T) {
+	d := open(t)
+	d.TokenUses = account.NewTokenUses(d.DB, nil)
+	_, value, err := d.AddToken(t.Context(), operator, "checkout", []account.Scope{account.Read}, time.Time{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func(want time.Time, writes int64) {
+		t.Helper()
+		before, _ := d.DB.Counts()
+		if _, err := d.ByToken(t.Context(), value); err != nil {
+			t.Fatal(err)
+		}
+		if after, _ := d.DB.Counts(); after != before {
+			t.Error("the request wrote")
+		}
+		if err := d.TokenUses.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if after, _ := d.DB.Counts(); after-before != writes {
+			t.Errorf("%d writes, want %d", after-before, writes)
+		}
+		list, err := d.Tokens(t.Context())
+		if err != nil || !list[0].LastUsed.Equal(want) {
+			t.Errorf("%+v, %v, want %s", list, err, want)
+		}
+	}
+	if list, err := d.Tokens(t.Context()); err != nil || !list[0].LastUsed.IsZero() {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	use(noon, 1)
+	d.now = noon.Add(59 * time.Second)
+	use(noon, 0)
+	d.now = noon.Add(time.Minute)
+	use(d.now, 1)
+}

@@ -93,6 +93,7 @@ func (a *App) work() []func(context.Context) {
 		a.services.Simulator.Run, // on every node: a run goes on where it began
 		a.services.Checks.Run,
 		a.services.Partners.Uses.Run,
+		a.services.Accounts.TokenUses.Run,
 		a.services.Requests.Run,
 		a.job(bulkJob, nil, (&batch.Worker{Once: a.services.Bulk.Once, What: "a bulk act", Log: a.log, Ran: a.runs.Of(bulkJob, time.Second)}).Run),
 		a.job(replaysJob, nil, (&replay.Replayer{Jobs: a.services.Replays, Log: a.log, Ran: a.runs.Of(replaysJob, time.Second)}).Run),

@@ -9,8 +9,6 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/fault"
-	"claviger/internal/idempotency"
-	"claviger/internal/sqldb"
 	"claviger/internal/ui"
 )
 
@@ -27,23 +25,27 @@ func (s *System) tokens(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	t := ui.Table{
 		ID: "tokens", Caption: "Operator tokens, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "Token"}, {Label: "State"}, {Label: "Scopes"}, {Label: "Made"}, {Label: "Expires"}, {Label: "Do"}},
+		Columns: []ui.Column{{Label: "Token"}, {Label: "State"}, {Label: "Scopes"}, {Label: "Made"}, {Label: "Expires"}, {Label: "Last used"}, {Label: "Do"}},
 	}
 	for _, token := range list {
 		expires := ui.Cell{At: token.ExpiresAt}
 		if token.ExpiresAt.IsZero() {
 			expires = ui.Cell{Text: "never"}
 		}
+		used := ui.Cell{At: token.LastUsed}
+		if token.LastUsed.IsZero() {
+			used = ui.Cell{Text: "never"}
+		}
 		do := ui.Cell{Text: "–"}
 		if tokenState(token, s.Now()) == "active" {
 			do = ui.Cell{Links: []ui.RowLink{{Label: "Revoke…", Of: token.Name, URL: v.Path(tokensPath+"/%d/revoke", token.ID)}}}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("token-%d", token.ID), Cells: []ui.Cell{
-			{Text: token.Name, Note: fmt.Sprintf("token %d", token.ID)}, {Status: tokenState(token, s.Now())}, {Text: scopesOf(token)}, {At: token.CreatedAt}, expires, do,
+			{Text: token.Name, Note: fmt.Sprintf("token %d", token.ID)}, {Status: tokenState(token, s.Now())}, {Text: scopesOf(token)}, {At: token.CreatedAt}, expires, used, do,
 		}})
 	}
 	view := recordsView{
-		Heading: "Tokens", Lead: "Programs of the marketplace use the operator API by a token. Its secret is shown once, when it is made. When a token was last used is not recorded.",
+		Heading: "Tokens", Lead: "Programs of the marketplace use the operator API by a token. Its secret is shown once, when it is made.",
 		Acts:    []ui.Tab{{Label: "Make a token…", URL: v.Path(newTokenPath), Current: true}},
 		Results: ui.Results{Table: t, Nothing: ui.Empty{Title: "No token yet", Text: "Make one for each program."}},
 		Curl:    s.call("The same by API", http.MethodGet, "/operator/v1/tokens"),
@@ -138,13 +140,10 @@ func (s *System) makeToken(w http.ResponseWriter, r *http.Request, v *Visit) err
 	if view.Fields[0].Value == "" {
 		return s.area.Refuse(w, r, v, view, fault.Field("name", "is missing."))
 	}
-	if sent, err := s.wasSent(r, once); sent || err != nil {
-		if err != nil && !area.WasSent(err) {
-			return err
-		}
+	token, secret, sent, err := s.Accounts.AddTokenOnce(r.Context(), v.Actor(), ui.FormText(r, "name"), scopes, expires, "", &once)
+	if sent || area.WasSent(err) {
 		return s.area.ShowSecrets(w, r, v, ui.Secrets{Heading: "The token", Repeated: true, Back: v.Path(tokensPath)})
 	}
-	token, secret, err := s.Accounts.AddToken(r.Context(), v.Actor(), ui.FormText(r, "name"), scopes, expires, "")
 	if err != nil {
 		return s.area.Refuse(w, r, v, view, err)
 	}
@@ -152,20 +151,6 @@ func (s *System) makeToken(w http.ResponseWriter, r *http.Request, v *Visit) err
 		Heading: "The token " + token.Name, Secrets: []ui.Key{{Label: "operator token", Value: secret}}, Back: v.Path(tokensPath),
 		Says: []string{"Copy it now: it is not shown again. The program sends it as Authorization: Bearer, with the token behind it."},
 	})
-}
-
-// wasSent reports whether a form was sent before, and notes that it is now: a page that is
-// loaded again makes nothing a second time.
-func (s *System) wasSent(r *http.Request, once idempotency.Request) (sent bool, err error) {
-	err = s.DB.Write(r.Context(), func(tx *sqldb.Tx) error { //nolint:contextcheck // it has the request
-		var nothing struct{}
-		sent, err = idempotency.Lookup(r.Context(), tx, once, &nothing)
-		if err != nil || sent {
-			return err
-		}
-		return idempotency.Store(tx, once, nothing, s.Now())
-	})
-	return sent, err
 }
 
 // revoking reads the token of a path and makes the page that asks.

@@ -132,16 +132,17 @@ func (o *Operator) listJobs(w http.ResponseWriter, r *http.Request, _ account.To
 
 // tokenJSON is an operator token on the wire, without its secret.
 type tokenJSON struct {
-	ID        int64     `json:"id"`
-	Name      string    `json:"name"`
-	Scopes    []string  `json:"scopes"`
-	CreatedAt wire.Time `json:"created_at"`
-	ExpiresAt mayTime   `json:"expires_at"`
-	RevokedAt mayTime   `json:"revoked_at"`
+	ID         int64     `json:"id"`
+	Name       string    `json:"name"`
+	Scopes     []string  `json:"scopes"`
+	CreatedAt  wire.Time `json:"created_at"`
+	ExpiresAt  mayTime   `json:"expires_at"`
+	RevokedAt  mayTime   `json:"revoked_at"`
+	LastUsedAt mayTime   `json:"last_used_at"`
 }
 
 func tokenOf(t account.Token) tokenJSON {
-	out := tokenJSON{ID: t.ID, Name: t.Name, CreatedAt: wire.Time(t.CreatedAt), ExpiresAt: mayTime(t.ExpiresAt), RevokedAt: mayTime(t.RevokedAt)}
+	out := tokenJSON{ID: t.ID, Name: t.Name, CreatedAt: wire.Time(t.CreatedAt), ExpiresAt: mayTime(t.ExpiresAt), RevokedAt: mayTime(t.RevokedAt), LastUsedAt: mayTime(t.LastUsed)}
 	for _, s := range t.Scopes {
 		out.Scopes = append(out.Scopes, string(s))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
+	"claviger/internal/lastuse"
 	"claviger/internal/partner"
 )
 
@@ -227,8 +228,8 @@ func TestRenewOnce(t *testing.T) {
 func TestUses(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})
-	here, there := &partner.Uses{DB: d.DB}, &partner.Uses{DB: d.DB}
-	use := func(u *partner.Uses) {
+	here, there := partner.NewUses(d.DB, nil), partner.NewUses(d.DB, nil)
+	use := func(u *lastuse.Uses) {
 		t.Helper()
 		d.Uses = u
 		if !d.works(t, p.ID, c.APIKey)[0] {
@@ -238,7 +239,7 @@ func TestUses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	flush := func(u *partner.Uses, wantWrite bool) {
+	flush := func(u *lastuse.Uses, wantWrite bool) {
 		t.Helper()
 		before, _ := d.DB.Counts()
 		if err := u.Flush(t.Context()); err != nil {
@@ -290,7 +291,8 @@ func TestUses(t *testing.T) {
 func TestUsesRun(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})
-	d.Uses = &partner.Uses{DB: d.DB, Every: time.Hour}
+	d.Uses = partner.NewUses(d.DB, nil)
+	d.Uses.Every = time.Hour
 	d.works(t, p.ID, c.APIKey)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

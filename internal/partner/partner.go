@@ -17,6 +17,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/lastuse"
 	"claviger/internal/paging"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -101,7 +102,7 @@ type Registry struct {
 	Changed func(tx *sqldb.Tx, partnerID int64)
 
 	// Uses records when credentials were used last; nil: it is not recorded.
-	Uses *Uses
+	Uses *lastuse.Uses
 
 	// Supports returns what a user may do at most in the portal of a partner as support,
 	// as it is stored now: "" if nothing. nil: nobody may anything.

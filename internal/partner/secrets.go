@@ -120,7 +120,7 @@ func (r *Registry) ByKey(ctx context.Context, key string) (Partner, error) {
 		return Partner{ID: found.ID}, fault.New(fault.Unknown, CodeInvalidKey,
 			"The API key was replaced, and the time in which both were valid is over. Send the key that replaced it.").Because(causeKeyEnded)
 	}
-	r.Uses.note(found.credential, now)
+	r.Uses.Note(found.credential, now)
 	return found.Partner, nil
 }
 
@@ -149,7 +149,7 @@ func (r *Registry) ByClient(ctx context.Context, db sqldb.Reader, clientID, clie
 	hash := r.Sealer.Pepper(clientSecret)
 	for _, c := range list {
 		if secret.Equal(c.hash, hash) {
-			r.Uses.note(c.credential, r.Now())
+			r.Uses.Note(c.credential, r.Now())
 			return c.Partner, nil
 		}
 	}
