@@ -1,12 +1,20 @@
 package dispatch_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"claviger/internal/sqldb"
 )
@@ -22,9 +30,10 @@ func TestCertificateIsNoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, g := steppedHarness(t), newGate(t)
-			server := httptest.NewTLSServer(http.HandlerFunc(g.ServeHTTP))
+			server := httptest.NewUnstartedServer(http.HandlerFunc(g.ServeHTTP))
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted}}
+			server.StartTLS()
 			t.Cleanup(server.Close)
-			trust(t, server)
 			r.partnerAt(1, server.URL)
 			now := server.URL
 			if c.moved {
@@ -38,7 +47,7 @@ func TestCertificateIsNoted(t *testing.T) {
 			r.event(r.out, 1)
 			r.run(r.stepped(settings{}))
 			r.finish(c.status, g.next())
-			want := server.Certificate().NotAfter.UnixNano()
+			want := trusted.Leaf.NotAfter.UnixNano()
 			if c.moved {
 				want = 0
 			}
@@ -47,15 +56,32 @@ func TestCertificateIsNoted(t *testing.T) {
 	}
 }
 
-// trust makes this process trust the certificate of a test server. The system's
-// certificates are read once, so it holds for all tests of the package; all test servers
-// have the same certificate.
-func trust(t *testing.T, s *httptest.Server) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "certificate.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
+// trusted is a certificate for servers of this machine, which this process trusts.
+var trusted tls.Certificate
+
+// makeTrusted makes trusted. The system's certificates are read once, so it is called
+// before the first test.
+func makeTrusted() (end func(), err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
 	}
-	t.Setenv("SSL_CERT_FILE", file)
+	text := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour).Truncate(time.Second),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, text, text, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	trusted = tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key, Leaf: text}
+	dir, err := os.MkdirTemp("", "claviger-trust-")
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "certificate.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), 0o600); err != nil {
+		return nil, err
+	}
+	return func() { _ = os.RemoveAll(dir) }, os.Setenv("SSL_CERT_FILE", file)
 }

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"testing"
 
+	"claviger/internal/cluster"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
 )
 
 // While somebody else has the row of an endpoint, its attempts are recorded and the others
@@ -127,4 +129,43 @@ func TestTheNextNeedsNoSearch(t *testing.T) {
 	out := r.manual(settings{})
 	r.recordAll(out, 200, g.next())
 	same(t, "sent next", g.next().id, 2)
+}
+
+// What comes next of a license is behind all of it that a batch settles.
+func TestNextIsBehindTheBatch(t *testing.T) {
+	for name, events := range map[string][]int64{"one more": {3}, "none": nil} {
+		t.Run(name, func(t *testing.T) {
+			r := newHarness(t)
+			r.partner(1, nil)
+			r.license(1, 1)
+			for range 2 + len(events) {
+				r.event(r.out, 1)
+			}
+			r.write(func(tx *sqldb.Tx) {
+				tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at) VALUES (1, 0, 0, 0, 0, 0, 0)`)
+			})
+			out := r.node(settings{})
+			r.runNode(out)
+			claim, _ := out.Dispatcher.Store.Node.Claim(cluster.ShardOf(1))
+			var batch []*webhook.Attempt
+			for id := range int64(2) {
+				batch = append(batch, &webhook.Attempt{
+					Item: &webhook.Item{EventID: id + 1, PartnerID: 1, LicenseID: 1}, To: &webhook.Destination{}, Claim: claim,
+					At: now(), Outcome: webhook.Outcome{OK: true, Status: 200}, Finished: true,
+				})
+			}
+			recorded, err := out.Dispatcher.Store.Record(t.Context(), batch, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rec := range recorded {
+				var next []int64
+				if rec.Next != nil {
+					next = []int64{rec.Next.EventID}
+				}
+				same(t, "stale", rec.Stale, false)
+				same(t, "next", next, events)
+			}
+		})
+	}
 }

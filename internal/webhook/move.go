@@ -16,18 +16,18 @@ import (
 // changes open deliveries locks the endpoint first.
 func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	claims, partners := map[cluster.Claim]bool{}, map[int64]bool{}
-	var settled, licenses []int64
+	var settled []int64
 	for _, a := range b.attempts {
 		claims[a.Claim], partners[a.PartnerID] = true, true
 		if a.Finished {
-			settled, licenses = append(settled, a.EventID), append(licenses, a.LicenseID)
+			settled = append(settled, a.EventID)
 		}
 	}
 	fence := s.Node.Fence(tx, slices.Collect(maps.Keys(claims)))
 	endpoints := sqldb.QueueQuery(tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
 		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLockedNoKey(), slices.Sorted(maps.Keys(partners)))
 	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+IsPending, eventIDs(b.attempts))
-	next := queueNext(tx, licenses, settled)
+	next := queueNext(tx, settled)
 	held, err := fence.Held(ctx)
 	if err != nil {
 		return fmt.Errorf("lock shards: %w", err)
@@ -49,13 +49,10 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 }
 
 // queueNext asks for the next open delivery of each license whose head is settled.
-func queueNext(tx *sqldb.Tx, licenses, settled []int64) *sqldb.Result[head] {
-	return sqldb.QueueQuery(tx, func(r *sqldb.Row, h *head) error {
-		return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Generation, &h.DueAt, &h.notBefore, &h.LicenseKey, &h.Body)
-	}, `SELECT h.event_id, h.partner_id, h.license_id, h.attempts, h.generation, h.due_at, h.not_before, d.license_key, d.body
-		FROM outbox AS h JOIN deliveries AS d ON d.event_id = h.event_id
-		WHERE h.event_id IN (SELECT min(o.event_id) FROM outbox AS o
-			WHERE o.license_id = ANY($1) AND o.`+IsPending+` AND NOT (o.event_id = ANY($2)) GROUP BY o.license_id)`, licenses, settled)
+func queueNext(tx *sqldb.Tx, settled []int64) *sqldb.Result[head] {
+	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumns+` FROM outbox AS s JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o
+			WHERE o.license_id = s.license_id AND o.`+IsPending+` AND NOT (o.event_id = ANY($1)) ORDER BY o.event_id LIMIT 1)
+		WHERE s.event_id = ANY($1) AND s.`+IsPending, settled)
 }
 
 // read takes what was locked and asked for.

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -56,14 +55,19 @@ func (s *Store) fill(ctx context.Context, q Search, f *Found) error {
 		return err
 	}
 	heads, err := s.findHeads(ctx, q, f)
-	if err != nil || len(heads) == 0 {
+	if err != nil {
 		return err
 	}
-	f.Items, err = s.loadPayloads(ctx, heads)
-	for _, it := range f.Items {
+	found := make(map[int64]bool, len(heads))
+	for i := range heads {
+		it := &heads[i].Item
 		it.Probe = f.To.Parked()
+		if !found[it.EventID] { // hinted and due is one
+			f.Items = append(f.Items, it)
+		}
+		found[it.EventID] = true
 	}
-	return err
+	return nil
 }
 
 func (s *Store) findEndpoint(ctx context.Context, q Search, f *Found) (err error) {
@@ -113,6 +117,15 @@ func scanHead(r *sqldb.Row, h *head) error {
 	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
 }
 
+// sentColumns are what is sent of h. Asked for one by one, they are looked up for each h
+// that is found; a join may make PostgreSQL read all that was ever sent.
+const sentColumns = `(SELECT d.license_key FROM deliveries AS d WHERE d.event_id = h.event_id), (SELECT d.body FROM deliveries AS d WHERE d.event_id = h.event_id)`
+
+func scanSent(r *sqldb.Row, h *head) error {
+	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest,
+		&h.LicenseKey, &h.Body)
+}
+
 // isFirst is whether h is the first open delivery of its license. Asked for the one that
 // stands in the way, it is looked up in the index for each h, whatever the planner
 // believes of the table: asked as NOT EXISTS, PostgreSQL may read all that is open.
@@ -133,7 +146,7 @@ func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) 
 	if q.After == (Cursor{}) {
 		limit += q.Held // which may be found again
 	}
-	found, err := sqldb.All(ctx, s.DB, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumns+` FROM outbox AS h
 		WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+due+` AND (h.due_at, h.event_id) > ($4, $5) AND `+isFirst+`
 		ORDER BY h.due_at, h.event_id LIMIT $3`, q.PartnerID, until, limit, q.After.DueAt, q.After.EventID)
 	if err != nil {
@@ -191,7 +204,7 @@ func (s *Store) findHinted(ctx context.Context, q Search, draining drain, now ti
 
 // headsOf reads the first open deliveries of licenses.
 func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
-	found, err := sqldb.All(ctx, s.DB, scanHead, `SELECT `+headColumns+`, `+newestOpen+` FROM outbox AS h
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, `+newestOpen+`, `+sentColumns+` FROM outbox AS h
 		WHERE h.license_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, licenses)
 	if err != nil {
 		return nil, fmt.Errorf("look at the next events of licenses: %w", err)
@@ -202,43 +215,12 @@ func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
 // findProbe returns the head of the license after the one probed with last, so that one
 // event that is never taken cannot keep an endpoint parked.
 func (s *Store) findProbe(ctx context.Context, partnerID, probed int64) ([]head, error) {
-	found, err := sqldb.All(ctx, s.DB, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumns+` FROM outbox AS h WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
 		ORDER BY CASE WHEN h.license_id > $2 THEN 0 ELSE 1 END, h.license_id LIMIT 1`, partnerID, probed)
 	if err != nil {
 		return nil, fmt.Errorf("look for a probe: %w", err)
 	}
 	return found, nil
-}
-
-// payload is what is sent of an event.
-type payload struct {
-	eventID    int64
-	licenseKey string
-	body       string
-}
-
-// loadPayloads reads what is sent of deliveries.
-func (s *Store) loadPayloads(ctx context.Context, heads []head) ([]*Item, error) {
-	items := make(map[int64]*Item, len(heads))
-	for i := range slices.Backward(heads) {
-		items[heads[i].EventID] = &heads[i].Item
-	}
-	list, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, p *payload) error { return r.Scan(&p.eventID, &p.licenseKey, &p.body) },
-		`SELECT event_id, license_key, body FROM deliveries WHERE event_id = ANY($1)`, slices.Sorted(maps.Keys(items)))
-	if err != nil {
-		return nil, fmt.Errorf("read what is to be sent: %w", err)
-	}
-	for _, p := range list {
-		it := items[p.eventID]
-		it.LicenseKey, it.Body = p.licenseKey, p.body
-	}
-	sorted := make([]*Item, 0, len(items))
-	for i := range heads {
-		if it := items[heads[i].EventID]; it == &heads[i].Item { // hinted and due is one
-			sorted = append(sorted, it)
-		}
-	}
-	return sorted, nil
 }
 
 // PutOff makes what was cut off when a shard was handed over due a little later, without
