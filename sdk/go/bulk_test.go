@@ -12,7 +12,7 @@ import (
 // marketBulk holds all licenses of a partner and lifts the hold again.
 func marketBulk(ctx context.Context, t *testing.T, c *operator.Client, partnerID int64) {
 	t.Helper()
-	made := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "hold", Filter: operator.BulkFilter{PartnerID: partnerID}}))(t)
+	made := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "hold", Filter: &operator.BulkFilter{PartnerID: partnerID}}))(t)
 	if made.Status != "prepared" || made.Rows.Total != 3 || len(made.Effects) == 0 {
 		t.Errorf("prepared %+v", made)
 	}
@@ -20,7 +20,7 @@ func marketBulk(ctx context.Context, t *testing.T, c *operator.Client, partnerID
 		t.Errorf("the rows are %+v", rows)
 	}
 	finish(ctx, t, c, made.BulkID)
-	lifted := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "reinstate", Filter: operator.BulkFilter{PartnerID: partnerID}}))(t)
+	lifted := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "reinstate", Filter: &operator.BulkFilter{PartnerID: partnerID}}))(t)
 	finish(ctx, t, c, lifted.BulkID)
 	for _, act := range []func(context.Context, int64) (operator.BulkAct, error){c.PauseBulkAct, c.ResumeBulkAct} {
 		var refused *claviger.Error
@@ -28,7 +28,7 @@ func marketBulk(ctx context.Context, t *testing.T, c *operator.Client, partnerID
 			t.Errorf("an act on what is done: %v", err)
 		}
 	}
-	other := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "hold", Filter: operator.BulkFilter{PartnerID: partnerID}}))(t)
+	other := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "hold", Filter: &operator.BulkFilter{PartnerID: partnerID}}))(t)
 	if ended := must(c.CancelBulkAct(ctx, other.BulkID))(t); ended.Status != "stopped" {
 		t.Errorf("cancelled: %+v", ended)
 	}

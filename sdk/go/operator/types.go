@@ -933,6 +933,113 @@ type Redelivery struct {
 	EventID int64 `json:"event_id"`
 }
 
+// BulkOrder is an object of the API.
+type BulkOrder struct {
+	Act string `json:"act"`
+	// What the filter selects. Refunds can be made and reversed by `licenses` or by `purchases`;
+	// every other act has one kind only. Missing means that, or licenses.
+	Kind *string `json:"kind,omitempty"`
+	// Why licenses are held, `held` or `chargeback`; why partners are paused, which is required;
+	// a note with refunds.
+	Reason *string     `json:"reason,omitempty"`
+	Filter *BulkFilter `json:"filter,omitempty"`
+}
+
+// BulkFilter: what is selected; nothing means all. Licenses have `partner_id`,
+// `license_key`, `email`, `external_id`, `status`, `tier`, `from` and `to`; purchases
+// `partner_id`, `external_id`, `email`, `from` and `to`; events `partner_id`, `license_key`,
+// `state`, `event`, `event_id`, `status_code`, `from` and `to`; partners `partner_id`,
+// `name` and `state`. One that the kind does not have is refused.
+type BulkFilter struct {
+	PartnerID int64 `json:"partner_id,omitzero"`
+	// A part of the name of partners or their external id.
+	Name string `json:"name,omitzero"`
+	// A license key; of licenses, its end of four characters will do.
+	LicenseKey string `json:"license_key,omitzero"`
+	// Of the owner or the buyer.
+	Email string `json:"email,omitzero"`
+	// Of a purchase.
+	ExternalID string `json:"external_id,omitzero"`
+	// Of licenses.
+	Status string `json:"status,omitzero"`
+	Tier   int    `json:"tier,omitzero"`
+	// Of deliveries (delivered, waiting, failing, exhausted, superseded, failed), or of the
+	// endpoints of partners (healthy, failing, parked, paused, no_url).
+	State string `json:"state,omitzero"`
+	// The kind of event.
+	Event   string `json:"event,omitzero"`
+	EventID int64  `json:"event_id,omitzero"`
+	// Of the last attempt of deliveries.
+	StatusCode string `json:"status_code,omitzero"`
+	// Only what was made at this time or later.
+	From string `json:"from,omitzero"`
+	// Only what was made before this time.
+	To string `json:"to,omitzero"`
+}
+
+// BulkAct is an object of the API.
+type BulkAct struct {
+	BulkID int64  `json:"bulk_id"`
+	Act    string `json:"act"`
+	// What the rows are.
+	Kind   string `json:"kind"`
+	Reason string `json:"reason"`
+	// What was selected.
+	Selected string `json:"selected"`
+	// `prepared` can be started; `stopped` ended before its time.
+	Status string `json:"status"`
+	// Why it ended before its time; empty when it did not.
+	Stopped string      `json:"stopped"`
+	Rows    BulkActRows `json:"rows"`
+	// What happens to how many rows, the most frequent first, ten at most; not in lists.
+	Effects    []BulkActEffects `json:"effects,omitzero"`
+	CreatedAt  rest.Time        `json:"created_at"`
+	StartedAt  rest.Time        `json:"started_at"`
+	FinishedAt rest.Time        `json:"finished_at"`
+}
+
+// BulkActRows is an object of the API.
+type BulkActRows struct {
+	Total   int64 `json:"total"`
+	Checked int64 `json:"checked"`
+	// To which the act cannot be done.
+	Skipped   int64 `json:"skipped"`
+	Succeeded int64 `json:"succeeded"`
+	// That had changed when it was their turn.
+	Refused int64 `json:"refused"`
+}
+
+// BulkActEffects is an object of the API.
+type BulkActEffects struct {
+	Rows int64 `json:"rows"`
+	// What happens to them; empty when they are skipped.
+	Will string `json:"will"`
+	// The code of why they are skipped.
+	Code string `json:"code"`
+	// Why one of them is.
+	Why string `json:"why"`
+}
+
+// BulkRow is an object of the API.
+type BulkRow struct {
+	Position int64 `json:"position"`
+	// Of the license, purchase, refund, event or partner.
+	SubjectID int64 `json:"subject_id"`
+	// The license key, the partner's name, or the id.
+	Subject   string `json:"subject"`
+	PartnerID int64  `json:"partner_id"`
+	// What it was when it was selected.
+	Was string `json:"was"`
+	// What the act does to it; empty while it is not checked and when it is skipped.
+	Will   string `json:"will"`
+	Result string `json:"result"`
+	// The code of why it was refused or skipped.
+	Code string `json:"code"`
+	// Why it was.
+	Message string    `json:"message"`
+	DoneAt  rest.Time `json:"done_at"`
+}
+
 // RedeliverySpan is an object of the API.
 type RedeliverySpan struct {
 	// Events that happened at this time or later.
