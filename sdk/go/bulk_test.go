@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
+	"claviger/internal/apptest"
 	claviger "claviger/sdk/go"
 	"claviger/sdk/go/operator"
 )
 
 // marketBulk holds all licenses of a partner and lifts the hold again.
-func marketBulk(ctx context.Context, t *testing.T, c *operator.Client, partnerID int64) {
+func marketBulk(ctx context.Context, t *testing.T, h *apptest.Harness, c *operator.Client, partnerID int64) {
 	t.Helper()
 	made := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "hold", Filter: &operator.BulkFilter{PartnerID: partnerID}}))(t)
 	if made.Status != "prepared" || made.Rows.Total != 3 || len(made.Effects) == 0 {
@@ -19,9 +21,14 @@ func marketBulk(ctx context.Context, t *testing.T, c *operator.Client, partnerID
 	if rows := must(c.BulkRows(ctx, made.BulkID, 1, "open"))(t); rows.Size != 2 || rows.Items[0].Will == "" {
 		t.Errorf("the rows are %+v", rows)
 	}
-	finish(ctx, t, c, made.BulkID)
+	// Paused before its first row, so that it is under way whenever this asks.
+	h.Exec(`UPDATE bulk_jobs SET started_at = $2, paused_at = $2 WHERE id = $1`, made.BulkID, time.Now())
+	if paused := must(c.PauseBulkAct(ctx, made.BulkID))(t); paused.Status != "paused" {
+		t.Errorf("paused: %+v", paused)
+	}
+	finish(ctx, t, c, must(c.ResumeBulkAct(ctx, made.BulkID))(t))
 	lifted := must(c.PrepareBulkAct(ctx, operator.BulkOrder{Act: "reinstate", Filter: &operator.BulkFilter{PartnerID: partnerID}}))(t)
-	finish(ctx, t, c, lifted.BulkID)
+	finish(ctx, t, c, must(c.StartBulkAct(ctx, lifted.BulkID))(t))
 	for _, act := range []func(context.Context, int64) (operator.BulkAct, error){c.PauseBulkAct, c.ResumeBulkAct} {
 		var refused *claviger.Error
 		if _, err := act(ctx, lifted.BulkID); !errors.As(err, &refused) || refused.Code != "bulk_done" {
@@ -37,12 +44,11 @@ func marketBulk(ctx context.Context, t *testing.T, c *operator.Client, partnerID
 	}
 }
 
-// finish starts a bulk act and waits until it is done.
-func finish(ctx context.Context, t *testing.T, c *operator.Client, id int64) {
+// finish waits until a bulk act is done.
+func finish(ctx context.Context, t *testing.T, c *operator.Client, now operator.BulkAct) {
 	t.Helper()
-	now := must(c.StartBulkAct(ctx, id))(t)
 	for now.Status == "running" {
-		now = must(c.BulkAct(ctx, id))(t)
+		now = must(c.BulkAct(ctx, now.BulkID))(t)
 	}
 	if now.Status != "done" || now.Rows.Succeeded != now.Rows.Total {
 		t.Errorf("at the end: %+v", now)

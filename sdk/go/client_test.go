@@ -106,7 +106,7 @@ func TestEveryOperation(t *testing.T) {
 	partnerOperations(t, h.App.URL(), made.APIKey, key, a, h.Simulator)
 	marketDeliveries(t, market, made.ID)
 	marketExports(ctx, t, market)
-	marketBulk(ctx, t, market, made.ID)
+	marketBulk(ctx, t, h, market, made.ID)
 	marketService(t, h, market, made.ID)
 	marketOperations(t, market, made.ID, key, sale.Licenses.Items[1].LicenseKey)
 	if left := slices.DeleteFunc(contract.Unseen(), func(op string) bool { return op == "GET /operator/v1/openapi.json" }); len(left) > 0 {
