@@ -155,7 +155,7 @@ func TestRecover(t *testing.T) {
 	look("recover")
 	b.Press("main form[method=post] button[type=submit]")
 	b.on("Recovery")
-	b.Await("#job .badge.good") // it says so by itself
+	b.Await("#recovery .badge.good") // it says so by itself
 	look("recovery")
 	for server.took.Load() < 7 {
 		b.visit(portal + "/deliveries?state=failed&range=all")

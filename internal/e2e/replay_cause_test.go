@@ -86,7 +86,7 @@ func TestReplayOfACause(t *testing.T) {
 	}
 	b.Press("main form[method=post] button[type=submit]")
 	b.on("Recovery")
-	b.Await("#job .badge.good")
+	b.Await("#recovery .badge.good")
 	await("2 deliveries, one cause")
 	server.mu.Lock()
 	defer server.mu.Unlock()

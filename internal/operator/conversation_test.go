@@ -28,6 +28,7 @@ func TestConversations(t *testing.T) {
 			},
 			Hide: map[string]string{
 				"ms": `\b17[0-9]{11}\b`, "key-id": `"id": "[A-Za-z0-9_-]{43}"`, "client-id": `\b[0-9a-f]{32}\b`, "host": `\b127\.0\.0\.1:\d{4,}`,
+				"cursor": `cursor=[0-9a-z]{8,}-\d+`, // with a time in it
 				// Of the transcript of a check, which differs in every run.
 				"ending": `"ending": "[0-9a-f=A-Za-z+/]{4}"`,
 				"reply":  `"text": "License ending in (\\.|[^"\\])*"`, "due": `\b\d+ Mar 2026, [0-9:]+ UTC`,
