@@ -95,7 +95,7 @@ func (o *Operator) listOutages(w http.ResponseWriter, r *http.Request, _ account
 	}))
 }
 
-// tryEndpoint has an endpoint that fails tried at once.
+// tryEndpoint has an endpoint that fails tried at once. It counts as a check of URLs.
 func (o *Operator) tryEndpoint(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	if err := noMembers(w, r); err != nil {
 		return err
@@ -108,6 +108,11 @@ func (o *Operator) tryEndpoint(w http.ResponseWriter, r *http.Request, t account
 	if err != nil {
 		return err
 	}
+	claim, err := o.Profiles.BeginTest(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	defer claim.End(r.Context())
 	if err := o.Webhooks.TryNow(r.Context(), actor(t), p.ID); err != nil {
 		return err
 	}

@@ -48,8 +48,8 @@ func (p *checkSlots) release() {
 }
 
 // Claim is one use of what a partner may do against its own server: a check of its
-// URLs, a scenario, a test event or a test mail. They share one limit, and one of them
-// runs at a time over all nodes.
+// URLs, a scenario, a test event, a test mail, or a try of its endpoint by API. They
+// share one limit, and one of them runs at a time over all nodes.
 type Claim struct {
 	book      *Book
 	partnerID int64
