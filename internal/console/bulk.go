@@ -84,18 +84,16 @@ func (w bulkWords) of(k bulk.Kind) bulkWords {
 	return w
 }
 
-// bulkActs lead from a list to the acts on all that it shows. rest is what the list has in
-// its address besides filters.
-func (s *Shell) bulkActs(r *http.Request, v *Visit, kind bulk.Kind, rest ...string) []ui.Tab {
+// bulkActs lead from a list to the acts on all that it shows.
+func (s *Shell) bulkActs(r *http.Request, v *Visit, kind bulk.Kind) []ui.Tab {
 	q := url.Values{}
 	for name, values := range r.URL.Query() {
 		if values[0] != "" {
 			q[name] = values
 		}
 	}
-	for _, name := range append(rest, "before", "after") {
-		q.Del(name)
-	}
+	q.Del("before")
+	q.Del("after")
 	var list []ui.Tab
 	for _, act := range bulk.Acts {
 		at := bulkPath + "/" + string(act)

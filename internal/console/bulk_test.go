@@ -86,9 +86,16 @@ func TestBulkActs(t *testing.T) {
 	h := start(t)
 	h.sold()
 	for _, c := range []struct{ who, list, want string }{
-		{viewer, "/licenses", ""}, {support, "/licenses", "hold reinstate"}, {sales, "/licenses", "refund reverse"}, {admin, "/licenses", "hold refund reinstate reverse"},
-		{support, "/purchases", ""}, {sales, "/purchases", "refund reverse"}, {viewer, "/deliveries", ""}, {support, "/deliveries", "redeliver"},
-		{support, "/partners", ""}, {admin, "/partners", "pause resume"},
+		{viewer, "/licenses", ""},
+		{support, "/licenses", "hold reinstate"},
+		{sales, "/licenses", "refund reverse"},
+		{admin, "/licenses", "hold refund reinstate reverse"},
+		{support, "/purchases", ""},
+		{sales, "/purchases", "refund reverse"},
+		{viewer, "/deliveries", ""},
+		{support, "/deliveries", "redeliver"},
+		{support, "/partners", ""},
+		{admin, "/partners", "pause resume"},
 	} {
 		found := h.as(c.who).Get(path("%s", c.list)).Links(path("/bulk/"))
 		for _, act := range bulk.Acts {

@@ -57,8 +57,15 @@ func TestKeys(t *testing.T) {
 	b.Await("#purchases")
 	first := browser.Eval[string](b.Tab, "document.querySelector('#purchases tbody a').id")
 	for _, step := range []struct{ key, with, want string }{
-		{"j", ", ctrlKey: true", "body"}, {"j", "", first}, {"k", "", first}, {"/", "", "side-search"}, {"j", "", "side-search"}, {"?", "", "side-search"}, {"Escape", "", first},
-		{"/", ", metaKey: true", first}, {"x", "", first},
+		{"j", ", ctrlKey: true", "body"},
+		{"j", "", first},
+		{"k", "", first},
+		{"/", "", "side-search"},
+		{"j", "", "side-search"},
+		{"?", "", "side-search"},
+		{"Escape", "", first},
+		{"/", ", metaKey: true", first},
+		{"x", "", first},
 	} {
 		if at := b.key(step.key, step.with); at != step.want {
 			t.Errorf("the key %s%s leads to %q, want %q", step.key, step.with, at, step.want)

@@ -123,8 +123,11 @@ func (h *Handler) tiers(r *http.Request, v *Visit) (int, error) {
 // licenseParams are the parameters of the API for what is searched for.
 func licenseParams(find license.Find) []ui.Param {
 	return []ui.Param{
-		{Name: "key", Value: find.Key}, {Name: "status", Value: find.Status.String()}, {Name: "tier", Value: formTier(find.Tier)},
-		{Name: "from", Value: find.From}, {Name: "to", Value: find.To},
+		{Name: "key", Value: find.Key},
+		{Name: "status", Value: find.Status.String()},
+		{Name: "tier", Value: formTier(find.Tier)},
+		{Name: "from", Value: find.From},
+		{Name: "to", Value: find.To},
 	}
 }
 
