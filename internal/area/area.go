@@ -95,7 +95,7 @@ func (a *Area[N, V]) Routes() []wire.Route {
 			if err != nil {
 				return err
 			}
-			return rt.Serve(w, r, visit)
+			return ui.Marked(rt.Serve(w, r, visit), a.banner(visit))
 		}
 		switch rt.Kind {
 		case Act:
@@ -171,14 +171,20 @@ func LastSeen(r *http.Request) string {
 // Render shows a page of the area, with the navigation.
 func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, name string, view ui.View) error {
 	view.Wide, view.NoIndex = true, true
-	if a.Banner != nil {
-		view.Banner = a.Banner(visit)
-	}
+	view.Banner = a.banner(visit)
 	view.Nav = &ui.Nav{Title: a.Title(visit), Items: a.Items(r, visit)}
 	if a.Search != "" && a.Has(a.Search, visit) && r.URL.Path != visit.Path("%s", a.Search) {
 		view.Nav.Search = visit.Path("%s", a.Search)
 	}
 	return a.Site.Render(w, r, visit.Common().Visitor, name, view)
+}
+
+// banner marks the pages of a visit, also those of errors.
+func (a *Area[N, V]) banner(visit V) *ui.Banner {
+	if a.Banner == nil {
+		return nil
+	}
+	return a.Banner(visit)
 }
 
 // Items lists the pages of the navigation that exist and that the person may see. The

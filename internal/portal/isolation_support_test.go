@@ -3,6 +3,7 @@ package portal_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestIsolationOfSupport(t *testing.T) {
 	every("looking", func(h *harness, rt portal.Route, own areatest.Target, nowhere func(string)) {
 		switch {
 		case rt.Needs.Private, rt.Needs.Partner: // the role support does not change partners by the API either
-			nowhere(supporter)
+			h.wantClosed(supporter, own)
 		case rt.Needs.Acts:
 			got := areatest.Send(h.as(supporter), own, "same-origin")
 			if got.Status != http.StatusForbidden || !strings.Contains(got.Text(), "You are here as support and may only look.") {
@@ -113,13 +114,12 @@ func TestIsolationOfSupport(t *testing.T) {
 		t.Fatalf("allow: %d\n%s", page.Status, page.Body)
 	}
 	h.enter(operator, true)
-	every("changing", func(h *harness, rt portal.Route, _ areatest.Target, nowhere func(string)) {
+	every("changing", func(h *harness, rt portal.Route, own areatest.Target, _ func(string)) {
 		for _, email := range []string{supporter, operator} {
 			if rt.Needs.Private || rt.Needs.Partner && email == supporter {
-				nowhere(email)
+				h.wantClosed(email, own)
 				continue
 			}
-			own := h.at(rt, h.tide.ID, h.tide)
 			h.wantShown(email, own)
 			areatest.WantOwnForms(h.as(email), own)
 		}
@@ -138,6 +138,25 @@ func TestIsolationOfSupport(t *testing.T) {
 		nowhere(supporter)
 		nowhere(operator)
 	})
+}
+
+// aside is the banner of a visit as support.
+var aside = regexp.MustCompile(`(?s)\n<aside class="as".*?</aside>`)
+
+// wantClosed checks that support gets the answer of a page that does not exist, which is
+// marked, as they are still in the portal.
+func (h *harness) wantClosed(email string, own areatest.Target) {
+	h.Helper()
+	got := areatest.Send(h.as(email), own, "same-origin")
+	if own.Kind != portal.Stream {
+		h.wantMarked(own.Path, got.Body)
+	}
+	other := own
+	other.Path = strings.Replace(own.Path, fmt.Sprintf("/portal/%d", h.tide.ID), fmt.Sprintf("/portal/%d", missing), 1)
+	want := areatest.Send(h.as(email), other, "same-origin")
+	if got.Status != areatest.Refused(own.Kind) || aside.ReplaceAllString(got.Body, "") != want.Body {
+		h.Errorf("%s as %s: %d, not the answer of what does not exist:\n%s", own.Path, email, got.Status, got.Body)
+	}
 }
 
 // wantShown checks that support gets an answer, which is marked if it is a page.

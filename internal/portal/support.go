@@ -22,10 +22,11 @@ func (h *Handler) asSupport(ctx context.Context, visit *Visit, partnerID int64) 
 		return false, nil
 	case err != nil:
 		return false, err
-	case visit.Needs.Private || !a.Ceiling.Covers(visit.Needs.asSupport()):
-		return false, NotFound()
 	}
 	visit.Partner, visit.Role, visit.Support = a.Partner, a.Role, &a
+	if visit.Needs.Private || !a.Ceiling.Covers(visit.Needs.asSupport()) {
+		return false, ui.Marked(NotFound(), supportBanner(visit))
+	}
 	return true, nil
 }
 

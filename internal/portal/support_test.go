@@ -15,6 +15,7 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
+	"claviger/internal/visitor/pagetest"
 )
 
 // TestSupportIsTold: beginning a visit mails the partner's admins and nobody else,
@@ -129,4 +130,31 @@ func TestSupportEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSupportIsMarkedOnErrors: a page that says what went wrong is marked like every other
+// one, and one for a member is not.
+func TestSupportIsMarkedOnErrors(t *testing.T) {
+	h := start(t, withoutFactors)
+	h.operator(operator, account.RoleAdmin)
+	h.enter(operator, true)
+	marked := func(what string, status int, page *pagetest.Page) {
+		t.Helper()
+		if page.Status != status {
+			t.Errorf("%s: %d\n%s", what, page.Status, page.Text())
+		}
+		h.wantMarked(what, page.Body)
+	}
+	marked("an id that nobody has", http.StatusNotFound, h.as(operator).Get(h.path("/deliveries/987654321")))
+	marked("the team", http.StatusNotFound, h.as(operator).Get(h.path("/team")))
+	marked("an act on secrets", http.StatusNotFound, h.as(operator).Post(h.path("/credentials/keys")))
+	for range 10 {
+		h.as(operator).Post(h.path("/overview/try")).WantRedirect(h.path("/overview"))
+	}
+	marked("too many tries", http.StatusTooManyRequests, h.as(operator).Post(h.path("/overview/try")))
+	if page := h.as(developer).Get(h.path("/deliveries/987654321")); page.Status != http.StatusNotFound || strings.Contains(page.Body, "as support of the marketplace") {
+		t.Errorf("a member: %d\n%s", page.Status, page.Text())
+	}
+	h.Exec(`DROP TABLE contacts`)
+	marked("what failed", http.StatusInternalServerError, h.as(operator).Get(h.path("/contacts")))
 }
