@@ -205,3 +205,64 @@ func TestStoppedAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestSkippedStaysSkipped: a row that the act could not be done to when it was looked at is
+// not done later, even if it could be by then: nobody confirmed it.
+func TestSkippedStaysSkipped(t *testing.T) {
+	h := newHarness(t)
+	held := h.sell(2)
+	_, err := h.Licenses.Hold(t.Context(), apptest.Tester, held.Key, license.HoldOther)
+	h.Must(err)
+	j := h.prepare(bulk.Hold, "")
+	_, err = h.Licenses.Reinstate(t.Context(), apptest.Tester, held.Key)
+	h.Must(err)
+	h.start(j)
+	if j = h.finish(j); j.Succeeded != 1 || j.Skipped != 1 || j.Refused != 0 || j.Status() != batch.Done {
+		t.Errorf("%+v", j)
+	}
+	if rows := h.rows(j, bulk.Skipped); len(rows) != 1 || rows[0].Subject != held.Key {
+		t.Errorf("skipped: %+v", rows)
+	}
+	if n := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); n != 1 {
+		t.Errorf("%d licenses are held", n)
+	}
+}
+
+// TestEachRowIsAudited: every act leaves an entry for each row, and a refund one for each
+// license of it, with who confirmed and not with who prepared.
+func TestEachRowIsAudited(t *testing.T) {
+	h := newHarness(t)
+	h.sell(2)
+	h.sell(1)
+	h.enrol("Tidal")
+	all := bulk.OfLicenses(h.Licenses, license.Walk{PartnerID: h.tide.ID})
+	confirms := audit.Actor{Kind: audit.ByToken, ID: h.by.ID, Name: "who confirms"}
+	for _, c := range []struct {
+		act     bulk.Act
+		kind    bulk.Kind
+		selects bulk.Selection
+		action  string
+		rows    int64
+		entries int64
+	}{
+		{bulk.Hold, "", all, "license.hold", 3, 3},
+		{bulk.Reinstate, "", all, "license.reinstate", 3, 3},
+		{bulk.Redeliver, "", bulk.OfDeliveries(h.History, h.tide.ID, history.Filter{To: h.clock.Now().Add(time.Hour)}), "event.redeliver", 9, 9},
+		{bulk.Refund, bulk.Purchases, bulk.OfSales(h.Licenses, license.FindSales{PartnerID: h.tide.ID}), "license.refund", 2, 3},
+		{bulk.Reverse, "", bulk.OfRefunds(h.Licenses, bulk.Licenses, all), "license.refund_reversed", 2, 3},
+		{bulk.Pause, "", bulk.OfPartners(h.Partners, bulk.NamedLike("tid")), "partner.pause", 2, 2},
+		{bulk.Resume, "", bulk.OfPartners(h.Partners, bulk.NamedLike("tid")), "partner.resume", 2, 2},
+	} {
+		j, err := h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: c.act, Kind: c.kind, Reason: map[bulk.Act]string{bulk.Pause: "a reason"}[c.act], Select: c.selects})
+		h.Must(err)
+		_, err = h.Bulk.Start(t.Context(), confirms, j.ID)
+		h.Must(err)
+		if j = h.finish(j); j.Succeeded != c.rows {
+			t.Errorf("%s: %+v", c.act, j)
+		}
+		if n, of := h.Count(`SELECT count(*) FROM audit_entries WHERE action = $1`, c.action),
+			h.Count(`SELECT count(*) FROM audit_entries WHERE action = $1 AND actor_name = $2`, c.action, confirms.Name); n != c.entries || of != c.entries {
+			t.Errorf("%s: %d entries, %d of them with who confirmed; want %d", c.act, n, of, c.entries)
+		}
+	}
+}
