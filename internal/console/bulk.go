@@ -60,20 +60,20 @@ type chosen struct {
 type bulkWords struct {
 	one    string // on the button of a list: "Hold all of these…"
 	title  string // "Hold licenses"
-	verb   string // before the number on the button that confirms: "Hold"
-	thing  string // after it: "license"
+	verb   string // on the button that confirms, around how many: "Hold %s"
+	thing  string // of them: "license"
 	says   string // what the rows do not say
 	danger bool
 }
 
 var wordsOf = map[bulk.Act]bulkWords{
-	bulk.Hold:      {"Hold…", "Hold licenses", "Hold", "license", "While a license is on hold nobody can use or activate it. Reinstating lifts the hold.", true},
-	bulk.Reinstate: {"Reinstate…", "Lift the hold of licenses", "Lift the hold of", "license", "", false},
-	bulk.Refund:    {"Refund…", "Refund licenses", "Refund", "license", "This records refunds. It moves no money: your checkout does that. A refund can be reversed.", true},
-	bulk.Reverse:   {"Reverse refunds…", "Reverse refunds", "Reverse", "refund", "A refund is reversed for all of its licenses. One that is held or released besides stays so.", false},
-	bulk.Redeliver: {"Send again…", "Send events again", "Send again", "event", "Events are sent oldest first, with the same webhook-id, signed anew.", false},
-	bulk.Pause:     {"Pause…", "Pause partners", "Pause", "partner", "At once, on every node. Licenses stay as they are.", true},
-	bulk.Resume:    {"Resume…", "Resume partners", "Resume", "partner", "", false},
+	bulk.Hold:      {"Hold…", "Hold licenses", "Hold %s", "license", "While a license is on hold nobody can use or activate it. Reinstating lifts the hold.", true},
+	bulk.Reinstate: {"Reinstate…", "Lift the hold of licenses", "Lift the hold of %s", "license", "", false},
+	bulk.Refund:    {"Refund…", "Refund licenses", "Refund %s", "license", "This records refunds. It moves no money: your checkout does that. A refund can be reversed.", true},
+	bulk.Reverse:   {"Reverse refunds…", "Reverse refunds", "Reverse %s", "refund", "A refund is reversed for all of its licenses. One that is held or released besides stays so.", false},
+	bulk.Redeliver: {"Send again…", "Send events again", "Send %s again", "event", "Events are sent oldest first, with the same webhook-id, signed anew.", false},
+	bulk.Pause:     {"Pause…", "Pause partners", "Pause %s", "partner", "At once, on every node. Licenses stay as they are.", true},
+	bulk.Resume:    {"Resume…", "Resume partners", "Resume %s", "partner", "", false},
 }
 
 // of is what an act is called on what was selected.

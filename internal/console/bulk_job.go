@@ -162,7 +162,7 @@ func (b *Bulk) controls(v *Visit, j bulk.Job, w bulkWords, view *bulkJobView) {
 			kind = "danger"
 		}
 		view.Confirm, view.Back = &ui.JobControl{Action: at, Button: ui.Button{
-			Label: w.verb + " " + plural.Of(j.Left(), w.thing), Busy: "Beginning…", Kind: kind, Name: "do", Value: "start",
+			Label: fmt.Sprintf(w.verb, plural.Of(j.Left(), w.thing)), Busy: "Beginning…", Kind: kind, Name: "do", Value: "start",
 		}}, at+"/cancel"
 		return
 	case s == batch.Running:

@@ -34,7 +34,7 @@ func drawn(t *rapid.T) written {
 	at := rapid.SampledFrom([]time.Time{{}, time.Date(2026, 11, 16, 8, 0, 1, 0, time.UTC)}).Draw(t, "at")
 	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	var w written
-	w.Table = ui.Table{Cards: yes("cards"), Lines: yes("lines"), Columns: []ui.Column{{}, {Number: yes("number"), Wide: yes("wide")}, {Wrap: yes("wrap"), Wide: yes("wide")}}}
+	w.Table = ui.Table{Cards: yes("cards"), Lines: yes("lines"), Columns: []ui.Column{{}, {Label: text("column"), Number: yes("number"), Wide: yes("wide")}, {Wrap: yes("wrap"), Wide: yes("wide")}}}
 	for range rapid.IntRange(0, 3).Draw(t, "rows") {
 		row := ui.Row{ID: text("row id")}
 		for range 3 {

@@ -36,6 +36,9 @@ func (t Table) Body() template.HTML {
 			if i < len(t.Columns) && t.Columns[i].Class() != "" {
 				m.attribute("class", t.Columns[i].Class())
 			}
+			if t.Cards && i < len(t.Columns) && t.Columns[i].Number {
+				m.attribute("data-label", t.Columns[i].Label) // on a card nothing else says what is counted
+			}
 			m.raw(">")
 			c.write(&m, "")
 			m.raw("</td>")
