@@ -52,9 +52,26 @@ func TestKeys(t *testing.T) {
 		with chromedp.Modifier
 		want string
 	}{
-		{"j", ctrl, "body"}, {"k", ctrl, "body"}, {"j", 0, first}, {"j", 0, second}, {"j", 0, second}, {"k", ctrl, second}, {"k", alt, second}, {"k", meta, second},
-		{"k", 0, first}, {"k", 0, first}, {"j", ctrl, first}, {"/", meta, first}, {"x", 0, first}, {kb.Escape, 0, first}, {"j", 0, second},
-		{"/", 0, "side-search"}, {"j", 0, "side-search"}, {"k", 0, "side-search"}, {"/", 0, "side-search"}, {"?", 0, "side-search"},
+		{"j", ctrl, "body"},
+		{"k", ctrl, "body"},
+		{"j", 0, first},
+		{"j", 0, second},
+		{"j", 0, second},
+		{"k", ctrl, second},
+		{"k", alt, second},
+		{"k", meta, second},
+		{"k", 0, first},
+		{"k", 0, first},
+		{"j", ctrl, first},
+		{"/", meta, first},
+		{"x", 0, first},
+		{kb.Escape, 0, first},
+		{"j", 0, second},
+		{"/", 0, "side-search"},
+		{"j", 0, "side-search"},
+		{"k", 0, "side-search"},
+		{"/", 0, "side-search"},
+		{"?", 0, "side-search"},
 	} {
 		if at := b.key(step.key, step.with); at != step.want {
 			t.Errorf("step %d, the key %q with %d leads to %q, want %q", i, step.key, step.with, at, step.want)
@@ -69,12 +86,18 @@ func TestKeys(t *testing.T) {
 	if style := browser.Eval[string](b.Tab, "getComputedStyle(document.activeElement).outlineStyle"); style != "solid" {
 		t.Errorf("the focus is shown as %s", style)
 	}
+	b.wantEnterOpens("Purchase 1")
+}
+
+// wantEnterOpens goes to the next row and opens it.
+func (b *buyer) wantEnterOpens(title string) {
+	b.t.Helper()
 	b.key("j")
 	browser.Eval[string](b.Tab, `document.body.dataset.before = "1"`)
 	b.Do(chromedp.KeyEvent(kb.Enter))
 	b.Await("body:not([data-before]) main h1")
-	if at := b.Text("main h1"); at != "Purchase 1" {
-		t.Errorf("Enter opens %q", at)
+	if at := b.Text("main h1"); at != title {
+		b.t.Errorf("Enter opens %q", at)
 	}
 }
 
