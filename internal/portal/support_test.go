@@ -28,7 +28,14 @@ func TestSupportIsTold(t *testing.T) {
 	if page := h.as(supporter).Post(at, "reason", " "); page.Status < 400 || page.Status >= 500 {
 		t.Errorf("without a reason: %d", page.Status)
 	}
-	h.enter(supporter, true)
+	h.enter(supporter, false)
+	if page := h.as(supporter).Post(at + "/allow"); page.Status != http.StatusUnprocessableEntity {
+		t.Errorf("the second step without its tick: %d", page.Status)
+	}
+	h.as(supporter).Post(at+"/allow", "allow", "on").WantRedirect(fmt.Sprintf("/portal/%d", h.tide.ID))
+	if n := h.Count(`SELECT count(*) FROM support_visits`); n != 1 {
+		t.Errorf("%d visits", n)
+	}
 	if page := h.as(supporter).Post(at, "reason", "again"); page.Status != http.StatusConflict {
 		t.Errorf("a second visit: %d", page.Status)
 	}
@@ -49,10 +56,10 @@ func TestSupportIsTold(t *testing.T) {
 	h.as(supporter).Post(h.path("/events/purchase/test"))
 	entries, _, err := h.Audit.List(h.Context(), audit.Filter{ActorKind: audit.ByUser, ActorID: u.ID}, paging.First())
 	h.Must(err)
-	for _, want := range []string{"support.enter", "support.allow"} {
+	for want, facts := range map[string]string{"support.enter": "case 4711", "support.allow": "visit_id"} {
 		found := false
 		for _, e := range entries {
-			found = found || e.Action == want && e.Actor.SupportVisit != 0 && e.Actor.ActingFor == h.tide.ID && e.PartnerID == h.tide.ID
+			found = found || e.Action == want && strings.Contains(e.After, facts) && e.Actor.SupportVisit != 0 && e.Actor.ActingFor == h.tide.ID && e.PartnerID == h.tide.ID
 		}
 		if !found {
 			t.Errorf("the audit lacks %s: %+v", want, entries)
@@ -64,6 +71,31 @@ func TestSupportIsTold(t *testing.T) {
 	}
 	if strings.Contains(page, "4711") || strings.Contains(page, supporter) {
 		t.Errorf("the partner reads what is for operators:\n%s", page)
+	}
+}
+
+// TestSupportMail: the mail to the partner's admins says who looks at what and for how
+// long, and has neither the reason nor the operator.
+func TestSupportMail(t *testing.T) {
+	h := &harness{Harness: apptest.New(t)} // it sends nothing: what a mail said is not kept
+	p := h.application("Tide Planner")
+	h.member(p, admin, partner.Admin)
+	s := &partner.Support{Partners: h.Partners, Mail: h.Mail, Marketplace: "Market", PublicURL: "https://market.example", Emails: account.Emails}
+	by := audit.Actor{Kind: audit.ByUser, ID: h.User(supporter).ID, Session: "a session"}
+	v, err := s.Begin(h.Context(), by, p.ID, "case 4711")
+	h.Must(err)
+	mails := h.Mails(admin)
+	if len(mails) != 1 {
+		t.Fatalf("%d mails", len(mails))
+	}
+	text := mails[0].Subject + mails[0].Text + mails[0].HTML
+	for _, want := range []string{"Support of Market looks at the portal of Tide Planner", v.BegunAt.Add(30 * time.Minute).UTC().Format("15:04 UTC"), "/audit"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "4711") || strings.Contains(text, supporter) {
+		t.Errorf("the partner reads what is for operators:\n%s", text)
 	}
 }
 
@@ -89,7 +121,7 @@ func TestSupportEnds(t *testing.T) {
 		"left": func(h *harness, _ account.User, _ *apptest.Clock) {
 			h.as(supporter).Post(fmt.Sprintf("/console/partners/%d/support/leave", h.tide.ID))
 		},
-		"expired":     func(_ *harness, _ account.User, clock *apptest.Clock) { clock.Advance(partner.SupportLife) },
+		"expired":     func(_ *harness, _ account.User, clock *apptest.Clock) { clock.Advance(time.Second) },
 		"no operator": func(h *harness, u account.User, _ *apptest.Clock) { h.setRole(u, "") },
 		"lower role":  func(h *harness, u account.User, _ *apptest.Clock) { h.setRole(u, account.RoleSales) },
 		"another session": func(h *harness, _ account.User, _ *apptest.Clock) {
@@ -102,7 +134,7 @@ func TestSupportEnds(t *testing.T) {
 			h := start(t, clock.Set)
 			u := h.operator(supporter, account.RoleSupport)
 			h.enter(supporter, false)
-			clock.Advance(partner.SupportLife - time.Second)
+			clock.Advance(30*time.Minute - time.Second)
 			if page := h.as(supporter).Get(h.path("/overview")); page.Status != http.StatusOK {
 				t.Fatalf("during the visit: %d\n%s", page.Status, page.Body)
 			}
