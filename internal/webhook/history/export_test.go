@@ -31,18 +31,20 @@ func StatementsOfAll(f Filter) []Statement {
 	return []Statement{{f.queryOfAll(), []any{int64(1) << 40, 51}}, {nextDelivery, []any{int64(17)}}, {lastAttempts, []any{[]int64{1, 2, 3}}}}
 }
 
-// Indexed is a statement with the indexes that must serve it.
+// Indexed is a statement with the indexes that must serve it, and the tables with one row
+// for each partner that it may read whole.
 type Indexed struct {
 	Statement
 	Indexes []string
+	Whole   []string
 }
 
 // TroubleStatements are what Today asks of the outbox.
 func TroubleStatements() map[string]Indexed {
 	return map[string]Indexed{
-		"what waits":                 {Statement{waitingOf, []any{int64(1), 501}}, []string{"outbox_"}},
-		"partners with what is lost": {Statement{givenUpPartners, []any{500}}, []string{"outbox_given_up"}},
-		"what was given up":          {Statement{givenUpOf, []any{int64(1), 51}}, []string{"outbox_given_up"}}, // a partner has 500 here: to count all, reading those of every partner is as quick
-		"what is due":                {Statement{oldestDue, []any{time.Unix(1<<31, 0)}}, []string{"outbox_due"}},
+		"what waits":                 {Statement{waitingOf, []any{int64(1), 501}}, []string{"outbox_"}, nil},
+		"partners with what is lost": {Statement{givenUpPartners, []any{500}}, []string{"outbox_given_up"}, nil},
+		"what was given up":          {Statement{givenUpOf, []any{int64(1), 501}}, []string{"outbox_given_up"}, nil},
+		"what is due":                {Statement{oldestDue, []any{time.Unix(1<<31, 0)}}, []string{"outbox_due"}, []string{"endpoints"}},
 	}
 }
