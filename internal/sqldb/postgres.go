@@ -64,6 +64,7 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	}
 	params := cfg.ConnConfig.RuntimeParams
 	params["application_name"] = newSessionName(cmp.Or(params["application_name"], "claviger"))
+	dropCutOff(cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
