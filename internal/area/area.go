@@ -72,8 +72,8 @@ type Area[N any, V Visitor[N]] struct {
 	Search     string  // the page with the search box, "" if there is none; other pages have a box that leads there
 	Navigation []Entry // in this order; an entry is shown if the table has its page and the person may see it
 
-	// Rights, if it is not nil, has another version whenever somebody's access changes:
-	// open streams check theirs then.
+	// Rights has, by user, another version whenever their access changes: open streams
+	// check theirs then.
 	Rights *live.Versions
 
 	// Title is what the navigation is called.
@@ -127,35 +127,56 @@ func (a *Area[N, V]) mayFollow(needs N) visitor.Access {
 // Recheck returns an error if the person of a visit has signed out since, or may no
 // longer have its route.
 func (a *Area[N, V]) Recheck(ctx context.Context, r *http.Request, visit V) error {
+	_, err := a.again(ctx, r, visit)
+	return err
+}
+
+// again lets the person of a visit in anew.
+func (a *Area[N, V]) again(ctx context.Context, r *http.Request, visit V) (V, error) {
 	c := visit.Common()
 	now, err := a.Site.Again(ctx, r, c.Visitor)
 	if err != nil {
+		var none V
+		return none, err
+	}
+	return a.Enter(ctx, r, now, c.Needs)
+}
+
+// unchanged returns an error if the person of a visit may no longer have its route, or
+// may have other rows of the table than at its beginning: what a stream sends is made
+// for these.
+func (a *Area[N, V]) unchanged(ctx context.Context, r *http.Request, visit V) error {
+	now, err := a.again(ctx, r, visit)
+	if err != nil {
 		return err
 	}
-	_, err = a.Enter(ctx, r, now, c.Needs)
-	return err
+	for _, rt := range a.Table {
+		if visit.May(rt.Needs) != now.May(rt.Needs) {
+			return ui.ErrOtherAccess
+		}
+	}
+	return nil
 }
 
 // Follow serves a stream: read returns what is new, and changed receives when there may
 // be something. Whether the person is still signed in and may have it is checked before
-// each message and every 30 seconds. read gets a context that lasts as long as the page.
+// each message, when their access changes and every 30 seconds. read gets a context that
+// lasts as long as the page.
 func (a *Area[N, V]) Follow(w http.ResponseWriter, r *http.Request, visit V, changed <-chan struct{}, read func(context.Context) ([]ui.Message, error)) error {
-	var recheck live.Signal
-	if a.Rights != nil {
-		seen, err := a.Rights.Of(r.Context(), 0)
-		if err == nil {
-			err = a.Recheck(r.Context(), r, visit) // as it is after that
-		}
-		if err != nil {
-			return err
-		}
-		recheck = live.NewSignal()
-		watch := a.Rights.Watch(r.Context(), 0, seen, recheck)
-		defer watch.Close()
+	person := visit.Common().User.ID
+	seen, err := a.Rights.Of(r.Context(), person)
+	if err == nil {
+		err = a.Recheck(r.Context(), r, visit) // as it is after that
 	}
+	if err != nil {
+		return err
+	}
+	recheck := live.NewSignal()
+	watch := a.Rights.Watch(r.Context(), person, seen, recheck)
+	defer watch.Close()
 	return a.Streams.Serve(w, r, ui.Stream{
-		Person: visit.Common().User.ID, Changed: changed, Read: read, Recheck: recheck,
-		Check: func(ctx context.Context) error { return a.Recheck(ctx, r, visit) },
+		Person: person, Changed: changed, Read: read, Recheck: recheck,
+		Check: func(ctx context.Context) error { return a.unchanged(ctx, r, visit) },
 	})
 }
 

@@ -16,3 +16,17 @@ func RoleOf(ctx context.Context, from sqldb.Reader, partnerID, userID int64) (Ro
 	}
 	return Role(role), nil
 }
+
+// AccessVersions returns a text for each of the users that changes whenever a membership
+// or a visit as support of theirs begins, changes or ends. Users without any are left
+// out.
+func (r *Registry) AccessVersions(ctx context.Context, userIDs []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, r.DB, userIDs, 3, `SELECT user_id, partner_id, CASE role WHEN $2 THEN 3 WHEN $3 THEN 2 ELSE 1 END AS role, 0 AS acts
+			FROM members WHERE user_id = ANY($1)
+		UNION ALL SELECT user_id, partner_id, -id, acts_since FROM support_visits WHERE user_id = ANY($1) AND `+openVisit+`$4
+		ORDER BY user_id, partner_id, role`, Admin, Developer, r.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of the access of users: %w", err)
+	}
+	return found, nil
+}

@@ -205,7 +205,7 @@ func (h *Handler) Routes() []wire.Route {
 		table[i].Serve = h.acts(rt)
 	}
 	h.area = &area.Area[Needs, *Visit]{
-		Name: "portal", Prefix: Prefix, Now: h.Now, Site: h.Site, Streams: h.Streams, Table: table, Navigation: navigation,
+		Name: "portal", Prefix: Prefix, Now: h.Now, Site: h.Site, Streams: h.Streams, Rights: h.Live.rights, Table: table, Navigation: navigation,
 		Title: func(v *Visit) string { return v.Partner.Name }, Enter: h.visit, Banner: supportBanner,
 	}
 	return append(routes, h.area.Routes()...)

@@ -18,6 +18,7 @@ type Live struct {
 	setup      *live.Versions // by partner
 	overview   *live.Versions // by partner
 	exports    *live.Versions // by person
+	rights     *live.Versions // by person
 }
 
 // NewLive makes what the pages of a handler are told by.
@@ -31,6 +32,7 @@ func NewLive(h *Handler, log *slog.Logger) *Live {
 		setup:      of(h.Profiles.Versions, h.Partners.CredentialVersions, h.Webhooks.EndpointVersions),
 		overview:   of(h.Profiles.Versions, h.Webhooks.EndpointVersions, h.Audit.Versions, h.History.NewestVersions),
 		exports:    of(h.Exports.Versions),
+		rights:     of(h.Site.Accounts.TeamVersions, h.Partners.AccessVersions), // support may no more than their role
 	}
 }
 

@@ -30,6 +30,11 @@ const (
 // Reload is the message to a page that missed more than it can catch up with.
 func Reload() Message { return Message{Event: eventReload} }
 
+// ErrOtherAccess is the error of a Check that finds that the person may still see the
+// page, but may do more or less there than when the stream began. The page is told to be
+// loaded again, and its stream comes back by itself.
+var ErrOtherAccess = errors.New("the person has other access than when the stream began")
+
 // Stream is what one page is sent.
 type Stream struct {
 	Person  int64                                        // whose page it is: bounds how many are open
@@ -225,8 +230,8 @@ func (o *streamWriter) write(text string) error {
 	return nil
 }
 
-// refuse sends the closing event to a person who may no longer see the page. Where it
-// could not be checked, the stream ends without it, and the page comes back.
+// refuse sends the closing event to a person who may no longer see the page, and the
+// reload event to one who has other access. Where it could not be checked, the stream ends without it, and the page comes back.
 func (o *streamWriter) refuse(err error) error {
 	if unsure, ok := errors.AsType[interface {
 		error
@@ -235,6 +240,10 @@ func (o *streamWriter) refuse(err error) error {
 		return err
 	}
 	var b strings.Builder
-	Message{Event: eventClose}.append(&b)
+	m := Message{Event: eventClose}
+	if errors.Is(err, ErrOtherAccess) {
+		m = Reload()
+	}
+	m.append(&b)
 	return o.write(b.String())
 }
