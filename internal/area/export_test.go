@@ -19,12 +19,13 @@ import (
 // batch, and a file that was visibly cut off.
 func TestExportOfARemovedPerson(t *testing.T) {
 	h := start(t)
-	goOn, batches := make(chan struct{}), 0
+	second, goOn, batches := make(chan struct{}), make(chan struct{}), 0
 	h.exports.Lists = []area.ExportList[*visit]{{Kind: export.Licenses, Read: func(*http.Request, *visit) (area.ExportQuery, error) {
 		return area.ExportQuery{Table: export.Table{
 			Kind: export.Licenses, Columns: []string{"batch"}, About: func(context.Context) (export.Estimate, error) { return export.Unknown, nil },
 			Next: func(context.Context) ([][]export.Cell, bool, error) {
 				if batches++; batches == 2 {
+					close(second)
 					<-goOn
 				}
 				return [][]export.Cell{{export.Number(batches)}}, batches < 5, nil
@@ -39,6 +40,7 @@ func TestExportOfARemovedPerson(t *testing.T) {
 			t.Fatalf("%q, %v", line, err)
 		}
 	}
+	<-second
 	h.setRole(h.user.ID, account.RoleViewer)
 	close(goOn) // the batch that was being read, and no other
 	rest, err := io.ReadAll(body)
