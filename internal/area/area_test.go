@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -45,6 +47,7 @@ type harness struct {
 	server   *httptest.Server
 	cookie   *http.Cookie
 	exports  area.Exports[account.Scope, *visit]
+	shown    area.Shown
 }
 
 func start(t *testing.T) *harness {
@@ -54,7 +57,7 @@ func start(t *testing.T) *harness {
 	h.accounts = &account.Book{DB: h.db, Now: now, Mail: &mail.Outbox{}}
 	h.user, _, _ = h.accounts.Create(t.Context(), tester, account.Person{Email: "ann@market.example"})
 	h.setRole(h.user.ID, account.RoleSupport)
-	pages, err := ui.New(fstest.MapFS{"page.html": {Data: []byte(`<h1>Page</h1>`)}}, nil)
+	pages, err := ui.New(fstest.MapFS{"page.html": {Data: []byte(`<h1>Page</h1>{{define "now"}}{{.Data}}{{end}}`)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func start(t *testing.T) *harness {
 		Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: h.accounts, Partners: &partner.Registry{DB: h.db, Now: now},
 	}
 	a := &area.Area[account.Scope, *visit]{
-		Name: "area", Prefix: "/area", Site: site, Streams: &ui.Streams{Recheck: time.Hour}, Title: func(*visit) string { return "Area" },
+		Name: "area", Prefix: "/area", Site: site, Now: now, Streams: &ui.Streams{Recheck: time.Hour}, Title: func(*visit) string { return "Area" },
 		Rights: &live.Versions{Read: h.accounts.TeamVersions, Every: time.Millisecond},
 		Enter: func(_ context.Context, _ *http.Request, v *visitor.Visitor, needs account.Scope) (*visit, error) {
 			if !v.User.Role.May(needs) {
@@ -75,6 +78,8 @@ func start(t *testing.T) *harness {
 		return a.Follow(w, r, v, nil, func(context.Context) ([]ui.Message, error) { return nil, nil })
 	}}, {Kind: area.Act, Path: area.ExportsPath, Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
 		return h.exports.Send(w, r, v)
+	}}, {Kind: area.Stream, Path: "/shown/live", Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
+		return a.Tells(w, r, v, func(*http.Request, *visit) (area.Shown, error) { return h.shown, nil })
 	}}}
 	h.exports = area.Exports[account.Scope, *visit]{Area: a, Exporter: &export.Exporter{DB: h.db, Now: now}}
 	routes := append(a.Routes(), site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
@@ -143,5 +148,36 @@ func TestStreamEndsWithTheRole(t *testing.T) {
 	}
 	if got := h.do(http.MethodGet, "/area/live"); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the next one is answered %d", got.StatusCode)
+	}
+}
+
+// TestShownOnce: a page is sent what it shows when that has changed, and not when only
+// something else has.
+func TestShownOnce(t *testing.T) {
+	h := start(t)
+	texts := make(chan string)
+	var version atomic.Int64
+	h.shown = area.Shown{
+		Topic: 1, Page: "page",
+		Versions: &live.Versions{Every: time.Millisecond, Read: func(context.Context, []int64) (map[int64]string, error) {
+			return map[int64]string{1: strconv.FormatInt(version.Load(), 10)}, nil
+		}},
+		View: func(*http.Request) (ui.View, string, error) {
+			return ui.View{Fragment: "now", Data: <-texts}, "", nil
+		},
+	}
+	answer := h.do(http.MethodGet, "/area/shown/live?since=0")
+	for _, text := range []string{"one", "one", "two"} {
+		version.Add(1)
+		texts <- text
+	}
+	lines := bufio.NewScanner(answer.Body)
+	for _, want := range []string{"data: one", "data: two"} {
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "data:") {
+			continue
+		}
+		if got := lines.Text(); got != want {
+			t.Errorf("sent %q, want %q", got, want)
+		}
 	}
 }

@@ -100,6 +100,7 @@ type follower struct {
 	watch    *live.VersionWatch
 	attempts *live.Watch[history.Delivery] // nil: they do not matter
 	stale    bool
+	last     string // what the page was sent last
 	Status
 }
 
@@ -125,7 +126,11 @@ func (f *follower) read(ctx context.Context) ([]ui.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []ui.Message{{ID: version, Data: f.Say(f.now(), says) + strings.TrimSpace(part)}}, nil
+	if part = strings.TrimSpace(part); part == f.last {
+		return nil, nil // what has changed is not on this page
+	}
+	f.last = part
+	return []ui.Message{{ID: version, Data: f.Say(f.now(), says) + part}}, nil
 }
 
 // sayEvery is how often people who do not see a page are told at most.

@@ -128,11 +128,17 @@ func (s *Streams) send(ctx context.Context, out *streamWriter, st Stream) (over 
 	return false, out.write(b.String())
 }
 
+// oneLine takes out of a value what would end its line.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ", "\x00", "")
+
 // append writes the message as the format wants it. Neither ids nor events have line
 // breaks; data is sent line by line.
 func (m Message) append(b *strings.Builder) {
 	line := func(name, value string) {
-		b.WriteString(name + ": " + strings.NewReplacer("\r", " ", "\n", " ", "\x00", "").Replace(value) + "\n")
+		b.WriteString(name)
+		b.WriteString(": ")
+		_, _ = oneLine.WriteString(b, value) // a Builder does not fail
+		b.WriteString("\n")
 	}
 	if m.ID != "" {
 		line("id", m.ID)
