@@ -78,14 +78,13 @@ func sights(w seed.World) []sight {
 }
 
 // pages measures the pages of the portal: what they cost beside the call for the same
-// rows, how soon they come while many look, what open pages cost deliveries, and what
-// their indexes cost sales.
+// rows, and how soon they come while many look. What they cost others is in live.
 func (b *bench) pages(ctx context.Context, store seed.Store) error {
 	world, err := store.World(ctx, b.licenses, say)
 	if err != nil {
 		return err
 	}
-	cookies, err := signIn(ctx, world)
+	cookies, err := signIn(ctx, world.URL, world.Members)
 	if err != nil {
 		return err
 	}
@@ -105,15 +104,15 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 	return b.crowd(ctx, store, service, world, cookies)
 }
 
-// signIn begins a session of each member and returns their cookies.
-func signIn(ctx context.Context, w seed.World) ([]string, error) {
-	db, err := sqldb.Open(ctx, w.URL, sqldb.Options{})
+// signIn begins a session of each user and returns their cookies.
+func signIn(ctx context.Context, at string, users []account.User) ([]string, error) {
+	db, err := sqldb.Open(ctx, at, sqldb.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close() //nolint:errcheck // each session was committed
 	var cookies []string
-	for _, u := range w.Members {
+	for _, u := range users {
 		cookie, err := session(ctx, db, u)
 		if err != nil {
 			return nil, err

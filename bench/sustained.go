@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"claviger/bench/internal/figure"
-	"claviger/bench/internal/load"
 	"claviger/bench/internal/meter"
 	"claviger/bench/internal/seed"
 	"claviger/internal/app"
@@ -26,76 +23,46 @@ func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 }
 
 func (b *bench) sustain(ctx context.Context, store seed.Store, partners int) error {
-	p, err := openPost(ctx, store, "sustained", partners)
+	f, err := openFlow(ctx, store, "sustained", partners, scene{}, nil)
 	if err != nil {
 		return err
 	}
-	defer p.close() //nolint:errcheck // what matters was read
-	var arrived atomic.Int64
-	p.arrived = func(int, []byte) { arrived.Add(1) }
-	if err := p.publish(ctx); err != nil {
-		return err
-	}
-	service, err := startService(ctx, p.url)
-	if err != nil {
-		return err
-	}
-	defer service.stop()
-	crowd, err := load.Gather(ctx, service.Addr, clients)
-	if err != nil {
-		return err
-	}
-	defer crowd.Close()
-	s := &shop{partners: p.partners}
-	next := func(client int) []byte { return s.request(scene{one: partners == 1}, client) }
-	ours := func() (float64, error) {
-		before, begun := s.sold.Load(), time.Now()
-		arrived.Store(0)
-		_, err := crowd.Rate(ctx, 2*b.length, 201, next)
-		n := s.sold.Load() - before
-		for err == nil && arrived.Load() < n {
-			time.Sleep(time.Millisecond)
-			err = ctx.Err()
-		}
-		return float64(n) / time.Since(begun).Seconds(), err
-	}
+	defer f.close() //nolint:errcheck // what matters was read
 	if b.profile {
-		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), service, crowd, next); err != nil {
+		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), f.service, f.crowd, f.next); err != nil {
 			return err
 		}
 	}
-	return b.wholePath(ctx, store, p, s, service, ours)
+	return b.wholePath(ctx, store, f)
 }
 
 // wholePath takes the rounds and what the server's process spent on them.
-func (b *bench) wholePath(ctx context.Context, store seed.Store, p *post, s *shop, service *server, ours func() (float64, error)) error {
-	if _, err := ours(); err != nil { // warm
+func (b *bench) wholePath(ctx context.Context, store seed.Store, f *flow) error {
+	if _, _, err := f.run(ctx, 2*b.length); err != nil { // warm
 		return err
 	}
-	pid := service.pid()
-	spent := func() time.Duration { return meter.CPU(pid) + meter.Tree(b.serversOf(store)...) }
-	before, used := s.sold.Load(), spent()
-	commits, err := service.counter(ctx, "claviger_database_commits_total")
+	before, used := f.sold.Load(), b.spent(store, f.service)
+	commits, err := f.service.counter(ctx, "claviger_database_commits_total")
 	if err != nil {
 		return err
 	}
 	noise := meter.Listen(b.servers...)
 	var rates []float64
 	for range min(b.rounds, 3) {
-		rate, err := ours()
+		n, took, err := f.run(ctx, 2*b.length)
 		if err != nil {
 			return err
 		}
-		rates = append(rates, rate)
+		rates = append(rates, float64(n)/took.Seconds())
 	}
-	sold := s.sold.Load() - before
-	each := float64((spent() - used).Microseconds()) / 1000 / float64(max(sold, 1))
-	_, highest := meter.Memory(pid)
-	ended, err := service.counter(ctx, "claviger_database_commits_total")
+	sold := f.sold.Load() - before
+	each := float64((b.spent(store, f.service) - used).Microseconds()) / 1000 / float64(max(sold, 1))
+	_, highest := meter.Memory(f.service.pid())
+	ended, err := f.service.counter(ctx, "claviger_database_commits_total")
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("purchase by HTTP → delivered, %d partners", len(p.partners))
+	name := fmt.Sprintf("purchase by HTTP → delivered, %d partners", len(f.post.partners))
 	of, cpu := thousands(float64(sold))+" events", figure.AtMost(0.35, "ms")
 	if store.Server != "" {
 		cpu = figure.AtMost(0.7, "ms")

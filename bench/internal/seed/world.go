@@ -114,7 +114,7 @@ func FillWorld(ctx context.Context, url string, licenses int64, say func(string,
 		}
 	}
 	if err == nil {
-		err = joinFirst(ctx, db)
+		_, err = Join(ctx, db, 1)
 	}
 	if err == nil && postgres { // what autovacuum would have done by then
 		err = outside(ctx, db, `VACUUM ANALYZE`)
@@ -122,17 +122,21 @@ func FillWorld(ctx context.Context, url string, licenses int64, say func(string,
 	return errors.Join(err, db.Close())
 }
 
-// joinFirst makes the people of the first partner.
-func joinFirst(ctx context.Context, db *sqldb.DB) error {
+// Join makes 16 people who are admins of each of the partners.
+func Join(ctx context.Context, db *sqldb.DB, partnerIDs ...int64) ([]account.User, error) {
 	accounts, partners := &account.Book{DB: db, Now: app.Now}, &partner.Registry{DB: db, Now: app.Now}
+	var users []account.User
 	for i := range WorldMembers {
 		u, _, err := accounts.Create(ctx, actor, account.Person{Email: fmt.Sprintf("member-%d@example.com", i+1), Name: fmt.Sprintf("Member %d", i+1)})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if _, err := partners.AddMember(ctx, actor, 1, u.ID, partner.Admin); err != nil {
-			return err
+		for _, id := range partnerIDs {
+			if _, err := partners.AddMember(ctx, actor, id, u.ID, partner.Admin); err != nil {
+				return nil, err
+			}
 		}
+		users = append(users, u)
 	}
-	return nil
+	return users, nil
 }

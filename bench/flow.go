@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"claviger/bench/internal/load"
+	"claviger/bench/internal/meter"
+	"claviger/bench/internal/seed"
+)
+
+// flow is a server process that sells and delivers as fast as it can: 16 clients buy by
+// HTTP, and the benchmark's own endpoints accept what is sent.
+type flow struct {
+	*post
+	shop
+	service *server
+	crowd   load.Crowd
+	scene   scene
+	arrived atomic.Int64
+}
+
+// openFlow starts it on a new database of that name. prepare, if it is not nil, changes
+// the database first.
+func openFlow(ctx context.Context, store seed.Store, name string, partners int, sc scene, prepare func(*post) error) (_ *flow, err error) {
+	f := &flow{scene: sc}
+	f.scene.one = partners == 1
+	if f.post, err = openPost(ctx, store, name, partners); err != nil {
+		return nil, err
+	}
+	f.shop.partners = f.post.partners
+	f.post.arrived = func(int, []byte) { f.arrived.Add(1) }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	if prepare != nil {
+		if err := prepare(f.post); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.publish(ctx); err != nil {
+		return nil, err
+	}
+	if f.service, err = startService(ctx, f.post.url); err != nil {
+		return nil, err
+	}
+	f.crowd, err = load.Gather(ctx, f.service.Addr, clients)
+	return f, err
+}
+
+func (f *flow) close() error {
+	f.crowd.Close()
+	if f.service != nil {
+		f.service.stop()
+	}
+	return f.post.close()
+}
+
+// next is the next order of a client.
+func (f *flow) next(client int) []byte { return f.request(f.scene, client) }
+
+// run sells for a while and waits until each sale has arrived at its partner. It returns
+// how many that were and how long it took.
+func (f *flow) run(ctx context.Context, d time.Duration) (sold int64, took time.Duration, err error) {
+	before, begun := f.sold.Load(), time.Now()
+	f.arrived.Store(0)
+	_, err = f.crowd.Rate(ctx, d, 201, f.next)
+	sold = f.sold.Load() - before
+	for err == nil && f.arrived.Load() < sold {
+		time.Sleep(time.Millisecond)
+		err = ctx.Err()
+	}
+	return sold, time.Since(begun), err
+}
+
+// spent is the time that the server has taken of the CPU so far, with that of the database.
+func (b *bench) spent(store seed.Store, service *server) time.Duration {
+	return meter.CPU(service.pid()) + meter.Tree(b.serversOf(store)...)
+}
