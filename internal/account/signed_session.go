@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -76,25 +77,45 @@ func (b *Book) SessionsOf(ctx context.Context, u User) ([]SignedSession, error) 
 	return list, nil
 }
 
-// EndSession signs a user out where they are signed in with one of their sessions.
+// EndSession signs a user out where they are signed in with one of their sessions. by is
+// the user, or an operator. Sessions are read at every request, so it holds on every node
+// from the next one on.
 func (b *Book) EndSession(ctx context.Context, by audit.Actor, u User, id string) error {
 	list, err := b.SessionsOf(ctx, u)
 	if err != nil {
 		return err
 	}
 	for _, s := range list {
-		if s.ID != id {
-			continue
+		if s.ID == id {
+			return b.endSession(ctx, by, u, s)
 		}
-		return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			now := b.Now()
-			tx.Queue(`UPDATE sessions SET data = '', expires_at = $2 WHERE hash = $1`, s.hash, now.Add(deletedKept))
-			tx.Queue(`DELETE FROM signed_sessions WHERE hash = $1`, s.hash)
-			audit.Record(tx, now, by, "user.session_end", subject(u.ID), audit.Facts{"session": id}, nil)
-			return nil
-		})
 	}
-	return fault.New(fault.Missing, CodeUnknownSession, "This browser is signed out already.")
+	return sessionOver()
+}
+
+// endSession ends a session that was listed. The row is deleted first: if there is none any
+// more, the session has ended, or goes on under another key, and nothing was ended here.
+func (b *Book) endSession(ctx context.Context, by audit.Actor, u User, s SignedSession) error {
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := b.Now()
+		_, err := sqldb.One(ctx, tx, sqldb.Value[string], `DELETE FROM signed_sessions WHERE hash = $1 AND user_id = $2 RETURNING hash`, s.hash, u.ID)
+		if errors.Is(err, sqldb.ErrNone) {
+			return sessionOver()
+		}
+		tx.Queue(`UPDATE sessions SET data = '', expires_at = $2 WHERE hash = $1`, s.hash, now.Add(deletedKept))
+		u.recheck(tx)
+		audit.Record(tx, now, by, "user.session_end", subject(u.ID), audit.Facts{"session": s.ID}, nil)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("end a session: %w", err)
+	}
+	return nil
+}
+
+// sessionOver is the fault of a session that has ended.
+func sessionOver() error {
+	return fault.New(fault.Missing, CodeUnknownSession, "There is no such session; it may have ended already. List the sessions again.")
 }
 
 // PruneSigned removes who was signed in with sessions that have ended, and returns how

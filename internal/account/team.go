@@ -29,8 +29,17 @@ func lockTeam(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// TeamVersions returns a text that changes whenever an operator's role does, for each
-// topic: it is the same for all. Open pages of the console look at it.
+// recheck has the open pages of the console, on every node, check whether their person is
+// still signed in, if the user is an operator.
+func (u User) recheck(tx *sqldb.Tx) {
+	if u.Operator() {
+		tx.Queue(`UPDATE operator_team SET version = version + 1 WHERE id = 1`)
+	}
+}
+
+// TeamVersions returns a text that changes whenever an operator's role does or one of
+// their sessions is ended, for each topic: it is the same for all. Open pages of the
+// console look at it.
 func (b *Book) TeamVersions(ctx context.Context, topics []int64) (map[int64]string, error) {
 	n, err := sqldb.One(ctx, b.DB, sqldb.Value[int64], `SELECT version FROM operator_team WHERE id = 1`)
 	if err != nil {

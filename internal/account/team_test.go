@@ -157,3 +157,37 @@ func TestTeamActs(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedSessionsHavePagesChecked: the open pages of an operator learn that a session
+// ended, those of the others need not.
+func TestEndedSessionsHavePagesChecked(t *testing.T) {
+	d := open(t)
+	store := &account.Sessions{DB: d.DB, Now: d.Now}
+	ann := d.admins(t, "ann@market.example")[0]
+	bob, _, err := d.Create(t.Context(), operator, account.Person{Email: "bob@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []account.User{ann, bob} {
+		key := "key of " + u.Email
+		if err := store.Commit(key, []byte("x"), d.now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.NoteSession(t.Context(), key, account.NewSession{UserID: u.ID, Epoch: u.SessionEpoch, BegunAt: d.now}); err != nil {
+			t.Fatal(err)
+		}
+		for i, end := range []func() error{
+			func() error { return d.EndSession(t.Context(), operator, u, account.SessionID(key)) },
+			func() error { _, err := d.SignOutEverywhere(t.Context(), operator, u.ID); return err },
+		} {
+			before, err := d.TeamVersions(t.Context(), []int64{0})
+			if err == nil {
+				err = end()
+			}
+			after, readErr := d.TeamVersions(t.Context(), []int64{0})
+			if err != nil || readErr != nil || (after[0] != before[0]) != u.Operator() {
+				t.Errorf("%d of %s: %v, %v; the version was %s and is %s", i, u.Email, err, readErr, before[0], after[0])
+			}
+		}
+	}
+}

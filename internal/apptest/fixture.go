@@ -52,6 +52,18 @@ func (h *Harness) SetPassword(userID int64, password string) {
 	}))
 }
 
+// Session begins a session of a user that is stored under a key, and returns its id. No
+// browser has it.
+func (h *Harness) Session(u account.User, key string) string {
+	h.Helper()
+	now := h.Accounts.Now()
+	h.Must((&account.Sessions{DB: h.DB, Now: h.Accounts.Now}).CommitCtx(h.Context(), key, []byte("x"), now.Add(time.Hour)))
+	h.Must(h.Accounts.NoteSession(h.Context(), key, account.NewSession{
+		UserID: u.ID, Epoch: u.SessionEpoch, Browser: "Firefox on Linux", Client: "192.0.2.7", BegunAt: now,
+	}))
+	return account.SessionID(key)
+}
+
 // Token makes an operator token with these scopes.
 func (h *Harness) Token(name string, scopes ...account.Scope) string {
 	h.Helper()

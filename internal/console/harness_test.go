@@ -40,6 +40,7 @@ type harness struct {
 	web      *pagetest.Service
 	tide     partner.Partner
 	latest   license.License              // what sold made last
+	person   account.User                 // whom the registry made last
 	browsers map[string]*pagetest.Browser // by email; nobody is signed in at ""
 }
 

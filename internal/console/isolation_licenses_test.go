@@ -46,10 +46,18 @@ func init() {
 		if !of {
 			return none
 		}
-		return strconv.FormatInt(h.User(h.unique("person")+"@buyer.example").ID, 10)
+		h.person = h.User(h.unique("person") + "@buyer.example")
+		return strconv.FormatInt(h.person.ID, 10)
+	}
+	registry.Placeholders["session"] = func(h *harness, of known) string {
+		if !of {
+			return "0123456789abcdef"
+		}
+		return h.Session(h.person, h.unique("key"))
 	}
 	for _, path := range []string{
-		"/people/{person}/link", "/people/{person}/erase", "/licenses/{license}/refund", "/licenses/{license}/events/{event}/send",
+		"/people/{person}/link", "/people/{person}/erase", "/people/{person}/sessions/end", "/people/{person}/sessions/{session}/end",
+		"/licenses/{license}/refund", "/licenses/{license}/events/{event}/send",
 		"/purchases/{purchase}/refund", "/refunds/{refund}/reverse", "/licenses/{license}/hold", "/licenses/{license}/reinstate",
 		"/licenses/{license}/release", "/licenses/{license}/transfer", "/licenses/{license}/plan",
 	} {

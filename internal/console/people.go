@@ -30,6 +30,10 @@ func (p *People) table() []Route {
 		row(Page, personPath, account.Read, p.person),
 		row(Page, personPath+"/link", account.Support, p.askLink),
 		row(Act, personPath+"/link", account.Support, p.makeLink),
+		row(Page, endSessionsPath, account.Support, p.askEndSessions),
+		row(Act, endSessionsPath, account.Support, p.endSessions),
+		row(Page, endSessionPath, account.Support, p.askEndSession),
+		row(Act, endSessionPath, account.Support, p.endSession),
 		row(Page, personPath+"/erase", account.Admin, p.askErase),
 		row(Act, personPath+"/erase", account.Admin, p.erase),
 	}
@@ -111,6 +115,7 @@ type personView struct {
 	Purchases ui.Table
 	Timeline  ui.Timeline
 	AllOf     [2]string // licenses, purchases
+	Sessions  sessionsView
 	Acts      []choice
 	Curl      ui.Curl
 }
@@ -162,6 +167,9 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		return err
 	}
 	view.Timeline = timelineOf(v, "Sign-ins and mails, newest first", entries)
+	if view.Sessions, err = p.sessions(r, v, u, len(teams) > 0); err != nil {
+		return err
+	}
 	view.Acts = personActs(v, u, len(teams) > 0)
 	return p.render(w, r, v, "person", ui.View{Title: view.Name, Data: view})
 }

@@ -36,8 +36,8 @@ func personActs(v *Visit, u account.User, member bool) []choice {
 	switch {
 	case !v.May(account.Support):
 		link = choice{Label: "Sign-in link", Why: "Needs the role support or admin."}
-	case !mayLink(v, u, member):
-		link = choice{Label: "Sign-in link", Why: "Needs the role admin, because the person acts for the marketplace or a partner."}
+	case !mayServe(v, u, member):
+		link = choice{Label: "Sign-in link", Why: needsAdmin}
 	case u.Email == "":
 		link = choice{Label: "Sign-in link", Why: "The person has no email address."}
 	}
@@ -45,13 +45,16 @@ func personActs(v *Visit, u account.User, member bool) []choice {
 	if !v.May(account.Admin) {
 		erase = choice{Label: "Erase", Why: "Needs the role admin."}
 	}
-	return []choice{link, erase}
+	return []choice{link, endAllChoice(v, u, member), erase}
 }
 
-// mayLink reports whether the visitor may make a link for the person: whoever signs in as
-// an operator or a member can do what those can.
-func mayLink(v *Visit, u account.User, member bool) bool {
-	return v.May(account.Admin) || u.Role == "" && !member
+// needsAdmin says why support may not do something.
+const needsAdmin = "Needs the role admin, because the person acts for the marketplace or a partner."
+
+// mayServe reports whether the visitor may make a link for the person, and see and end
+// their sessions: whoever signs in as an operator or a member can do what those can.
+func mayServe(v *Visit, u account.User, member bool) bool {
+	return v.May(account.Admin) || v.May(account.Support) && u.Role == "" && !member
 }
 
 // linkView is the page that asks for a sign-in link.
@@ -75,7 +78,7 @@ func (p *People) linkView(r *http.Request, v *Visit) (ui.Confirm, account.User, 
 		return view, u, err
 	case !u.ErasedAt.IsZero():
 		err = fault.New(fault.Conflict, account.CodeUserErased, "This person was erased. There is nobody to sign in.")
-	case !mayLink(v, u, len(teams) > 0):
+	case !mayServe(v, u, len(teams) > 0):
 		err = fault.New(fault.Forbidden, CodeNeedsAdmin, "This person acts for the marketplace or for a partner, so a link needs the role admin. Ask an admin to make it.")
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"flag"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,11 @@ func TestConversations(t *testing.T) {
 		}
 	})
 	t.Run("attempt", func(t *testing.T) { testAttempt(t, newHarnessWith(t, contract)) })
+	t.Run("session", func(t *testing.T) {
+		h := newHarnessWith(t, contract)
+		u := h.User("ann@example.com")
+		h.must(204, "DELETE", fmt.Sprintf("/operator/v1/users/%d/sessions/%s", u.ID, h.Session(u, "key")), "")
+	})
 	t.Run("mails", func(t *testing.T) { testMails(t, newHarnessWith(t, contract)) })
 	if some := flag.Lookup("test.run").Value.String(); strings.Contains(some, "/") {
 		return // Only some were played.

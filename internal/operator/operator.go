@@ -130,7 +130,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/stats/sales", o.salesStats),
 		list("/audit", o.listAudit),
-	}, o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
+	}, o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
 }
 
 // authenticate looks up the token of a request.

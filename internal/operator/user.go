@@ -110,33 +110,32 @@ func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.To
 	if _, err := decode(w, r, &b); err != nil {
 		return err
 	}
-	if err := o.mayLink(r, t); err != nil {
+	u, err := o.served(r, t, "For a sign-in link of")
+	if err != nil {
 		return err
 	}
-	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r), b.Next)
+	url, expires, err := o.Accounts.Link(r.Context(), actor(t), u.ID, b.Next)
 	if err != nil {
 		return err
 	}
 	return wire.JSON(w, http.StatusCreated, linkJSON{url, wire.Time(expires)})
 }
 
-// mayLink refuses a token without the scope admin a link for anybody but a buyer: whoever
-// can sign in as an operator or as a member of a partner can do what they can.
-func (o *Operator) mayLink(r *http.Request, t account.Token) error {
-	if t.May(account.Admin) {
-		return nil
-	}
+// served returns the user of the path. A token without the scope admin is refused anybody
+// but a buyer: whoever can sign in as an operator or as a member of a partner can do what
+// they can. to begins the sentence that says so.
+func (o *Operator) served(r *http.Request, t account.Token, to string) (account.User, error) {
 	u, err := o.Accounts.Get(r.Context(), pathID(r))
-	if err != nil {
-		return err
+	if err != nil || t.May(account.Admin) {
+		return u, err
 	}
 	if u.Operator() {
-		return fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. A sign-in link for an operator needs a token with the scope admin.")
+		return u, fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. %s an operator you need a token with the scope admin.", to)
 	}
 	serves, err := o.Partners.Serves(r.Context(), u.ID)
 	if err == nil && serves {
 		err = fault.New(fault.Forbidden, codeMemberAccount,
-			"This user is a member of a partner. A sign-in link for a member needs a token with the scope admin.")
+			"This user is a member of a partner. %s a member you need a token with the scope admin.", to)
 	}
-	return err
+	return u, err
 }

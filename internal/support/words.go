@@ -34,6 +34,7 @@ var ofPerson = map[string]string{
 	"user.sign_up":             "The buyer signed up",
 	"user.link":                "A sign-in link was made for the buyer",
 	"user.password":            "The buyer's password was changed",
+	"user.session_end":         "A session of the buyer was ended",
 	"user.sign_out_everywhere": "The buyer was signed out everywhere",
 }
 

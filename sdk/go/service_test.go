@@ -51,3 +51,19 @@ func marketService(t *testing.T, h *apptest.Harness, c *operator.Client, partner
 		t.Error("there are no settings")
 	}
 }
+
+// marketSessions is what the marketplace does with the sessions of a user.
+func marketSessions(t *testing.T, h *apptest.Harness, c *operator.Client) {
+	t.Helper()
+	ctx, ann := t.Context(), h.User("ann@example.com")
+	id := h.Session(ann, "key 1")
+	h.Session(ann, "key 2")
+	if list := must(c.UserSessions(ctx, ann.ID))(t); len(list) != 2 || list[1].ID != id || list[1].Browser == "" {
+		t.Errorf("the sessions are %+v", list)
+	}
+	h.Must(c.EndUserSession(ctx, ann.ID, id))
+	h.Must(c.EndUserSessions(ctx, ann.ID))
+	if list := must(c.UserSessions(ctx, ann.ID))(t); len(list) != 0 {
+		t.Errorf("left are %+v", list)
+	}
+}

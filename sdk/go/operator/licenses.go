@@ -175,6 +175,24 @@ func (c *Client) EraseUser(ctx context.Context, id int64) (User, error) {
 	return call[User](ctx, c, "DELETE", userPath(id, ""), nil)
 }
 
+// UserSessions lists where a user is signed in, the last used session first.
+func (c *Client) UserSessions(ctx context.Context, userID int64) ([]UserSession, error) {
+	list, err := get[UserSessionList](ctx, c, userPath(userID, "/sessions"))
+	return list.Items, err
+}
+
+// EndUserSession signs a user out in one browser.
+func (c *Client) EndUserSession(ctx context.Context, userID int64, sessionID string) error {
+	_, err := call[struct{}](ctx, c, "DELETE", userPath(userID, "/sessions/"+url.PathEscape(sessionID)), nil)
+	return err
+}
+
+// EndUserSessions signs a user out everywhere.
+func (c *Client) EndUserSessions(ctx context.Context, userID int64) error {
+	_, err := call[struct{}](ctx, c, "DELETE", userPath(userID, "/sessions"), nil)
+	return err
+}
+
 // SignInLink makes a link that signs a user in once, and leads to a page of the service.
 func (c *Client) SignInLink(ctx context.Context, userID int64, next string) (SignInLink, error) {
 	var n NewSignInLink

@@ -544,6 +544,26 @@ type SignInLink struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
+// UserSession: where a user is signed in.
+type UserSession struct {
+	// As the audit names it.
+	ID string `json:"id"`
+	// In words, as the browser calls itself.
+	Browser string `json:"browser"`
+	// The address that it was last used from.
+	Client  string    `json:"client"`
+	BegunAt time.Time `json:"begun_at"`
+	// Right to a few minutes.
+	LastUsedAt time.Time `json:"last_used_at"`
+}
+
+// UserSessionList is an object of the API.
+type UserSessionList struct {
+	// How many items are in this answer.
+	Size  int           `json:"size"`
+	Items []UserSession `json:"items"`
+}
+
 // NewPurchase is an object of the API.
 type NewPurchase struct {
 	PartnerID int64   `json:"partner_id"`
