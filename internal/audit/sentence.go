@@ -129,6 +129,8 @@ var sentences = map[string]string{
 	"oauth.foreign":           "Presented a token of another application; the token was revoked.",
 
 	"bulk.start":       "Began an act on many rows.",
+	"bulk.leave_out":   "Left rows out of an act on many rows.",
+	"bulk.put_back":    "Put rows back into an act on many rows.",
 	"bulk.pause":       "Paused an act on many rows.",
 	"bulk.resume":      "Resumed an act on many rows.",
 	"bulk.cancel":      "Cancelled an act on many rows.",

@@ -4,8 +4,8 @@
 //
 // A job is prepared first: what a filter means at that moment is written down, row by row.
 // Then the rows are checked: each is told what the act would do to it, by the code that
-// does it, and those that it cannot be done to are skipped. So what a person confirms is
-// what they were shown.
+// does it, and those that it cannot be done to are skipped. A person may leave out more.
+// So what they confirm is what they were shown.
 //
 // After the confirmation the rows are done one by one, oldest first, each in one
 // transaction with its result and its audit entry: whenever a process ends, no row is done
@@ -54,7 +54,7 @@ type Job struct {
 type Progress struct {
 	Total     int64
 	Checked   int64 // rows whose result is known beforehand
-	Skipped   int64 // rows that the act cannot be done to
+	Skipped   int64 // rows that the act cannot be done to, or that were left out
 	Succeeded int64
 	Refused   int64 // rows that had changed by then
 }
@@ -221,7 +221,7 @@ const (
 	Open      Result = iota
 	Succeeded        // the act was done
 	Refused          // it had changed since it was checked, or could not be done any more
-	Skipped          // it could not be done when it was checked
+	Skipped          // it could not be done when it was checked, or was left out
 )
 
 // Results are all of them.
@@ -229,6 +229,9 @@ var Results = []Result{Open, Succeeded, Refused, Skipped}
 
 // String is the result in a word.
 func (r Result) String() string { return [...]string{"open", "succeeded", "refused", "skipped"}[r] }
+
+// LeftOut reports whether a person left the row out.
+func (w Row) LeftOut() bool { return w.Result == Skipped && w.Code == codeLeftOut }
 
 // ParseResult reads a result of a query; "" is any, for which ok is false.
 func ParseResult(s string) (r Result, ok bool, err error) {
@@ -247,9 +250,9 @@ func ParseResult(s string) (r Result, ok bool, err error) {
 type Row struct {
 	Target
 	Position int64
-	Will     string // what the act does to it, in words; "": it is not checked yet, or skipped
+	Will     string // what the act does to it, in words; "": it is not checked yet, or cannot be done
 	Result   Result
-	Code     string // of a refusal
+	Code     string // of why it was refused or skipped
 	Message  string // why it was refused or skipped
 	DoneAt   time.Time
 
@@ -288,8 +291,9 @@ type Effect struct {
 // first, ten at most. A job has at most MaxRows.
 func (s *Jobs) Effects(ctx context.Context, id int64) ([]Effect, error) {
 	list, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, e *Effect) error { return r.Scan(&e.Will, &e.Code, &e.Why, &e.Rows) },
-		`SELECT will, code, min(message), count(*) AS n FROM bulk_rows WHERE job_id = $1 AND (will <> '' OR code <> '') AND result <> $2
-		GROUP BY will, code ORDER BY n DESC, will, code LIMIT 10`, id, int(Refused))
+		`SELECT what, code, min(message), count(*) AS n
+		FROM (SELECT CASE code WHEN '' THEN will ELSE '' END AS what, code, message FROM bulk_rows WHERE job_id = $1 AND (will <> '' OR code <> '') AND result <> $2) AS r
+		GROUP BY what, code ORDER BY n DESC, what, code LIMIT 10`, id, int(Refused))
 	if err != nil {
 		return nil, fmt.Errorf("read what bulk act %d does: %w", id, err)
 	}

@@ -174,13 +174,12 @@ func TestAcceptedSince(t *testing.T) {
 	}
 }
 
-// TestStoppedAnywhere stops a node in the transaction of each row, or right after it, and
-// goes on with another node: every row is done once.
+// TestStoppedAnywhere stops a node in the transaction of a row, or right after it, of each
+// row of a batch and around its end, and goes on with another node: every row is done once.
 func TestStoppedAnywhere(t *testing.T) {
-	const rows = 4
-	for stop := range rows {
+	for stop, rows := range map[int]int64{0: 4, 1: 4, 2: 4, 3: 4, perBatch - 1: perBatch + 2, perBatch: perBatch + 2, perBatch + 1: perBatch + 2} {
 		h := newHarness(t)
-		h.sell(rows)
+		h.sell(int(rows))
 		j := h.prepare(bulk.Refund, "")
 		h.start(j)
 		ctx, kill := context.WithCancel(t.Context())
@@ -191,16 +190,19 @@ func TestStoppedAnywhere(t *testing.T) {
 			}
 			return h.clock.Now()
 		}
-		_, _ = first.Once(ctx)
+		for ctx.Err() == nil {
+			_, _ = first.Once(ctx)
+		}
 		// SQLite ends a transaction that has begun, PostgreSQL gives it up.
 		if n := h.Count(`SELECT count(*) FROM refunds`); n != int64(stop) && n != int64(stop)+1 || n != int64(len(h.rows(j, bulk.Succeeded))) {
 			t.Errorf("stopped at %d: %d rows were done, and %d say so", stop, n, len(h.rows(j, bulk.Succeeded)))
 		}
-		if j = h.finish(j); j.Succeeded != rows || j.Refused != 0 || j.Status() != batch.Done {
+		if j = h.finish(j); j.Succeeded != rows || j.Refused != 0 || j.Status() != batch.Done || len(h.rows(j, bulk.Succeeded)) != int(rows) {
 			t.Errorf("stopped at %d: %+v %+v", stop, j, h.rows(j, bulk.Refused))
 		}
 		if n := h.Count(`SELECT count(*) FROM refunds`); n != rows || h.Count(`SELECT count(*) FROM events WHERE reason = 'refunded'`) != rows ||
-			h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.refund'`) != rows {
+			h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.refund'`) != rows ||
+			h.Count(`SELECT count(DISTINCT subject) FROM audit_entries WHERE action = 'license.refund'`) != rows {
 			t.Errorf("stopped at %d: %d refunds", stop, n)
 		}
 	}

@@ -8,6 +8,7 @@ const (
 	codeChangedSince     = "changed_since"
 	codePartnerNotPaused = "partner_not_paused"
 	codeBulkNotStarted   = "bulk_not_started"
+	codeLeftOut          = "left_out"
 	codeNothingSelected  = "nothing_selected"
 	codePartnerPaused    = "partner_already_paused"
 	codeTooManySelected  = "too_many_selected"

@@ -23,12 +23,23 @@ func newest(before int64) int64 { return cmp.Or(before, math.MaxInt64) }
 
 // Start confirms a prepared job: whoever does is the one who acts.
 func (s *Jobs) Start(ctx context.Context, by audit.Actor, id int64) (Job, error) {
+	return s.start(ctx, by, id, nil)
+}
+
+// StartAs confirms a prepared job that is as it was seen: nobody has left out rows or put
+// them back since.
+func (s *Jobs) StartAs(ctx context.Context, by audit.Actor, seen Job) (Job, error) {
+	return s.start(ctx, by, seen.ID, &seen)
+}
+
+func (s *Jobs) start(ctx context.Context, by audit.Actor, id int64, seen *Job) (Job, error) {
 	return s.change(ctx, id, func(tx *sqldb.Tx, j *Job, now time.Time) error {
+		if err := j.notPrepared(); err != nil {
+			return err
+		}
 		switch {
-		case !j.StartedAt.IsZero() || !j.Open():
-			return fault.New(fault.Conflict, codeBulkStarted, "Bulk act %d is %s; it is confirmed once.", id, j.Status())
-		case j.Checked < j.Total:
-			return fault.New(fault.Conflict, codeBulkNotChecked, "Bulk act %d is being checked: %d of %d rows so far. Look at what it will do, then confirm it.", id, j.Checked, j.Total)
+		case seen != nil && (seen.Left() != j.Left() || !seen.UpdatedAt.Equal(j.UpdatedAt)):
+			return fault.New(fault.Conflict, codeChangedSince, "The rows of bulk act %d have changed since they were shown: %d are to be done. Look at them, then confirm it.", id, j.Left())
 		case j.Left() == 0:
 			return fault.New(fault.Conflict, codeNothingSelected, "It can be done to none of the rows of bulk act %d; each says why.", id)
 		}

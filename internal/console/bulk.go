@@ -1,6 +1,8 @@
 package console
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -8,6 +10,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/audit"
 	"claviger/internal/bulk"
 	"claviger/internal/live"
 	"claviger/internal/plural"
@@ -143,9 +146,10 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 	if err != nil {
 		return ui.Confirm{}, bulk.Order{}, err
 	}
+	chosen := "Chosen is all that the list shows, without a filter."
 	said := ui.Filters{Fields: c.form.Fields}.Said()
-	if said == "" {
-		said = "all of them, without a filter"
+	if said != "" {
+		chosen = "Chosen is all that the list shows (" + said + ")."
 	}
 	w := wordsOf[act].of(kind)
 	call := b.call("The same by API", http.MethodPost, "/operator/v1/bulk")
@@ -153,7 +157,7 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 	view := ui.Confirm{
 		Heading: w.title, Cancel: c.back, Action: v.Path("%s/%s", bulkPath, act) + "?" + r.URL.RawQuery, Button: ui.Button{Label: "See what will happen", Busy: "Looking…"},
 		Says: []string{
-			"Chosen: " + said + ".",
+			chosen,
 			fmt.Sprintf("The next page shows each of them and what will happen to it. Nothing is done before you confirm that. At most %s can be done at once.", ui.Count(bulk.MaxRows)),
 		},
 		Form: ui.Form{Fields: bulkFields(r, act)}, Call: &call,
@@ -174,7 +178,7 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 	if act == bulk.Reverse && find != nil {
 		find = bulk.OfRefunds(b.Jobs.Licenses, kind, find)
 	}
-	return view, bulk.Order{Act: act, Kind: kind, Selected: said, Select: find}, nil
+	return view, bulk.Order{Act: act, Kind: kind, Selected: cmp.Or(said, "All, without a filter"), Select: find}, nil
 }
 
 // askPrepare asks for what an act must be told.
@@ -226,7 +230,8 @@ func (b *Bulk) find(r *http.Request, act bulk.Act) (bulk.Job, error) {
 	return job, area.Missing(err)
 }
 
-// change confirms, pauses, resumes or cancels a job.
+// change confirms, pauses, resumes or cancels a job, or chooses among its rows. What is said
+// afterwards stays true while the page follows the job.
 func (b *Bulk) change(act bulk.Act) Serve {
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		if err := ui.ReadForm(r); err != nil {
@@ -236,24 +241,30 @@ func (b *Bulk) change(act bulk.Act) Serve {
 		if err != nil {
 			return err
 		}
-		do, did := b.Jobs.Start, "It has begun. You can leave this page and come back to it."
+		var do func(context.Context, audit.Actor, int64) (bulk.Job, error)
+		did, to := "", ""
 		switch r.PostFormValue("do") {
 		case "start":
+			do, did = b.startSeen(r, job), "You started it."
 		case "pause":
-			do, did = b.Jobs.Pause, "It is paused."
+			do, did = b.Jobs.Pause, "You paused it."
 		case "resume":
-			do, did = b.Jobs.Resume, "It goes on."
+			do, did = b.Jobs.Resume, "You resumed it."
 		case "cancel":
-			do, did = b.Jobs.Cancel, "It is cancelled."
+			do, did = b.Jobs.Cancel, "You cancelled it."
+		case "leave_out":
+			do, did, to = ticked(r, b.Jobs.LeaveOut), "The rows are left out.", rowsQuery(r)
+		case "put_back":
+			do, did, to = ticked(r, b.Jobs.PutBack), "The rows are back.", rowsQuery(r)
 		default:
 			return b.area.Refuse(w, r, v, b.cancelView(v, job), errIncompleteForm())
 		}
 		if _, err := do(r.Context(), v.Actor(), job.ID); err != nil {
 			view := b.cancelView(v, job)
-			view.Heading, view.Says, view.Action = fmt.Sprintf("Bulk act %d", job.ID), nil, ""
+			view.Heading, view.Says, view.Action, view.Cancel = fmt.Sprintf("Bulk act %d", job.ID), nil, "", view.Cancel+to
 			return b.area.Refuse(w, r, v, view, err)
 		}
-		return b.area.Done(w, r, v, bulkPath+"/"+strconv.FormatInt(job.ID, 10), did)
+		return b.area.Done(w, r, v, bulkPath+"/"+strconv.FormatInt(job.ID, 10)+to, did)
 	}
 }
 

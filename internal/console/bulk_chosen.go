@@ -70,6 +70,11 @@ func (l *Licenses) chosenSales(r *http.Request, v *Visit) (chosen, error) {
 func (d *Delivery) chosen(r *http.Request, v *Visit) (chosen, error) {
 	q, err := d.deliveryQuery(r)
 	f := q.Filter
+	for i, field := range q.Form.Fields {
+		if field.Name == "range" && (field.Value == "all" || field.Value == "span") {
+			q.Form.Fields[i].Value = "" // it is no filter, or says nothing that from and to do not
+		}
+	}
 	filter := map[string]any{
 		"partner_id": q.partnerID, "license_key": q.LicenseKey, "state": string(f.State), "status_code": f.Codes.String(), "event_id": f.EventID, "from": f.From, "to": f.To,
 	}

@@ -50,6 +50,9 @@ func (b *Bulk) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
 			ID: j.ID, Label: fmt.Sprintf("%d: %s", j.ID, wordsOf[j.Act].of(j.Kind).title), URL: v.Path("%s/%d", bulkPath, j.ID), Note: j.Selected,
 			Status: string(j.Status()), Counts: []int64{j.Total, j.Succeeded, j.Refused, j.Skipped}, By: by, At: j.CreatedAt,
 		}
+		if !j.StartedAt.IsZero() {
+			rows[i].At = j.StartedAt
+		}
 	}
 	return b.showList(w, r, v, listView{
 		Heading: "Bulk acts", Lead: "Acts on many rows at once, newest first. They begin at a list: filter it, then choose what to do with all that it shows.",
@@ -69,10 +72,20 @@ type bulkJobView struct {
 	Confirm *ui.JobControl // nil: there is nothing to confirm, or the person may not
 	Back    string         // the page that cancels instead
 	Why     string         // why it cannot be confirmed
+	Seen    ui.Param       // what the confirmation is sent with
 	Tabs    ui.Tabs
 	Table   ui.Table
 	Pager   ui.Pager
 	Curl    ui.Curl
+	bulkChoices
+}
+
+// bulkChoices leave rows out and put them back.
+type bulkChoices struct {
+	Choose     []ui.Button // none: there is nothing to choose, or the person may not
+	ChooseAt   string
+	ChooseForm string // the id of the form
+	ChooseCall *ui.Curl
 }
 
 // job shows what a job will do, does, or has done.
@@ -124,6 +137,7 @@ func progressOf(j bulk.Job, by string) ui.Job {
 	case j.Status() == bulk.Checking:
 		out.Text, out.Percent = fmt.Sprintf("Looked at %s of %s.", ui.Count(j.Checked), plural.Of(j.Total, "row")), ui.PercentDone(j.Checked, j.Total, false)
 	case j.StartedAt.IsZero():
+		out.Waits = true
 		out.Text = fmt.Sprintf("Of %s, %s can be done and %s will be skipped.", plural.Of(j.Total, "row"), ui.Count(j.Left()), ui.Count(j.Skipped))
 	default:
 		out.Text = fmt.Sprintf("Done %s of %s, %s refused, %s skipped.", ui.Count(j.Succeeded), plural.Of(j.Total-j.Skipped, "row"), ui.Count(j.Refused), ui.Count(j.Skipped))
@@ -164,6 +178,7 @@ func (b *Bulk) controls(v *Visit, j bulk.Job, w bulkWords, view *bulkJobView) {
 		view.Confirm, view.Back = &ui.JobControl{Action: at, Button: ui.Button{
 			Label: fmt.Sprintf(w.verb, plural.Of(j.Left(), w.thing)), Busy: "Beginning…", Kind: kind, Name: "do", Value: "start",
 		}}, at+"/cancel"
+		view.Seen = seenJob(j).Param()
 		return
 	case s == batch.Running:
 		view.Job.Controls = []ui.JobControl{{Action: at, Button: ui.Button{Label: "Pause", Busy: "Pausing…", Kind: "secondary", Name: "do", Value: "pause"}}}
@@ -211,6 +226,7 @@ func (b *Bulk) rows(r *http.Request, v *Visit, j bulk.Job, view *bulkJobView) er
 		return err
 	}
 	view.Table = b.rowsTable(v, j, rows, names)
+	b.choices(r, v, j, rows, view)
 	return nil
 }
 

@@ -81,6 +81,42 @@ func TestBulkHold(t *testing.T) {
 	wants(t, h.as(viewer).Get(path("/bulk")), http.StatusOK, "Hold licenses", support, "Partner's number: 1")
 }
 
+// TestBulkLeaveOut: rows are taken out of a prepared act and put back by those who may; who
+// confirms what was shown before is refused and told what changed.
+func TestBulkLeaveOut(t *testing.T) {
+	h := start(t)
+	for range 3 {
+		h.sold()
+	}
+	before, at := h.chooseAll(support, path("/licenses?partner_id=%d", h.tide.ID), "Hold", "reason", "held")
+	wants(t, before, http.StatusOK, "Hold 3 licenses", "Leave out the ticked rows", "/leave-out")
+	wantsNone(t, before, "Put the ticked rows back")
+	if strings.Contains(before.Body, "<progress") || strings.Count(before.Body, `type="checkbox"`) != 3 {
+		t.Errorf("a bar of what is not begun, or rows without a box:\n%s", before.Body)
+	}
+	if page := h.as(viewer).Get(at); strings.Contains(page.Body, `type="checkbox"`) || strings.Contains(page.Text(), "Leave out") {
+		t.Error("a viewer is offered rows to leave out")
+	}
+	act := strings.Replace(at, "/bulk/", "/bulk/hold/", 1)
+	for _, bad := range [][]string{{"do", "leave_out"}, {"do", "leave_out", "position", "x"}, {"do", "put_back", "position", "-1"}} {
+		if answer := h.as(support).Post(act, bad...); answer.Status != http.StatusBadRequest && answer.Status != http.StatusUnprocessableEntity {
+			t.Errorf("%v: %d", bad, answer.Status)
+		}
+	}
+	answer := h.as(support).Post(act+"?result=open&after=0", "do", "leave_out", "position", "1", "position", "3")
+	if to := answer.Header.Get("Location"); answer.Status != http.StatusSeeOther || to != at+"?after=0&result=open" {
+		t.Errorf("left out: %d, to %s", answer.Status, to)
+	}
+	wants(t, h.as(support).Get(at), http.StatusOK, "Hold 1 license", "2 will be skipped", "Somebody left it out before the act began.", "Put the ticked rows back")
+	wants(t, h.as(support).Press(before, "Hold 3 licenses"), http.StatusConflict, "The number of rows to do was “3” and is now “1”.")
+	h.as(support).Post(act, "do", "put_back", "position", "3")
+	h.as(support).Press(h.as(support).Get(at), "Hold 2 licenses")
+	wants(t, h.waitFor(viewer, at, "Done 2 of 2 rows, 0 refused, 1 skipped."), http.StatusOK, "Somebody left it out")
+	if held := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); held != 2 {
+		t.Errorf("%d are held", held)
+	}
+}
+
 // TestBulkActs: each list leads to its acts, for those who may.
 func TestBulkActs(t *testing.T) {
 	h := start(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestConsoleBulkRedelivery sends all events of a filtered list again: what will happen is
-// looked at and confirmed, and the page follows until each row has its result.
+// looked at, a row is left out, it is confirmed, and the page follows until each row has its result.
 func TestConsoleBulkRedelivery(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)
@@ -30,6 +30,11 @@ func TestConsoleBulkRedelivery(t *testing.T) {
 	if label := b.Text("#bulk .card form button"); label != fmt.Sprintf("Send %d events again", rows) {
 		t.Errorf("the button says %q", label)
 	}
+	browser.Eval[bool](b.Tab, "document.querySelector('#position-1').click() ?? true")
+	b.Press("#choose-rows button[value=leave_out]")
+	b.wantText("Somebody left it out before the act began.")
+	b.look("console-bulk-left-out")
+	rows--
 	b.Press("#bulk .card form button")
 	b.Await("#bulk progress[value='100']") // the page is told; nobody reloads it
 	b.wantText(fmt.Sprintf("Done %d of %d row", rows, rows))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
@@ -31,6 +32,8 @@ func (o *Operator) bulkRoutes(
 		list("/bulk", o.listBulk),
 		on(account.Read, "GET", "/bulk/{id}", o.getBulk),
 		list("/bulk/{id}/rows", o.listBulkRows),
+		on(account.Read, "POST", "/bulk/{id}/leave-out", o.chooseRows((*bulk.Jobs).LeaveOut)),
+		on(account.Read, "POST", "/bulk/{id}/put-back", o.chooseRows((*bulk.Jobs).PutBack)),
 		on(account.Read, "POST", "/bulk/{id}/start", o.onBulk((*bulk.Jobs).Start)),
 		on(account.Read, "POST", "/bulk/{id}/pause", o.onBulk((*bulk.Jobs).Pause)),
 		on(account.Read, "POST", "/bulk/{id}/resume", o.onBulk((*bulk.Jobs).Resume)),
@@ -271,23 +274,31 @@ func statesOf[S ~string](list []S) string {
 }
 
 func (o *Operator) listBulk(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-	q, err := wire.Query(r, "before", "limit")
+	q, err := wire.Query(r, "cursor", "page", "limit")
 	if err != nil {
 		return err
 	}
-	before, err := naturalParam(q, "before", 1)
+	p, before, err := cursor(q)
 	if err != nil {
 		return err
 	}
-	p, err := paging.Parse(q)
+	list, err := o.Bulk.List(r.Context(), before, int(p.Limit)+1)
 	if err != nil {
 		return err
 	}
-	list, err := o.Bulk.List(r.Context(), before, int(p.Limit))
-	if err != nil {
-		return err
-	}
+	list, next := cut(list, p, func(j bulk.Job) int64 { return j.ID })
+	cursorAnswer(w, r, p, next, time.Time{})
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, bulkOf))
+}
+
+// cut is a page of a list that was read one row too far, and where the next one begins: 0
+// on the last.
+func cut[T any](list []T, p paging.Page, at func(T) int64) ([]T, int64) {
+	if int64(len(list)) <= p.Limit {
+		return list, 0
+	}
+	list = list[:p.Limit]
+	return list, at(list[p.Limit-1])
 }
 
 func (o *Operator) getBulk(w http.ResponseWriter, r *http.Request, _ account.Token) error {
@@ -296,6 +307,29 @@ func (o *Operator) getBulk(w http.ResponseWriter, r *http.Request, _ account.Tok
 		return err
 	}
 	return o.answerBulk(w, r, http.StatusOK, j)
+}
+
+// chooseRows is the handler that leaves rows of a prepared job out, or puts them back.
+func (o *Operator) chooseRows(do func(*bulk.Jobs, context.Context, audit.Actor, int64, []int64) (bulk.Job, error)) wire.Handler[account.Token] {
+	return func(w http.ResponseWriter, r *http.Request, t account.Token) error {
+		var b struct {
+			Positions []int64 `json:"positions"`
+		}
+		if _, err := decode(w, r, &b); err != nil {
+			return err
+		}
+		j, err := o.Bulk.Get(r.Context(), pathID(r))
+		if err != nil {
+			return err
+		}
+		if err := may(j.Act.Scope())(t); err != nil {
+			return err
+		}
+		if j, err = do(o.Bulk, r.Context(), actor(t), j.ID, b.Positions); err != nil {
+			return err
+		}
+		return o.answerBulk(w, r, http.StatusOK, j)
+	}
 }
 
 // onBulk is the handler that confirms, pauses, resumes or cancels a job.
@@ -333,11 +367,11 @@ type bulkRowJSON struct {
 }
 
 func (o *Operator) listBulkRows(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-	q, err := wire.Query(r, "after", "limit", "result")
+	q, err := wire.Query(r, "cursor", "page", "limit", "result")
 	if err != nil {
 		return err
 	}
-	after, err := naturalParam(q, "after", 0)
+	p, after, err := cursor(q)
 	if err != nil {
 		return err
 	}
@@ -345,18 +379,16 @@ func (o *Operator) listBulkRows(w http.ResponseWriter, r *http.Request, _ accoun
 	if err != nil {
 		return err
 	}
-	p, err := paging.Parse(q)
-	if err != nil {
-		return err
-	}
 	j, err := o.Bulk.Get(r.Context(), pathID(r))
 	if err != nil {
 		return err
 	}
-	rows, err := o.Bulk.Rows(r.Context(), j.ID, after, only, narrow, int(p.Limit))
+	rows, err := o.Bulk.Rows(r.Context(), j.ID, after, only, narrow, int(p.Limit)+1)
 	if err != nil {
 		return err
 	}
+	rows, next := cut(rows, p, func(row bulk.Row) int64 { return row.Position })
+	cursorAnswer(w, r, p, next, time.Time{})
 	return wire.JSON(w, http.StatusOK, wire.ListOf(rows, func(row bulk.Row) bulkRowJSON {
 		return bulkRowJSON{
 			Position: row.Position, SubjectID: row.ID, Subject: row.Subject, PartnerID: row.PartnerID, Was: row.Was, Will: row.Will, Result: row.Result.String(),

@@ -60,6 +60,8 @@ POST   /operator/v1/bulk                         read sell support
 GET    /operator/v1/bulk                         read sell support
 GET    /operator/v1/bulk/{id}                    read sell support
 GET    /operator/v1/bulk/{id}/rows               read sell support
+POST   /operator/v1/bulk/{id}/leave-out          read sell support
+POST   /operator/v1/bulk/{id}/put-back           read sell support
 POST   /operator/v1/bulk/{id}/start              read sell support
 POST   /operator/v1/bulk/{id}/pause              read sell support
 POST   /operator/v1/bulk/{id}/resume             read sell support

@@ -12,6 +12,7 @@ type Job struct {
 	Stopped  string // why it ended before its time; "": it did not
 	Text     string // how far it is, such as "Sent 3 of 10 events."
 	Percent  int64
+	Waits    bool // it is not begun, so there is nothing to measure
 	Facts    []JobFact
 	Controls []JobControl // what the person may do about it
 	Cancel   string       // the page that asks whether it ends; "": it cannot, or they may not
@@ -49,9 +50,9 @@ type JobRow struct {
 	URL    string
 	Note   string
 	Status string
-	Counts []int64 // of the columns that are counted
-	By     string
-	At     time.Time
+	Counts []int64   // of the columns that are counted
+	By     string    // who began it, or prepared it
+	At     time.Time // when they did
 }
 
 // JobsTable lists jobs. what is the head of the first column, counted those of the numbers.
@@ -60,7 +61,7 @@ func JobsTable(caption, what string, counted []string, list []JobRow) Table {
 	for _, label := range counted {
 		t.Columns = append(t.Columns, Column{Label: label, Number: true})
 	}
-	t.Columns = append(t.Columns, Column{Label: "Begun by"}, Column{Label: "Begun"})
+	t.Columns = append(t.Columns, Column{Label: "By"}, Column{Label: "When"})
 	for _, j := range list {
 		cells := []Cell{{Text: j.Label, URL: j.URL, Note: j.Note}, {Status: j.Status}}
 		for _, n := range j.Counts {

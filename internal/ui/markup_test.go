@@ -42,6 +42,9 @@ func drawn(t *rapid.T) written {
 			if yes("links") {
 				c.Links = []ui.RowLink{{Label: text("label"), Of: text("of"), URL: text("link")}}
 			}
+			if yes("tick") {
+				c.Tick = &ui.RowTick{Name: text("name"), Value: text("value"), Form: text("form"), Of: text("of")}
+			}
 			row.Cells = append(row.Cells, c)
 		}
 		w.Table.Rows = append(w.Table.Rows, row)

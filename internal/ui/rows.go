@@ -50,6 +50,18 @@ func (t Table) Body() template.HTML {
 
 // write writes a cell. id is that of its row, if it is the first.
 func (c *Cell) write(m *markup, id string) {
+	if t := c.Tick; t != nil {
+		m.raw(`<input type="checkbox" class="tick" autocomplete="off"`)
+		m.attribute("id", t.Name+"-"+t.Value)
+		m.attribute("name", t.Name)
+		m.attribute("value", t.Value)
+		m.attribute("form", t.Form)
+		m.raw(`><label class="sr"`)
+		m.attribute("for", t.Name+"-"+t.Value)
+		m.raw(">")
+		m.text(t.Of)
+		m.raw("</label> ")
+	}
 	if c.URL != "" {
 		m.raw("<a")
 		m.href(c.URL)

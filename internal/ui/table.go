@@ -72,6 +72,14 @@ type Cell struct {
 	Note   string    // a second, quieter line
 	Links  []RowLink // what can be done with the record; after everything else
 	Posts  []RowPost // likewise, at once
+	Tick   *RowTick  // before everything else; nil for none
+}
+
+// RowTick is a box to tick a record with, for a form that stands elsewhere on the page.
+type RowTick struct {
+	Name, Value string
+	Form        string // the id of the form
+	Of          string // names the record, for people who hear the box alone
 }
 
 // RowLink leads to a page about one record of a table. Label is the same in every row;

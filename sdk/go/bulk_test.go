@@ -18,8 +18,14 @@ func marketBulk(ctx context.Context, t *testing.T, h *apptest.Harness, c *operat
 	if made.Status != "prepared" || made.Rows.Total != 3 || len(made.Effects) == 0 {
 		t.Errorf("prepared %+v", made)
 	}
-	if rows := must(c.BulkRows(ctx, made.BulkID, 1, "open"))(t); rows.Size != 2 || rows.Items[0].Will == "" {
+	if rows := all(t, c.BulkRows(ctx, made.BulkID, "open")); len(rows) != 3 || rows[0].Will == "" {
 		t.Errorf("the rows are %+v", rows)
+	}
+	if left := must(c.LeaveOutBulkRows(ctx, made.BulkID, 1, 2))(t); left.Rows.Skipped != 2 {
+		t.Errorf("left out: %+v", left)
+	}
+	if back := must(c.PutBackBulkRows(ctx, made.BulkID, 1, 2))(t); back.Rows.Skipped != 0 {
+		t.Errorf("put back: %+v", back)
 	}
 	// Paused before its first row, so that it is under way whenever this asks.
 	h.Exec(`UPDATE bulk_jobs SET started_at = $2, paused_at = $2 WHERE id = $1`, made.BulkID, time.Now())
@@ -39,7 +45,7 @@ func marketBulk(ctx context.Context, t *testing.T, h *apptest.Harness, c *operat
 	if ended := must(c.CancelBulkAct(ctx, other.BulkID))(t); ended.Status != "stopped" {
 		t.Errorf("cancelled: %+v", ended)
 	}
-	if list := must(c.BulkActs(ctx, other.BulkID))(t); list.Size != 2 {
+	if list := all(t, c.BulkActs(ctx)); len(list) != 3 {
 		t.Errorf("the list is %+v", list)
 	}
 }

@@ -2,23 +2,12 @@ package operator
 
 import (
 	"context"
+	"iter"
 	"net/url"
 	"strconv"
 
 	"claviger/sdk/go/internal/rest"
 )
-
-// BulkActList is a part of the bulk acts, the newest first.
-type BulkActList struct {
-	Size  int       `json:"size"`
-	Items []BulkAct `json:"items"`
-}
-
-// BulkRowList is a part of the rows of a bulk act.
-type BulkRowList struct {
-	Size  int       `json:"size"`
-	Items []BulkRow `json:"items"`
-}
 
 func bulkPath(id int64, rest string) string { return base + "bulk/" + strconv.FormatInt(id, 10) + rest }
 
@@ -28,9 +17,9 @@ func (c *Client) PrepareBulkAct(ctx context.Context, o BulkOrder) (BulkAct, erro
 	return post[BulkAct](ctx, c, base+"bulk", o)
 }
 
-// BulkActs lists bulk acts before one, the newest first; 0 begins with the newest.
-func (c *Client) BulkActs(ctx context.Context, before int64) (BulkActList, error) {
-	return get[BulkActList](ctx, c, rest.Target(base+"bulk", url.Values{"before": {rest.Number(before)}}))
+// BulkActs lists bulk acts to the end, page by page, the newest first.
+func (c *Client) BulkActs(ctx context.Context) iter.Seq2[BulkAct, error] {
+	return rest.All[BulkAct](ctx, c.rest, base+"bulk")
 }
 
 // BulkAct says what a bulk act does and how far it is.
@@ -38,9 +27,20 @@ func (c *Client) BulkAct(ctx context.Context, id int64) (BulkAct, error) {
 	return get[BulkAct](ctx, c, bulkPath(id, ""))
 }
 
-// BulkRows lists rows of a bulk act after a position: all, or those with a result.
-func (c *Client) BulkRows(ctx context.Context, id, after int64, result string) (BulkRowList, error) {
-	return get[BulkRowList](ctx, c, rest.Target(bulkPath(id, "/rows"), url.Values{"after": {rest.Number(after)}, "result": {result}}))
+// BulkRows lists the rows of a bulk act to the end, page by page: all, or those with a
+// result.
+func (c *Client) BulkRows(ctx context.Context, id int64, result string) iter.Seq2[BulkRow, error] {
+	return rest.All[BulkRow](ctx, c.rest, rest.Target(bulkPath(id, "/rows"), url.Values{"result": {result}}))
+}
+
+// LeaveOutBulkRows leaves rows out of a prepared act, by their positions.
+func (c *Client) LeaveOutBulkRows(ctx context.Context, id int64, positions ...int64) (BulkAct, error) {
+	return post[BulkAct](ctx, c, bulkPath(id, "/leave-out"), BulkPositions{positions})
+}
+
+// PutBackBulkRows puts rows back that were left out.
+func (c *Client) PutBackBulkRows(ctx context.Context, id int64, positions ...int64) (BulkAct, error) {
+	return post[BulkAct](ctx, c, bulkPath(id, "/put-back"), BulkPositions{positions})
 }
 
 // StartBulkAct confirms a prepared act: it is done in the background.

@@ -1022,7 +1022,7 @@ type BulkAct struct {
 type BulkActRows struct {
 	Total   int64 `json:"total"`
 	Checked int64 `json:"checked"`
-	// To which the act cannot be done.
+	// To which the act cannot be done, or which were left out.
 	Skipped   int64 `json:"skipped"`
 	Succeeded int64 `json:"succeeded"`
 	// That had changed when it was their turn.
@@ -1040,6 +1040,12 @@ type BulkActEffects struct {
 	Why string `json:"why"`
 }
 
+// BulkPositions is an object of the API.
+type BulkPositions struct {
+	// The `position` of each row, 1,000 at most.
+	Positions []int64 `json:"positions"`
+}
+
 // BulkRow is an object of the API.
 type BulkRow struct {
 	Position int64 `json:"position"`
@@ -1050,7 +1056,7 @@ type BulkRow struct {
 	PartnerID int64  `json:"partner_id"`
 	// What it was when it was selected.
 	Was string `json:"was"`
-	// What the act does to it; empty while it is not checked and when it is skipped.
+	// What the act does to it; empty while it is not checked and when it cannot be done.
 	Will   string `json:"will"`
 	Result string `json:"result"`
 	// The code of why it was refused or skipped.
