@@ -42,6 +42,8 @@ func Duration(known bool, d time.Duration) string {
 		return "–"
 	case d == 0:
 		return "< 1 ms"
+	case d < 100*time.Microsecond: // which a tenth of a millisecond does not show
+		return "< 0.1 ms"
 	case d >= time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d >= 10*time.Millisecond || d%time.Millisecond == 0:

@@ -1,8 +1,9 @@
 // Package stats counts what happens to licenses per partner and day, and what attempts to
 // deliver webhooks meet per partner and hour. It owns the tables stats_cursors,
-// stats_days, stats_hours and stats_failures. Days are days in UTC.
+// stats_days, stats_hours, stats_failures and stats_refunds. Days are days in UTC.
 //
-// Nothing is counted in the transaction of a sale or of an attempt: a job adds up events
+// Refunds are counted as they happen, by CountRefund. Nothing is counted in the
+// transaction of a sale or of an attempt: a job adds up events
 // and attempts in the order of their ids, a batch at a time, and moves a cursor in the
 // transaction that adds to the counters, so that each is counted exactly once. What is
 // behind the cursor is added when the numbers are read, if it is not too much: right
