@@ -77,11 +77,12 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	members := &portal.Handler{
 		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Checks: r.Checks, Licenses: r.Licenses, Events: r.Events,
 		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
-		History: r.History, Stats: r.Stats, Policy: a.policy(), Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
+		History: r.History, Stats: r.Stats, Policy: a.policy(),
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now,
 		Replays: r.Replays, Exports: r.Exports,
 	}
 	members.Live = portal.NewLive(members, a.log)
+	shopPages.Mark, portalPages.Mark = members.Mark, members.Mark // the shop's answer paths that do not exist
 	operators := a.console(site(consolePages))
 	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets()), notFound(shopPages), nil
 }

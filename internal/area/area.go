@@ -79,7 +79,7 @@ type Area[N any, V Visitor[N]] struct {
 	// Title is what the navigation is called.
 	Title func(visit V) string
 	// Banner marks the pages of a visit that is not the usual one; nil, or its answer nil:
-	// there is nothing to say.
+	// there is nothing to say. For those of errors see ui.Pages.Mark.
 	Banner func(visit V) *ui.Banner
 	// Enter finds out what a visitor may do, as it is stored now. Whoever lacks what the
 	// row needs gets NotFound, whatever the reason, and so learns nothing.
@@ -95,7 +95,7 @@ func (a *Area[N, V]) Routes() []wire.Route {
 			if err != nil {
 				return err
 			}
-			return ui.Marked(rt.Serve(w, r, visit), a.banner(visit))
+			return rt.Serve(w, r, visit)
 		}
 		switch rt.Kind {
 		case Act:
@@ -200,7 +200,7 @@ func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, nam
 	return a.Site.Render(w, r, visit.Common().Visitor, name, view)
 }
 
-// banner marks the pages of a visit, also those of errors.
+// banner marks the pages of a visit.
 func (a *Area[N, V]) banner(visit V) *ui.Banner {
 	if a.Banner == nil {
 		return nil

@@ -5,7 +5,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
@@ -25,7 +29,7 @@ func (h *Handler) asSupport(ctx context.Context, visit *Visit, partnerID int64) 
 	}
 	visit.Partner, visit.Role, visit.Support = a.Partner, a.Role, &a
 	if visit.Needs.Private || !a.Ceiling.Covers(visit.Needs.asSupport()) {
-		return false, ui.Marked(NotFound(), supportBanner(visit))
+		return false, NotFound()
 	}
 	return true, nil
 }
@@ -49,6 +53,32 @@ func (h *Handler) refuseActs(w http.ResponseWriter, r *http.Request, v *Visit) e
 		Cancel:  v.Path(overviewPath),
 	}
 	return h.confirm(w, r, v, http.StatusForbidden, view)
+}
+
+// markTimeout bounds how long an error page waits to know whether it is marked.
+const markTimeout = 2 * time.Second
+
+// Mark marks error pages below the portal of a partner where the person is support,
+// whatever answers with them: a page, a path that does not exist, a refusal before any page.
+func (h *Handler) Mark(r *http.Request) *ui.Banner {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/portal/")
+	first, _, _ := strings.Cut(rest, "/")
+	id, err := strconv.ParseInt(first, 10, 64)
+	if !ok || err != nil {
+		return nil
+	}
+	// What failed may be that the time of the request is over.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), markTimeout)
+	defer cancel()
+	v, err := h.Site.Holder(ctx, r)
+	if err != nil || !v.User.Operator() {
+		return nil
+	}
+	a, err := h.Partners.SupportAccess(ctx, id, v.User.ID, v.Session)
+	if err != nil {
+		return nil
+	}
+	return supportBanner(&Visit{Visit: area.Visit[Needs]{Visitor: v}, Partner: a.Partner, Support: &a})
 }
 
 // supportBanner marks the pages of a visit as support.

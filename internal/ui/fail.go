@@ -19,24 +19,6 @@ type failure struct {
 	RequestID string // only where we have to find out what happened
 	Again     bool   // asking for the same page again may help
 	Ours      bool   // it is no fault of the person
-	banner    *Banner
-}
-
-// marked is an error whose page has a banner.
-type marked struct {
-	error
-	banner *Banner
-}
-
-func (m marked) Unwrap() error { return m.error }
-
-// Marked returns err so that its page has the banner. Without an error or a banner it
-// returns err itself.
-func Marked(err error, b *Banner) error {
-	if err == nil || b == nil {
-		return err
-	}
-	return marked{err, b}
 }
 
 // Fail shows err as a page and records it in the request's note, as wire.Fail
@@ -55,13 +37,11 @@ func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.WriteHeader(wire.StatusGone)
 		return
 	}
-	m, _ := errors.AsType[marked](err)
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) && fault.Of(err) == nil {
 		// Whatever error it became, the deadline passed.
 		err = context.DeadlineExceeded
 	}
 	f := failureOf(w.Header(), err)
-	f.banner = m.banner
 	if f.Status >= http.StatusInternalServerError {
 		f.RequestID = note.ID
 	}
@@ -79,7 +59,11 @@ func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
 		w.Header().Set(headerRetarget, statusTarget)
 		w.Header().Set(headerReswap, "innerHTML")
 	}
-	_ = p.render(w, r, pageFailure, View{Title: f.Title, Status: f.Status, Banner: f.banner, NoIndex: true, Fragment: "fragment-failure", Data: f}, func() {})
+	var banner *Banner
+	if p.Mark != nil {
+		banner = p.Mark(r)
+	}
+	_ = p.render(w, r, pageFailure, View{Title: f.Title, Status: f.Status, Banner: banner, NoIndex: true, Fragment: "fragment-failure", Data: f}, func() {})
 }
 
 // titles are the headings of faults; a kind that has none "did not work".

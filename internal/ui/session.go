@@ -108,11 +108,7 @@ func storeKey(token string) string {
 func (s *Sessions) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Cookie")
-		var token string
-		if cookie, err := r.Cookie(s.scs.Cookie.Name); err == nil {
-			token = cookie.Value
-		}
-		ctx, err := s.scs.Load(r.Context(), token)
+		ctx, err := s.scs.Load(r.Context(), s.cookie(r))
 		if err != nil {
 			s.Fail(w, r, fmt.Errorf("load the session: %w", unavailable{err}))
 			return
@@ -127,6 +123,15 @@ func (s *Sessions) Wrap(next http.Handler) http.Handler {
 		next.ServeHTTP(sw, r)
 		sw.save() //nolint:contextcheck // it has the request, and WriteHeader calls it too
 	})
+}
+
+// cookie is the token of a request's session, "" if it has none.
+func (s *Sessions) cookie(r *http.Request) string {
+	cookie, err := r.Cookie(s.scs.Cookie.Name)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
 }
 
 // unavailable is the error of a store that did not answer.
@@ -274,6 +279,17 @@ func (s *Sessions) SignedInNow(ctx context.Context, token string) (Signed, bool,
 	}
 	signed, ok := s.SignedIn(ctx) //nolint:contextcheck // it is ctx, without the session of the request
 	return signed, ok, nil
+}
+
+// Holder returns who is signed in with the cookie of a request that Wrap did not see, and
+// the key of the session.
+func (s *Sessions) Holder(ctx context.Context, r *http.Request) (signed Signed, key string, ok bool, err error) {
+	token := s.cookie(r)
+	if token == "" {
+		return Signed{}, "", false, nil
+	}
+	signed, ok, err = s.SignedInNow(ctx, token)
+	return signed, storeKey(token), ok, err
 }
 
 // withoutValues hides the session that a request was loaded with.

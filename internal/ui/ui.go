@@ -140,6 +140,10 @@ type Pages struct {
 	Home      string // where the logo and error pages lead; "" is /
 	SignOut   string // where the form of the sign-out button posts to; "" is /sign-out
 
+	// Mark returns the banner of an error page, whoever answers with it; nil, or its answer
+	// nil: there is none.
+	Mark func(r *http.Request) *Banner
+
 	pages map[string]*template.Template
 }
 

@@ -80,6 +80,21 @@ func (s *Site) user(ctx context.Context, signed ui.Signed) (account.User, error)
 	return u, nil
 }
 
+// Holder returns the visitor of a request that no page serves, such as that of an unknown
+// path.
+func (s *Site) Holder(ctx context.Context, r *http.Request) (*Visitor, error) {
+	v := &Visitor{Client: wire.Client(r)}
+	signed, key, ok, err := s.Sessions.Holder(ctx, r)
+	if err != nil || !ok {
+		return v, err
+	}
+	u, err := s.user(ctx, signed)
+	if err == nil && u.ID != 0 {
+		v.User, v.Signed, v.Session = u, signed, account.SessionID(key)
+	}
+	return v, err
+}
+
 // Again returns the visitor of a request that is still being answered as they are stored
 // now, and ErrSignIn if they have signed out since, or their session has ended in another
 // way.
