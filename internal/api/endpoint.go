@@ -53,16 +53,11 @@ func (a *API) readEndpoint(w http.ResponseWriter, r *http.Request, p partner.Par
 	})
 }
 
-// tryEndpoint takes no members, as redeliver does, and counts as a check of URLs.
+// tryEndpoint takes no members, as redeliver does.
 func (a *API) tryEndpoint(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	if err := decode(w, r, &struct{}{}, nil); err != nil {
 		return err
 	}
-	claim, err := a.Profiles.BeginTest(r.Context(), p.ID)
-	if err != nil {
-		return err
-	}
-	defer claim.End(r.Context())
 	if err := a.Webhooks.TryNow(r.Context(), actor(p), p.ID); err != nil {
 		return err
 	}

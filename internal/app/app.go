@@ -202,7 +202,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Checks = &profile.Runs{Book: r.Profiles, Log: a.log}
 	a.node = &cluster.Node{DB: db, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
-	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell()}
+	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell(), Checks: r.Profiles}
 	r.Replays = &replay.Jobs{DB: db, Outbox: r.Webhooks, Now: a.cfg.Now, Operator: mayRedeliver}
 	r.Partners.Changed = r.Webhooks.Touch
 	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Unpark, r.Webhooks.Resume, r.Webhooks.Remove
@@ -231,9 +231,6 @@ const guesses = 60
 // redeliveries is how many events a partner may have redelivered in a minute, each by
 // a call of its own.
 const redeliveries = 60
-
-// tries is how often a minute a partner may have its endpoint tried at once.
-const tries = 10
 
 // Partners share these among them while they are answered. A quarter of the readers
 // is left to authentication and to everybody else.

@@ -11,7 +11,6 @@ import (
 	"claviger/internal/support"
 	"claviger/internal/today"
 	"claviger/internal/visitor"
-	"claviger/internal/wire"
 )
 
 // console makes the operators' pages: a line for each section, with what it needs.
@@ -27,7 +26,6 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		Today:    console.Today{Book: r.Today, Live: console.TodayLive(r.Today, a.log)},
 		Delivery: console.Delivery{
 			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Licenses: r.Licenses, Replays: r.Replays, Mail: r.Mail,
-			Tries: &wire.Limiter{PerMinute: tries, Now: a.cfg.Now},
 		},
 		System:  console.System{DB: r.DB, Accounts: r.Accounts, Keys: r.OAuth.Keys, Audit: r.Audit, Jobs: jobsOf(), Settings: a.shownSettings()},
 		Reports: console.Reports{Stats: r.Stats, Partners: r.Partners, Exports: r.Exports, Live: &live.Versions{Read: r.Exports.Versions, Log: a.log}},

@@ -8,18 +8,15 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
-	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
-	"claviger/internal/plural"
 	"claviger/internal/replay"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
-	"claviger/internal/wire"
 )
 
 const (
@@ -40,7 +37,6 @@ type Delivery struct {
 	Licenses *license.Registry
 	Replays  *replay.Jobs
 	Mail     *mail.Outbox
-	Tries    *wire.Limiter // how often an endpoint is tried at once
 }
 
 func (d *Delivery) table() []Route {
@@ -198,13 +194,8 @@ func (d *Delivery) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := seen.Unchanged(r); err != nil {
 		return d.area.Refuse(w, r, v, view, err)
 	}
-	if q := d.Tries.Take(strconv.FormatInt(p.ID, 10)); !q.OK {
-		f := fault.New(fault.Throttled, wire.CodeRateLimited, "The endpoint was tried %s in the last minute.", plural.Of(q.Limit, "time"))
-		f.After = q.After
-		return d.area.Refuse(w, r, v, view, f)
-	}
 	if err := d.Webhooks.TryNow(r.Context(), v.Actor(), p.ID); err != nil {
-		return err
+		return d.refuse(w, r, v, view, err)
 	}
 	return d.area.Done(w, r, v, outagesPath, fmt.Sprintf("The endpoint of %s is tried now. If it answers well, it leaves this list within a few seconds, and what waits is sent.", p.Name))
 }

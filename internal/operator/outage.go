@@ -108,11 +108,6 @@ func (o *Operator) tryEndpoint(w http.ResponseWriter, r *http.Request, t account
 	if err != nil {
 		return err
 	}
-	claim, err := o.Profiles.BeginTest(r.Context(), p.ID)
-	if err != nil {
-		return err
-	}
-	defer claim.End(r.Context())
 	if err := o.Webhooks.TryNow(r.Context(), actor(t), p.ID); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/audit"
-	"claviger/internal/fault"
 	"claviger/internal/live"
 	"claviger/internal/plural"
 	"claviger/internal/profile"
@@ -16,7 +15,6 @@ import (
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
-	"claviger/internal/wire"
 )
 
 const (
@@ -122,11 +120,6 @@ func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overvie
 
 // try has the endpoint tried at once.
 func (h *Handler) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if q := h.Tries.Take(strconv.FormatInt(v.Partner.ID, 10)); !q.OK {
-		f := fault.New(fault.Throttled, wire.CodeRateLimited, "The URL was tried %s in the last minute. Try again in a moment.", plural.Of(q.Limit, "time"))
-		f.After = q.After
-		return f
-	}
 	if err := h.Webhooks.TryNow(r.Context(), v.Actor(), v.Partner.ID); err != nil {
 		return err
 	}

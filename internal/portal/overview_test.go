@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/app"
 	"claviger/internal/apptest"
+	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 )
@@ -78,14 +79,22 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestTryNowIsLimited: nobody makes the service hammer a server.
+// bounded turns on the limits that testMoney turns off.
+func bounded(cfg *app.Config) { cfg.TestMoney = false }
+
+// TestTryNowIsLimited: nobody makes the service hammer a server, neither by the page nor by
+// the API; both count as checks of URLs.
 func TestTryNowIsLimited(t *testing.T) {
-	h := start(t)
-	for range 10 {
+	h := start(t, bounded)
+	for range profile.MaxChecks - 1 {
 		h.as(developer).Post(h.path("/overview/try")).WantRedirect(h.path("/overview"))
 	}
+	h.Must(h.Webhooks.TryNow(t.Context(), apptest.Tester, h.tide.ID)) // as the API does
 	if got := h.as(developer).Post(h.path("/overview/try")); got.Status != http.StatusTooManyRequests {
-		t.Errorf("the eleventh try of a minute: %d", got.Status)
+		t.Errorf("the eleventh try of ten minutes: %d", got.Status)
+	}
+	if err := h.Webhooks.TryNow(t.Context(), apptest.Tester, h.tide.ID); !fault.Is(err, "too_many_checks") {
+		t.Errorf("by the API: %v", err)
 	}
 }
 

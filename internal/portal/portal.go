@@ -36,7 +36,6 @@ import (
 	"claviger/internal/visitor"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
-	"claviger/internal/wire"
 )
 
 // Handler serves the pages.
@@ -58,7 +57,6 @@ type Handler struct {
 	Stats    *stats.Book
 	Exports  *export.Exporter
 	Policy   webhook.Policy // what becomes of an endpoint that fails
-	Tries    *wire.Limiter  // how often a partner may have its endpoint tried at once; nil: as often as it likes
 	Streams  *ui.Streams    // open pages that follow what happens
 	Now      func() time.Time
 

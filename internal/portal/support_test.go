@@ -167,7 +167,7 @@ func TestSupportEnds(t *testing.T) {
 // TestSupportIsMarkedOnErrors: a page that says what went wrong is marked like every other
 // one, and one for a member is not.
 func TestSupportIsMarkedOnErrors(t *testing.T) {
-	h := start(t, withoutFactors)
+	h := start(t, withoutFactors, bounded)
 	h.operator(operator, account.RoleAdmin)
 	h.enter(operator, true)
 	marked := func(what string, status int, page *pagetest.Page) {
@@ -178,6 +178,14 @@ func TestSupportIsMarkedOnErrors(t *testing.T) {
 		h.wantMarked(what, page.Body)
 	}
 	marked("an id that nobody has", http.StatusNotFound, h.as(operator).Get(h.path("/deliveries/987654321")))
+	cookie := h.as(operator).Cookie()
+	unknown := apptest.Send(t, http.DefaultClient, "GET", h.App.URL()+h.path("/nothing/here"), "", "Cookie: "+cookie.Name+"="+cookie.Value, "Accept: text/html")
+	if unknown.Status != http.StatusNotFound || unknown.Header.Get("Content-Security-Policy") == "" {
+		t.Errorf("an unknown path: %d %v", unknown.Status, unknown.Header)
+	}
+	h.wantMarked("an unknown path", unknown.Body)
+	marked("another method", http.StatusMethodNotAllowed, h.as(operator).Post(h.path("/deliveries")))
+	marked("another site's form", http.StatusForbidden, h.as(operator).Do(http.MethodPost, h.path("/overview/try"), nil, "cross-site"))
 	marked("the team", http.StatusNotFound, h.as(operator).Get(h.path("/team")))
 	marked("an act on secrets", http.StatusNotFound, h.as(operator).Post(h.path("/credentials/keys")))
 	for range 10 {

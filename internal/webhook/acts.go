@@ -42,8 +42,16 @@ func (o *Outbox) Resume(tx *sqldb.Tx, partnerID int64) {
 
 // TryNow sends to an endpoint that fails without waiting for the next attempt: a parked
 // one is probed now, and another gets what waits for a later time, at a ramp that ends
-// with the first failure. It changes nothing of an endpoint that is well.
+// with the first failure. It changes nothing of an endpoint that is well, and counts as a
+// check of the partner's URLs.
 func (o *Outbox) TryNow(ctx context.Context, by audit.Actor, partnerID int64) error {
+	if o.Checks != nil {
+		claim, err := o.Checks.BeginTest(ctx, partnerID)
+		if err != nil {
+			return fmt.Errorf("try the endpoint of partner %d: %w", partnerID, err)
+		}
+		defer claim.End(ctx)
+	}
 	err := o.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := o.Now()
 		o.touch(tx, partnerID, `, probe_at = CASE WHEN parked_at <> 0 THEN $2 ELSE probe_at END,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
@@ -12,6 +13,8 @@ type Outbox struct {
 	DB   *sqldb.DB
 	Now  func() time.Time
 	Tell Tell
+
+	Checks *profile.Book // whose limit of checks counts for TryNow; nil: there is none
 }
 
 // Tell is what is called after the commit of a change, so that what sends on this node
