@@ -20,15 +20,19 @@ func TestScenario(t *testing.T) {
 	b.look("portal-simulator-before")
 	b.Press("section form button")
 	b.on("Every scenario")
-	b.Await("#step-39") // appended while the page is open
-	b.Await("#more:not([hx-get])")
+	b.Await("#step-1")
+	b.Click("#step-1 summary")
+	b.Await("#step-39") // it came while the page was open
+	b.Await("#over")
+	if !browser.Eval[bool](b.Tab, `document.querySelector('#step-1 details').open`) {
+		t.Error("what was unfolded is folded")
+	}
 	if got := b.Text("#run-head"); !strings.Contains(got, "39 of 39") {
 		t.Errorf("the head says %q", got)
 	}
 	if got := browser.Eval[string](b.Tab, `document.querySelector('#status').textContent`); !strings.Contains(got, "The run is over") {
 		t.Errorf("the status region says %q", got)
 	}
-	b.Click("#step-1 summary")
 	b.look("portal-run")
 
 	b.visit(b.path("/simulator"))

@@ -110,7 +110,8 @@ func (h *Handler) integrationTable() []Route {
 
 		row(Page, simulatorPath, partner.Viewer, h.simulator),
 		row(Act, runsPath, partner.Developer, h.startRun),
-		row(Page, runsPath+"/{run}", partner.Viewer, h.run),
+		row(Page, runsPath+"/{run}", partner.Viewer, h.shows(h.run)),
+		row(Stream, runsPath+"/{run}/live", partner.Viewer, h.tells(h.run)),
 		row(Page, eventsPath, partner.Viewer, h.events),
 		row(Page, eventsPath+"/purchase", partner.Viewer, h.eventKind(event.Purchase)),
 		row(Act, eventsPath+"/purchase/test", partner.Developer, h.sendEvent(event.Purchase)),

@@ -15,6 +15,7 @@ type Live struct {
 	deliveries *live.Versions               // by event
 	licenses   *live.Versions
 	jobs       *live.Versions
+	runs       *live.Versions
 	setup      *live.Versions // by partner
 	overview   *live.Versions // by partner
 	exports    *live.Versions // by person
@@ -29,6 +30,7 @@ func NewLive(h *Handler, log *slog.Logger) *Live {
 		deliveries: of(h.History.Versions),
 		licenses:   of(h.Licenses.Versions, h.History.LicenseVersions),
 		jobs:       of(h.Replays.Versions),
+		runs:       of(h.Simulator.Versions),
 		setup:      of(h.Profiles.Versions, h.Partners.CredentialVersions, h.Webhooks.EndpointVersions),
 		overview:   of(h.Profiles.Versions, h.Webhooks.EndpointVersions, h.Audit.Versions, h.History.NewestVersions),
 		exports:    of(h.Exports.Versions),

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
@@ -169,18 +170,15 @@ func refuseRun(w http.ResponseWriter, form *ui.Form, err error) int {
 	return wire.Status(f.Kind)
 }
 
-// runView is a run with its steps. A fragment has the steps after those that the page
-// shows already, and the head anew.
+// runView is a run with its steps.
 type runView struct {
 	simulator.Run
 	Title   string
 	Status  string
 	Running bool
 	Steps   []stepView
-	After   int    // how many steps the page has with these
-	More    string // where the next steps come from while it is running
+	Next    int // the step that is running
 	Back    string
-	Partial bool
 	Curl    ui.Curl
 }
 
@@ -193,30 +191,34 @@ type stepView struct {
 	Texts  []ui.Code
 }
 
-func (h *Handler) run(w http.ResponseWriter, r *http.Request, v *Visit) error {
+// run shows a run, whose steps appear as they end.
+func (h *Handler) run(r *http.Request, v *Visit) (area.Shown, error) {
 	run, err := h.Simulator.Get(r.Context(), v.Partner.ID, id(r, "run"))
 	if err != nil {
-		return missing(err)
+		return area.Shown{}, missing(err)
 	}
-	view := runView{
-		Run: run, Title: runTitle(run), Status: runStatus(run), Running: run.State == simulator.Running, After: len(run.Results),
-		Back: v.Path(simulatorPath), Partial: ui.IsFragment(r),
-		Curl: h.call("Read this run by API", http.MethodGet, fmt.Sprintf("/v2/scenario-runs/%d", run.ID)),
-	}
-	view.More = v.Path(runsPath+"/%d?after=%d", run.ID, view.After)
-	from := 0
-	if view.Partial {
-		n, _ := strconv.Atoi(r.URL.Query().Get("after")) // what is no number begins at the first
-		from = min(max(n, 0), len(run.Results))
-	}
-	for i, result := range run.Results[from:] {
-		view.Steps = append(view.Steps, stepOf(run, from+i, result))
-	}
-	page := ui.View{Title: view.Title, Fragment: "run-more", Data: view}
-	if view.Partial && !view.Running {
-		page.Notice = "The run is over: " + view.Status + "."
-	}
-	return h.render(w, r, v, "run", page)
+	return area.Shown{
+		Versions: h.Live.runs, Topic: run.ID, Page: "run",
+		View: func(r *http.Request) (ui.View, string, error) {
+			run, err := h.Simulator.Get(r.Context(), v.Partner.ID, run.ID)
+			if err != nil {
+				return ui.View{}, "", missing(err)
+			}
+			view := runView{
+				Run: run, Title: runTitle(run), Status: runStatus(run), Running: run.State == simulator.Running, Next: len(run.Results) + 1,
+				Back: v.Path(simulatorPath), Curl: h.call("Read this run by API", http.MethodGet, fmt.Sprintf("/v2/scenario-runs/%d", run.ID)),
+			}
+			for i, result := range run.Results {
+				view.Steps = append(view.Steps, stepOf(run, i, result))
+			}
+			page := ui.View{Title: view.Title, Fragment: "run-now", Data: view}
+			if view.Running {
+				page.Refresh = 2
+				return page, "", nil // the end is said
+			}
+			return page, "The run is over: " + view.Status + ".", nil
+		},
+	}, nil
 }
 
 // stepOf shows a step.

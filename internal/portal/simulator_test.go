@@ -35,23 +35,6 @@ func (h *harness) listen(answer func(w http.ResponseWriter, r *http.Request, bod
 	return url
 }
 
-// fragment requests a page as htmx does that puts it into an element.
-func (h *harness) fragment(email, path string) *pagetest.Page {
-	h.Helper()
-	b := h.as(email)
-	r, err := http.NewRequestWithContext(h.Context(), http.MethodGet, b.URL+path, nil)
-	h.Must(err)
-	r.Header.Set("HX-Request", "true")
-	r.Header.Set("HX-Request-Type", "partial")
-	r.Header.Set("X-Forwarded-For", b.Address)
-	answer, err := b.Client.Do(r)
-	h.Must(err)
-	defer answer.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(answer.Body)
-	h.Must(err)
-	return &pagetest.Page{TB: h, Status: answer.StatusCode, Header: answer.Header, Body: string(text)}
-}
-
 // TestSimulatorPage: a developer runs a scenario and sees its steps; a viewer sees the
 // verdict and cannot run one.
 func TestSimulatorPage(t *testing.T) {
@@ -92,8 +75,8 @@ func TestSimulatorPage(t *testing.T) {
 	}
 }
 
-// TestRunPageFollows: while it runs, the page asks for the steps that it does not have;
-// the fragment has those alone, the head, and where the next come from.
+// TestRunPageFollows: while it runs, the page is sent the steps as they end, and then the
+// verdict.
 func TestRunPageFollows(t *testing.T) {
 	h := start(t)
 	came, free := make(chan struct{}, 10), make(chan struct{}, 10)
@@ -103,25 +86,21 @@ func TestRunPageFollows(t *testing.T) {
 	})
 	to := h.as(developer).Post(h.path("/simulator/runs"), "scenario", "journey").Header.Get("Location")
 	<-came
-	free <- struct{}{}
-	<-came // the first step is stored before the second is sent
 	page := h.as(viewer).Get(to)
-	if !strings.Contains(page.Body, "1. purchase") || !strings.Contains(page.Body, `hx-get="`+to+`?after=1"`) || !strings.Contains(page.Body, "Step 2 of 3 is running") {
+	if !strings.Contains(page.Body, "Step 1 of 3 is running") || !strings.Contains(page.Body, `http-equiv="refresh"`) {
 		t.Errorf("under way:\n%s", page.Body)
 	}
+	run := h.follow(h.as(viewer), page)
+	free <- struct{}{}
+	if got := run.until("1. purchase"); !strings.Contains(got, "Step 2 of 3 is running") || strings.Contains(got, "<html") {
+		t.Errorf("after the first step:\n%s", got)
+	}
 	free <- struct{}{}
 	free <- struct{}{}
+	if got := run.until("The run is over: pass."); !strings.Contains(got, "3. ") || strings.Contains(got, "is running") {
+		t.Errorf("at the end:\n%s", got)
+	}
 	h.Simulator.Wait()
-	fragment := h.fragment(viewer, to+"?after=1")
-	if strings.Contains(fragment.Body, "1. purchase") || !strings.Contains(fragment.Body, "2. activate") || strings.Contains(fragment.Body, "<html") ||
-		strings.Contains(fragment.Body, "hx-get") || !strings.Contains(fragment.Body, `id="run-head" hx-swap-oob`) || !strings.Contains(fragment.Body, "The run is over: pass.") {
-		t.Errorf("the fragment:\n%s", fragment.Body)
-	}
-	for _, odd := range []string{"-1", "x", "99"} {
-		if page := h.fragment(viewer, to+"?after="+odd); page.Status != http.StatusOK {
-			t.Errorf("after %s: %d", odd, page.Status)
-		}
-	}
 }
 
 // TestEventPage: what it shows, and that an event of one's own is sent as a test.

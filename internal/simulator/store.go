@@ -200,6 +200,16 @@ func (s *Simulator) Get(ctx context.Context, partnerID, id int64) (Run, error) {
 	return run.seen(s.Now()), nil
 }
 
+// Versions returns a text for each of the runs that changes with each step and with its
+// end.
+func (s *Simulator) Versions(ctx context.Context, ids []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, s.DB, ids, 3, `SELECT id, done, ended_at, CASE WHEN until < $2 THEN 1 ELSE 0 END FROM scenario_runs WHERE id = ANY($1)`, s.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of runs: %w", err)
+	}
+	return found, nil
+}
+
 // Verdicts returns the last verdict on each scenario of a partner, by name; that of All is
 // of the last run of every one.
 func (s *Simulator) Verdicts(ctx context.Context, partnerID int64) (map[string]Verdict, error) {
