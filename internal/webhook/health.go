@@ -107,7 +107,12 @@ func (t *tally) add(a *Attempt) {
 
 // after is how the endpoint does after a batch of answers: a success ends what was
 // failing and opens a parked endpoint, and nothing but failures for long enough parks it.
+// A failure ends the draining, also one with successes behind it: what failed would be
+// sent again at once.
 func (h Health) after(t *tally, now time.Time, p Policy) Health {
+	if t.failed {
+		h.draining = drainNothing
+	}
 	if t.succeeded {
 		if h.Parked() {
 			h.draining = drainWaiting

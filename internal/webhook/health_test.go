@@ -46,6 +46,14 @@ func TestHealthAfterAnswers(t *testing.T) {
 		"one after a failure of the batch": {
 			webhook.Row{TakenAt: ago(second)}, []*webhook.Attempt{attempt(410, 4*second), ok(3 * second)}, webhook.Row{TakenAt: ago(2 * second)},
 		},
+		"one after a failure while it drains": {
+			webhook.Row{Draining: webhook.DrainAll}, []*webhook.Attempt{failed(4 * second), ok(3 * second)}, webhook.Row{TakenAt: ago(2 * second)},
+		},
+		"one to a parked endpoint, after a failure": {
+			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9},
+			[]*webhook.Attempt{failed(4 * second), probe(ok(3 * second))},
+			webhook.Row{TakenAt: ago(2 * second), Probed: 7, Draining: webhook.DrainWaiting},
+		},
 		"one before a failure of the batch": {
 			webhook.Row{TakenAt: ago(second), Failures: 4, FailingSince: ago(48 * time.Hour)},
 			[]*webhook.Attempt{ok(3 * second), failed(2 * second)},
