@@ -102,7 +102,7 @@ func TestBeatsGoOnWithoutThePool(t *testing.T) {
 		<-taken
 	}
 	first := until()
-	await(t, "its beats go on", func() bool { return until().Sub(first) > 2*fast.Life })
+	await(t, "its beats go on", func() bool { return until().Sub(first) > 20*fast.Beat })
 	if n.count("lost")+n.count("released") > 0 {
 		t.Error("it lost shards")
 	}

@@ -174,7 +174,7 @@ func TestStopBeatsInTime(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, cluster.Shards)
 	n := start(t, sqldbtest.URL(t), func(r *running) {
-		r.Times.Drain = 4 * r.Times.Hold
+		r.Times.Drain = 2 * r.Times.Hold
 		r.Release = func(ctx context.Context, _ cluster.Claim) { begun <- struct{}{}; <-ctx.Done() }
 	})
 	await(t, "it owns all", func() bool { return n.owned() == cluster.Shards })
