@@ -77,8 +77,8 @@ func build(t testing.TB, cfg app.Config, log *Log) *Harness {
 		}
 	})
 	h := &Harness{TB: t, Services: a.Services(), App: a, Database: cfg.DB, Logged: log, config: cfg}
-	// Passwords of tests need no protection.
-	h.Accounts.HashCost = account.HashCost{KiB: 8, Passes: 1}
+	// Passwords and tokens of tests need no protection.
+	h.Accounts.HashCost, h.OAuth.Keys.Bits = account.HashCost{KiB: 8, Passes: 1}, 1024
 	// What nobody runs is not given events: they wait in the outbox, as on a node
 	// that leaves the sending to others.
 	h.tell, h.Webhooks.Tell = h.Webhooks.Tell, webhook.Tell{}

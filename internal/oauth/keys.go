@@ -63,6 +63,7 @@ type Keys struct {
 	Sealer *secret.Sealer // not needed by List and Prune
 	Now    func() time.Time
 	Grace  time.Duration // how long a replaced key is published; 0: until every token it signed has expired
+	Bits   int           // of new RSA keys; 0: 2048
 
 	ring    atomic.Pointer[ring]
 	loading sync.Mutex // held by whoever reloads the ring; nobody signs under it

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -172,7 +173,7 @@ func insert(ctx context.Context, tx *sqldb.Tx, r row) error {
 func (k *Keys) makeKeys(which []Alg) ([]row, error) {
 	made := make([]row, len(which))
 	for i, alg := range which {
-		private, err := generate(alg)
+		private, err := k.generate(alg)
 		if err != nil {
 			return nil, err
 		}
@@ -190,10 +191,10 @@ func (k *Keys) makeKeys(which []Alg) ([]row, error) {
 	return made, nil
 }
 
-func generate(alg Alg) (crypto.Signer, error) {
+func (k *Keys) generate(alg Alg) (crypto.Signer, error) {
 	switch alg {
 	case RS256:
-		return rsa.GenerateKey(rand.Reader, 2048)
+		return rsa.GenerateKey(rand.Reader, cmp.Or(k.Bits, 2048))
 	case ES256:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	}

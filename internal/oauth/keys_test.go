@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"crypto"
+	"crypto/rsa"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -55,6 +56,9 @@ func published(t testing.TB, k *oauth.Keys, alg oauth.Alg) []string {
 	for _, key := range set.Keys {
 		if !key.IsPublic() || key.Use != "sig" || !key.Valid() {
 			t.Errorf("published: %+v", key)
+		}
+		if pub, ok := key.Key.(*rsa.PublicKey); ok && pub.N.BitLen() != 2048 {
+			t.Errorf("an RSA key has %d bits", pub.N.BitLen())
 		}
 		if sum, err := key.Thumbprint(crypto.SHA256); err != nil || key.KeyID != base64.RawURLEncoding.EncodeToString(sum) {
 			t.Errorf("kid %s is not the thumbprint of its key", key.KeyID)
