@@ -30,7 +30,7 @@ func contractOf(t testing.TB, base string) contract {
 	c := contract{}
 	for _, prefix := range []string{"/v2/", "/operator/v1/"} {
 		described := caller{base: base}.must(t, 200, "GET", prefix+"openapi.json", nil)
-		c[prefix] = wiretest.LoadContract(t, described.body).Client(t)
+		c[prefix] = wiretest.Shared(t, described.body).Client(t)
 	}
 	return c
 }

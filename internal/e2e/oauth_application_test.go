@@ -68,7 +68,7 @@ func newApplication(t testing.TB, card devserver.Card) *application {
 		Redirect string `json:"redirect_url"`
 	}](t, caller{base: card.BaseURL, token: card.Partner.APIKey}.must(t, 200, "GET", "/v2/profile", nil))
 	described := caller{base: card.BaseURL}.must(t, 200, "GET", "/openid/openapi.json", nil)
-	client := wiretest.LoadContract(t, described.body).Client(t)
+	client := wiretest.Shared(t, described.body).Client(t)
 	client.CheckRedirect = func(r *http.Request, _ []*http.Request) error { return errors.New("redirected to " + r.URL.Path) }
 	return &application{TB: t, card: card, redirect: p.Redirect, client: client}
 }

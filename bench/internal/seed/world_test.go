@@ -10,7 +10,7 @@ import (
 
 // TestFillWorld holds what is seeded in bulk against the invariants of the service.
 func TestFillWorld(t *testing.T) {
-	const licenses = 50_000
+	const licenses = 10_000
 	ctx := t.Context()
 	at := sqldbtest.URL(t)
 	if err := seed.FillWorld(ctx, at, licenses, func(string, ...any) {}); err != nil {

@@ -83,12 +83,22 @@ func ReadContract(t testing.TB, file string) *Contract {
 // than most tests. Unseen then is about all of them.
 func SharedContract(t testing.TB, file string) *Contract {
 	t.Helper()
+	document, err := os.ReadFile(file) //nolint:gosec // the test names it
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Shared(t, document)
+}
+
+// Shared is LoadContract once per test binary and document.
+func Shared(t testing.TB, document []byte) *Contract {
+	t.Helper()
 	sharedLock.Lock()
 	defer sharedLock.Unlock()
-	if shared[file] == nil {
-		shared[file] = ReadContract(t, file)
+	if shared[string(document)] == nil {
+		shared[string(document)] = LoadContract(t, document)
 	}
-	return shared[file]
+	return shared[string(document)]
 }
 
 var (
