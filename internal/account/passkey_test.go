@@ -131,16 +131,22 @@ func TestPasskeyOfAnother(t *testing.T) {
 	d := open(t)
 	ann, anns := d.passkey(t, "ann@example.com", 0)
 	bob, bobs := d.passkey(t, "bob@example.com", 0)
-	proof := func() account.Ceremony {
-		c, err := d.BeginPasskeyProof(t.Context(), ann.ID)
+	proofOf := func(u account.User) account.Ceremony {
+		c, err := d.BeginPasskeyProof(t.Context(), u.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	for name, c := range map[string]account.Ceremony{"a challenge of hers": proof(), "one for anybody": d.signInChallenge(t)} {
+	proof := func() account.Ceremony { return proofOf(ann) }
+	// The last is one that Bob answers rightly, but in place of Ann.
+	for name, challenge := range map[string]func() account.Ceremony{
+		"a challenge of hers": proof, "one for anybody": func() account.Ceremony { return d.signInChallenge(t) }, "one of his own": func() account.Ceremony { return proofOf(bob) },
+	} {
+		c := challenge()
 		_, err := d.PasskeyStep(t.Context(), first(ann), c.State, bobs.Answer(t, c.Options), account.Client{})
 		refused(t, "the step of Ann by Bob's, to "+name, err, account.CodeInvalidPasskey)
+		c = challenge()
 		err = d.ConfirmPasskey(t.Context(), by(ann), ann.ID, c.State, bobs.Answer(t, c.Options))
 		refused(t, "Ann confirmed by Bob's, to "+name, err, account.CodeInvalidPasskey)
 	}

@@ -2,6 +2,8 @@ package account_test
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/idempotency"
 )
 
 func TestTokens(t *testing.T) {
@@ -145,4 +148,46 @@ func TestTokenUse(t *testing.T) {
 	use(noon, 0)
 	d.now = noon.Add(time.Minute)
 	use(d.now, 1)
+	d.TokenUses = account.NewTokenUses(d.DB, nil) // of another node, which knows of no use
+	d.now = noon.Add(119 * time.Second)
+	use(noon.Add(time.Minute), 1)
+}
+
+// TestAddTokenOnce: a form that is sent again makes nothing, neither one after the other
+// nor at the same time, and shows no secret.
+func TestAddTokenOnce(t *testing.T) {
+	d := open(t)
+	add := func(key, name string) (value string, sent bool, err error) {
+		form := idempotency.Request{Scope: "console:user:1", Key: key, Body: name}
+		_, value, sent, err = d.AddTokenOnce(t.Context(), operator, name, []account.Scope{account.Read}, time.Time{}, "", &form)
+		return value, sent, err
+	}
+	if value, sent, err := add("form-1", "checkout"); value == "" || sent || err != nil {
+		t.Fatalf("%q, %t, %v", value, sent, err)
+	}
+	if value, sent, err := add("form-1", "checkout"); value != "" || !sent || err != nil {
+		t.Errorf("sent again: %q, %t, %v", value, sent, err)
+	}
+	if _, _, err := add("form-1", "another"); !fault.Is(err, idempotency.CodeIdempotencyKeyReused) {
+		t.Errorf("with another name: %v", err)
+	}
+	var made atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			value, sent, err := add("form-2", "shop")
+			if value != "" {
+				made.Add(1)
+			}
+			if (value == "") != (sent || fault.Is(err, idempotency.CodeIdempotencyKeyInUse)) {
+				t.Errorf("at once: %q, %t, %v", value, sent, err)
+			}
+		})
+	}
+	wg.Wait()
+	list, err := d.Tokens(t.Context())
+	entries := strings.Count(strings.Join(d.actions(t), "\n"), "token.create")
+	if err != nil || len(list) != 2 || made.Load() != 1 || entries != 2 {
+		t.Errorf("%d tokens, %d secrets at once, %d audit entries, %v", len(list), made.Load(), entries, err)
+	}
 }
