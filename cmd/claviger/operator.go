@@ -34,25 +34,27 @@ func operatorAddCommand() *cobra.Command {
 		Long: "Makes the person with that email address an admin of the console, and prints a link on standard output that signs\n" +
 			"them in once, within 30 minutes. The address of the service, --public-url, must be that of the running one.\n\n" +
 			"Run again for the same address, it also removes the person's second factors and ends their sessions: for an admin who\n" +
-			"is locked out. The audit says so.",
+			"is locked out. The audit says so, and a person who had a second factor is told by mail.",
 		Example: "claviger operator add ann@market.example --public-url https://market.example",
 		Args:    exactly("email"),
 	}
-	g := settingFlags(cmd, app.Serve, "db", "public-url", "addr")
+	g := settingFlags(cmd, app.Serve, "db", "public-url", "addr", "name", "secret-key")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, _, err := g.load()
 		if err != nil {
 			return err
 		}
-		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
-			b.PublicURL = cfg.URL()
-			a, err := b.AddOperator(cmd.Context(), terminal("claviger operator"), args[0])
-			if err != nil {
-				return err
-			}
-			return printOperator(cmd, a, asJSON)
-		})
+		db, err := app.OpenCurrent(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer db.Close() //nolint:errcheck // All that was to be written is written.
+		a, err := app.AddOperator(cmd.Context(), db, cfg, terminal("claviger operator"), args[0])
+		if err != nil {
+			return err
+		}
+		return printOperator(cmd, a, asJSON)
 	}
 	return cmd
 }

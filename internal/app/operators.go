@@ -1,0 +1,30 @@
+package app
+
+import (
+	"context"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/mail"
+	"claviger/internal/paging"
+	"claviger/internal/sqldb"
+)
+
+// AddOperator makes somebody an admin of the marketplace, for a command that works on the
+// database without an App; see account.Book. Who loses a second factor by it is told by
+// mail, which needs the secret key; a running service sends it.
+func AddOperator(ctx context.Context, db *sqldb.DB, cfg Config, by audit.Actor, email string) (account.Added, error) {
+	b := &account.Book{DB: db, Now: Now, PublicURL: cfg.URL(), Marketplace: cfg.Name}
+	known, _, err := b.List(ctx, account.Filter{Email: email}, paging.First())
+	if err != nil {
+		return account.Added{}, err
+	}
+	if email != "" && len(known) > 0 && known[0].SecondFactor {
+		box, err := Sealer(ctx, db, cfg)
+		if err != nil {
+			return account.Added{}, err
+		}
+		b.Mail = &mail.Outbox{Sealer: box}
+	}
+	return b.AddOperator(ctx, by, email)
+}
