@@ -118,6 +118,9 @@ func TestMembers(t *testing.T) {
 	if got := boss.Press(boss.Get(of(admin, "role")), "Change the role", "role", "viewer"); got.Status != http.StatusConflict || h.role(admin) != account.RoleAdmin {
 		t.Errorf("the last admin was made a viewer: %d", got.Status)
 	}
+	if text := h.as(viewer).Get(path("/team")).Text(); !strings.Contains(text, "(you)") || strings.Contains(text, "Invite somebody") || !strings.Contains(boss.Get(path("/team")).Text(), "Invite somebody") {
+		t.Errorf("the team page of a viewer says %s", text)
+	}
 	h.as(viewer).Press(h.as(viewer).Get(path("/team/leave")), "Leave the team", "leave", "on").WantRedirect("/account")
 	if h.role(viewer) != "" {
 		t.Error("a viewer could not leave")

@@ -40,6 +40,40 @@ func (b *buyer) givesPassword(email, password string) {
 	b.Press(`form[action="/sign-in"] button.primary`)
 }
 
+// typeFirstCode completes the page that adds one-time codes, and returns their secret.
+func (b *buyer) typeFirstCode() (secret string) {
+	b.t.Helper()
+	b.on("Add one-time codes")
+	secret = regexp.MustCompile(`\s`).ReplaceAllString(b.Text(".key code"), "")
+	b.Type("#code", accounttest.Code(b.t, secret, time.Now()))
+	b.Press("form[action='/account/security/codes'] button.primary")
+	b.on("Your recovery codes")
+	return secret
+}
+
+// mustAddCodes adds one-time codes as an operator who may not use the console before, and
+// goes on to it.
+func (b *buyer) mustAddCodes() (secret string) {
+	b.t.Helper()
+	b.visit("/console/")
+	b.on("Security")
+	b.Press("main a[href^='/account/security/codes']")
+	secret = b.typeFirstCode()
+	b.Press(".actions a.primary")
+	b.on("Today")
+	return secret
+}
+
+// signInWithCode signs in with a password and the code after the one that was used last.
+func (b *buyer) signInWithCode(email, password, secret string) {
+	b.t.Helper()
+	b.givesPassword(email, password)
+	b.on("Second step")
+	b.Type("#code", accounttest.Code(b.t, secret, time.Now().Add(30*time.Second)))
+	b.Press("form:not([data-passkey]) button.primary")
+	b.on("Today")
+}
+
 // TestPasskey: an operator who must have a second factor is led to add a passkey, and
 // signs in with it, in place of the password and beside it.
 func TestPasskey(t *testing.T) {
@@ -88,12 +122,8 @@ func TestOneTimeCode(t *testing.T) {
 	b := newBuyer(t, nil)
 	b.givesPassword(b.card.Member.Email, b.card.Member.Password)
 	b.visit("/account/security/codes")
-	b.on("Add one-time codes")
 	b.Look("one-time-codes")
-	secret := regexp.MustCompile(`\s`).ReplaceAllString(b.Text(".key code"), "")
-	b.Type("#code", accounttest.Code(t, secret, time.Now()))
-	b.Press("form[action='/account/security/codes'] button.primary")
-	b.on("Your recovery codes")
+	b.typeFirstCode()
 	code := b.Text(".codes li")
 	b.Press(".actions a.primary")
 	b.Press(".person button")
