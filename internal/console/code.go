@@ -4,6 +4,7 @@ package console
 const (
 	codeIsOperator = "is_operator"
 	codePlanExists = "plan_exists"
+	codeUnknownAlg = "unknown_alg"
 	CodeNeedsAdmin = "needs_admin"
 	CodeNeedsStep  = "needs_step"
 )

@@ -55,7 +55,7 @@ func (s *System) jobs(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	t := ui.Table{
 		ID: "jobs", Caption: "Background jobs", Cards: true,
-		Columns: []ui.Column{{Label: "Job"}, {Label: "State"}, {Label: "Last run"}, {Label: "Took", Number: true}, {Label: "Next run"}, {Label: "Last success"}, {Label: "Node"}, {Label: "Error", Wrap: true}},
+		Columns: []ui.Column{{Label: "Job"}, {Label: "State"}, {Label: "Last run", Named: true}, {Label: "Took", Number: true}, {Label: "Next run", Named: true}, {Label: "Last success", Named: true}, {Label: "Node"}, {Label: "Error", Wrap: true}},
 	}
 	now := s.Now()
 	for _, j := range s.Jobs {

@@ -1,7 +1,7 @@
 package console
 
 import (
-	"cmp"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -24,7 +24,7 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	t := ui.Table{
 		ID: "keys", Caption: "Signing keys", Cards: true,
-		Columns: []ui.Column{{Label: "Key"}, {Label: "Algorithm"}, {Label: "State"}, {Label: "Age", Number: true}, {Label: "Signs from"}, {Label: "Published until"}, {Label: "Rotate before"}},
+		Columns: []ui.Column{{Label: "Key"}, {Label: "Algorithm"}, {Label: "State"}, {Label: "Age", Number: true}, {Label: "Signs from", Named: true}, {Label: "Published until", Named: true}, {Label: "Rotate before", Named: true}},
 	}
 	dash := func(at time.Time) ui.Cell {
 		if at.IsZero() {
@@ -57,7 +57,8 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 // rotation makes the page that asks for a rotation, and what it showed.
 func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm, area.Seen, error) {
 	if alg != oauth.RS256 && alg != oauth.ES256 {
-		return ui.Confirm{}, area.Seen{}, area.NotFound()
+		return ui.Confirm{Heading: "Rotate a key", Cancel: v.Path(keysPath)}, area.Seen{}, fault.New(fault.Invalid, codeUnknownAlg,
+			"The form does not say whether the RS256 key or the ES256 key is meant. Nothing was rotated; go back and choose one.")
 	}
 	list, err := s.Keys.List(r.Context())
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm,
 		}
 	}
 	call := s.call("The same by API", http.MethodPost, "/operator/v1/keys/rotate")
-	call.Form = []ui.Param{{Name: "alg", Value: string(alg)}, {Name: "now", Value: false}}
+	call.JSON = fmt.Sprintf(`{"alg": %q, "now": false}`, alg)
 	return ui.Confirm{
 		Heading: "Rotate the " + string(alg) + " key", Action: v.Path(rotateKeysPath), Cancel: v.Path(keysPath), Call: &call,
 		Hidden: []ui.Param{{Name: "alg", Value: string(alg)}, seen.Param()},
@@ -89,9 +90,9 @@ func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm,
 
 // askRotate asks for a rotation.
 func (s *System) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := s.rotation(r, v, oauth.Alg(cmp.Or(r.URL.Query().Get("alg"), string(oauth.RS256))))
+	view, _, err := s.rotation(r, v, oauth.Alg(r.URL.Query().Get("alg")))
 	if err != nil {
-		return err
+		return s.area.Refuse(w, r, v, view, err)
 	}
 	return s.area.Confirm(w, r, v, http.StatusOK, view)
 }
@@ -103,10 +104,10 @@ func (s *System) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	alg := oauth.Alg(ui.FormText(r, "alg"))
 	view, seen, err := s.rotation(r, v, alg)
-	if err != nil {
-		return err
+	if err == nil {
+		err = seen.Unchanged(r)
 	}
-	if err := seen.Unchanged(r); err != nil {
+	if err != nil {
 		return s.area.Refuse(w, r, v, view, err)
 	}
 	if _, err := s.Keys.Rotate(r.Context(), v.Actor(), alg, ui.FormText(r, "now") != ""); err != nil {

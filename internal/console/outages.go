@@ -138,7 +138,7 @@ func (d *Delivery) outages(w http.ResponseWriter, r *http.Request, v *Visit) err
 func (d *Delivery) endpointsTable(v *Visit, list []history.Trouble, names map[int64]partner.Partner) ui.Table {
 	t := ui.Table{
 		ID: "outages", Caption: "Endpoints that fail", Cards: true,
-		Columns: []ui.Column{{Label: "Partner"}, {Label: "State"}, {Label: "Failing since"}, {Label: "Wait", Number: true}, {Label: "Next probe"}, {Label: "Last error", Wrap: true}, {Label: "Do"}},
+		Columns: []ui.Column{{Label: "Partner"}, {Label: "State"}, {Label: "Failing since", Named: true}, {Label: "Wait", Number: true}, {Label: "Next probe", Named: true}, {Label: "Last error", Wrap: true}, {Label: "Do"}},
 	}
 	for _, e := range list {
 		state, probe, id := "failing", ui.Cell{Text: "–"}, strconv.FormatInt(e.PartnerID, 10)
@@ -218,7 +218,7 @@ func (d *Delivery) pastOutages(w http.ResponseWriter, r *http.Request, v *Visit)
 	}
 	t := ui.Table{
 		ID: "outages", Caption: "Outages, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "Partner"}, {Label: "Began"}, {Label: "Ended"}, {Label: "Events given up", Number: true}, {Label: "Mails", Number: true}, {Label: "First cause", Wrap: true}},
+		Columns: []ui.Column{{Label: "Partner"}, {Label: "Began", Named: true}, {Label: "Ended", Named: true}, {Label: "Events given up", Number: true}, {Label: "Mails", Number: true}, {Label: "First cause", Wrap: true}},
 	}
 	for _, o := range list {
 		ended := ui.Cell{At: o.ClosedAt}

@@ -35,8 +35,8 @@ func (p *People) sessions(r *http.Request, v *Visit, u account.User, member bool
 	list, err := p.Accounts.SessionsOf(r.Context(), u)
 	view := sessionsView{
 		Table: ui.Table{
-			ID: "sessions", Caption: "Sessions, the last used first", Cards: true,
-			Columns: []ui.Column{{Label: "Browser"}, {Label: "Address"}, {Label: "Begun"}, {Label: "Last used"}, {Label: "Do"}},
+			ID: "sessions", Caption: "Where the person is signed in, the last used first", Cards: true,
+			Columns: []ui.Column{{Label: "Browser"}, {Label: "Address"}, {Label: "Begun", Named: true}, {Label: "Last used", Named: true}, {Label: "Do"}},
 		},
 		Curl: p.call("List the sessions by API", http.MethodGet, fmt.Sprintf("/operator/v1/users/%d/sessions", u.ID)),
 	}

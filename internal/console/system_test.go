@@ -27,6 +27,11 @@ func TestTokens(t *testing.T) {
 	if strings.Contains(list.Body, secret) {
 		t.Error("the list shows the secret")
 	}
+	for _, label := range []string{"Made", "Expires", "Last used"} { // as a card on a phone it has several times
+		if !strings.Contains(list.Body, `data-label="`+label+`"`) {
+			t.Errorf("on a card no cell is named %s", label)
+		}
+	}
 	wants(t, h.as(admin).Press(ask, "Make it", "name", "checkout", "scope_sell", "yes"), http.StatusConflict)
 	if n := h.Count(`SELECT count(*) FROM operator_tokens`); n != 1 {
 		t.Errorf("%d tokens after the form was sent again", n)
@@ -62,7 +67,16 @@ func TestKeys(t *testing.T) {
 	if n := h.Count(`SELECT count(*) FROM oauth_keys WHERE alg = 'ES256'`); n != 3 {
 		t.Errorf("a stale form made %d keys", n)
 	}
-	wants(t, h.as(admin).Get(path("/keys/rotate?alg=none")), http.StatusNotFound)
+	// Neither the page nor the form chooses an algorithm by itself.
+	for _, query := range []string{"", "?alg=none"} {
+		wants(t, h.as(admin).Get(path("/keys/rotate%s", query)), http.StatusBadRequest, "choose one")
+	}
+	for _, alg := range []string{"", "none"} {
+		wants(t, h.as(admin).Post(path("/keys/rotate"), "alg", alg), http.StatusBadRequest, "Nothing was rotated")
+	}
+	if n := h.Count(`SELECT count(*) FROM oauth_keys`); n != 5 {
+		t.Errorf("there are %d keys", n)
+	}
 }
 
 // TestSettingsAreMasked: the page shows every setting, and no secret.

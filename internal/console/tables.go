@@ -47,7 +47,7 @@ func (s *Shell) partnerNames(ctx context.Context, licenses []license.License, sa
 func licensesTable(v *Visit, list []license.License, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "licenses", Caption: "Licenses", Cards: true,
-		Columns: []ui.Column{{Label: "License key"}, {Label: "Application"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased"}, {Label: "Last change"}},
+		Columns: []ui.Column{{Label: "License key"}, {Label: "Application"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
 	}
 	for _, l := range list {
 		status := ui.Cell{Status: l.Status.String()}

@@ -25,7 +25,7 @@ func (s *System) tokens(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	t := ui.Table{
 		ID: "tokens", Caption: "Operator tokens, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "Token"}, {Label: "State"}, {Label: "Scopes"}, {Label: "Made"}, {Label: "Expires"}, {Label: "Last used"}, {Label: "Do"}},
+		Columns: []ui.Column{{Label: "Token"}, {Label: "State"}, {Label: "Scopes"}, {Label: "Made", Named: true}, {Label: "Expires", Named: true}, {Label: "Last used", Named: true}, {Label: "Do"}},
 	}
 	for _, token := range list {
 		expires := ui.Cell{At: token.ExpiresAt}

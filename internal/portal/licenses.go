@@ -142,7 +142,7 @@ func formTier(tier int) any {
 func licensesTable(v *Visit, list []license.License) ui.Table {
 	t := ui.Table{
 		ID: "licenses", Caption: "Licenses, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "License key"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased"}, {Label: "Last change"}},
+		Columns: []ui.Column{{Label: "License key"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
 	}
 	for _, l := range list {
 		t.Rows = append(t.Rows, ui.Row{ID: "license-" + l.Key, Cells: []ui.Cell{

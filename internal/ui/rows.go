@@ -36,8 +36,8 @@ func (t Table) Body() template.HTML {
 			if i < len(t.Columns) && t.Columns[i].Class() != "" {
 				m.attribute("class", t.Columns[i].Class())
 			}
-			if t.Cards && i < len(t.Columns) && t.Columns[i].Number {
-				m.attribute("data-label", t.Columns[i].Label) // on a card nothing else says what is counted
+			if t.Cards && i < len(t.Columns) && (t.Columns[i].Number || t.Columns[i].Named) {
+				m.attribute("data-label", t.Columns[i].Label) // on a card nothing else says what it is
 			}
 			m.raw(">")
 			c.write(&m, "")

@@ -38,6 +38,7 @@ type Column struct {
 	Number bool // its cells are numbers, aligned at their end
 	Wrap   bool // its cells are sentences or long: they take several lines
 	Wide   bool // its cells are left out where a record is two lines
+	Named  bool // on a card its cells are named, as numbers always are: times, where there are several
 }
 
 // Class is what its cells are called for the style sheet.
