@@ -47,7 +47,7 @@ type Shown struct {
 	Page     string
 
 	// Attempts, if it is not nil, watches attempts that change the page, too.
-	Attempts func(ready live.Signal) *live.Watch[history.Delivery]
+	Attempts func(ready live.Signal) *live.Watch[history.Fresh]
 
 	// View reads what is shown. says is what people are told who do not see it change; ""
 	// is nothing.
@@ -98,7 +98,7 @@ type follower struct {
 	now      func() time.Time
 	r        *http.Request
 	watch    *live.VersionWatch
-	attempts *live.Watch[history.Delivery] // nil: they do not matter
+	attempts *live.Watch[history.Fresh] // nil: they do not matter
 	stale    bool
 	last     string // what the page was sent last
 	Status

@@ -60,7 +60,7 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	}
 	view := area.DeliveriesView{
 		Lead: "Every event on its way to a partner, with its last attempt, newest event first.", Form: q.Form,
-		Filters: ui.Filters{Label: "Filter deliveries", URL: v.Path(deliveriesPath), Fields: q.Form.Fields, Active: area.Query(r.URL.Query(), "after") != "", Fold: true},
+		Filters: ui.Filters{Label: "Filter deliveries", URL: v.Path(deliveriesPath), Fields: q.Form.Fields, Active: area.Query(r.URL.Query(), "live", "after") != "", Fold: true},
 		Curl:    d.call("List these deliveries by API", http.MethodGet, "/operator/v1/deliveries", q.Params()...),
 	}
 	if q.partnerID > 0 {
@@ -68,6 +68,10 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	}
 	if q.Form.Failed() {
 		return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
+	}
+	newest, err := d.History.NewestAttempt(r.Context()) // before the list is read: what comes meanwhile is told of
+	if err != nil {
+		return err
 	}
 	after, _ := history.ParseKey(r.URL.Query().Get("after")) // what is none begins at the newest
 	list, err := d.History.ListAll(r.Context(), q.partnerID, q.Filter, after, rowsPerPage)
@@ -86,7 +90,7 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 		return err
 	}
 	table := area.DeliveryTable{
-		Path: v.Path, License: licenseVerb, Query: area.Query(r.URL.Query()),
+		Path: v.Path, License: licenseVerb, Query: area.Query(r.URL.Query(), "live"),
 		Partner: func(id int64) ui.Cell { return ui.Cell{Text: names[id].Name, URL: d.pageOfPartner(v, id)} },
 	}
 	view.Results = ui.Results{
@@ -102,7 +106,20 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 			view.Acts = append(view.Acts, ui.Item{Label: act.Label, URL: act.URL})
 		}
 	}
-	return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Data: view})
+	stream := ""
+	if after.IsZero() && q.Filter.To.IsZero() {
+		stream = view.Live(r, newest)
+	}
+	return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Stream: stream, Data: view})
+}
+
+// deliveriesLive tells an open list what is new.
+func (d *Delivery) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	q, err := d.deliveryQuery(r)
+	if err != nil {
+		return err
+	}
+	return d.area.FollowDeliveries(w, r, v, d.Live.attempts.Watch(area.AllPartners), q.Filter, q.partnerID)
 }
 
 const (

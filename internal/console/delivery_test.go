@@ -7,6 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
 	"claviger/internal/visitor/pagetest"
 )
 
@@ -79,7 +83,8 @@ func TestDeliveriesByEventAndLicense(t *testing.T) {
 	}
 }
 
-// TestDeliveryPageIsLive: an open page of a delivery is told of the next attempt.
+// TestDeliveryPageIsLive: an open page of a delivery is told of the next attempt, the list
+// that it is new if its filters mean it, and the partner's page how the endpoint does.
 func TestDeliveryPageIsLive(t *testing.T) {
 	h := start(t)
 	var status atomic.Int64
@@ -88,10 +93,28 @@ func TestDeliveryPageIsLive(t *testing.T) {
 	h.sell()
 	h.waitFor(viewer, path("/deliveries?state=failing"), "503")
 	event := h.lastDelivery()
-	page := h.as(viewer).Get(path("/deliveries/%d", event))
+	reef, _ := h.Partner("Reef Log", profile.URLs{})
+	h.Plans(reef.ID, 1, partner.Plan{PriceCents: 100, Currency: "USD"})
+	h.Buy(license.Purchase{PartnerID: reef.ID, Tier: 1, Buyer: &account.Person{Email: buyer}, ExternalID: "reef-1"})
+	page, state := h.as(viewer).Get(path("/deliveries/%d", event)), h.as(viewer).Get(path("/partners/%d", h.tide.ID))
+	wants(t, state, http.StatusOK, "Failing since")
+	list, mine := h.as(viewer).Get(path("/deliveries")), h.as(viewer).Get(path("/deliveries?partner=%d&state=delivered", h.tide.ID))
+	others, paused := h.as(viewer).Get(path("/deliveries?partner=%d", reef.ID)), h.as(viewer).Get(path("/deliveries?live=off"))
+	wants(t, paused, http.StatusOK, "Paused.", "Follow what happens")
+	wantsNone(t, paused, "Nothing matches")
 	status.Store(200)
 	h.as(support).Press(h.as(support).Get(path("/deliveries/%d/send", event)), "Send it again").WantRedirect(path("/deliveries/%d", event))
 	h.wantTold(viewer, page, "server accepted this event")
+	h.wantTold(viewer, state, "Healthy")
+	h.wantTold(viewer, list, "1 new, show")
+	h.wantTold(viewer, mine, "1 new, show")
+	h.Exec(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, diagnosis, created_at, updated_at)
+		SELECT max(event_id), '', 500, 'no', 12, '', $2, '', max(created_at), max(created_at) FROM deliveries WHERE partner_id = $1`, reef.ID, false)
+	h.wantTold(viewer, others, "1 new, show") // of its own
+	state = h.as(viewer).Get(path("/partners/%d", h.tide.ID))
+	status.Store(503)
+	h.sell()
+	h.wantTold(viewer, state, "Failing since")
 }
 
 // wantTold follows the stream of a page until it is told something.
@@ -112,7 +135,7 @@ func (h *harness) wantTold(email string, page *pagetest.Page, text string) {
 			h.Fatalf("%v after %s", err, got.String())
 		}
 	}
-	if !strings.Contains(got.String(), `hx-swap-oob="outerMorph"`) {
+	if !strings.Contains(got.String(), `hx-swap-oob="`) {
 		h.Errorf("the page is sent %s", got.String())
 	}
 }

@@ -14,9 +14,10 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// Live is what tells open pages about one thing that it has changed.
+// Live is what tells open pages that something has happened.
 type Live struct {
-	deliveries *live.Versions // by event
+	attempts   *live.Feed[history.Fresh] // of all partners
+	deliveries *live.Versions            // by event
 	recoveries *live.Versions
 	partners   *live.Versions
 }
@@ -24,6 +25,7 @@ type Live struct {
 // NewLive makes what the pages are told by.
 func NewLive(events history.Reader, jobs *replay.Jobs, profiles *profile.Book, partners *partner.Registry, endpoints *webhook.Outbox, log *slog.Logger) *Live {
 	return &Live{
+		attempts:   area.Attempts(events, false, log),
 		deliveries: area.Versions(log, events.Versions),
 		recoveries: area.Versions(log, jobs.Versions),
 		partners:   area.Versions(log, profiles.Versions, partners.CredentialVersions, endpoints.EndpointVersions),

@@ -42,6 +42,7 @@ type Delivery struct {
 func (d *Delivery) table() []Route {
 	return []Route{
 		row(Page, deliveriesPath, account.Read, d.deliveries),
+		row(Stream, deliveriesPath+"/live", account.Read, d.deliveriesLive),
 		row(Page, deliveryPath, account.Read, d.shows(d.delivery)),
 		row(Stream, deliveryPath+"/live", account.Read, d.tells(d.delivery)),
 		row(Page, attemptPath, account.Read, d.shows(d.delivery)),

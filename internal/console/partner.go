@@ -60,15 +60,30 @@ func ofPartner(path string, id int64) string {
 	return strings.Replace(path, "{partner}", strconv.FormatInt(id, 10), 1)
 }
 
-// partner shows how a partner does and what there is about it.
-func (p *Partners) partner(w http.ResponseWriter, r *http.Request, v *Visit) error {
+// partner shows how a partner does, as it changes, and what there is about it.
+func (p *Partners) partner(r *http.Request, v *Visit) (area.Shown, error) {
+	one, _, err := p.one(r)
+	if err != nil {
+		return area.Shown{}, err
+	}
+	return area.Shown{
+		Versions: p.Live.partners, Topic: one.ID, Page: "partner",
+		View: func(r *http.Request) (ui.View, string, error) {
+			view, err := p.partnerView(r, v)
+			return ui.View{Title: one.Name, Fragment: "partner-now", Data: view}, one.Name + ": " + view.Title, err
+		},
+	}, nil
+}
+
+// partnerView reads how a partner does.
+func (p *Partners) partnerView(r *http.Request, v *Visit) (partnerView, error) {
 	one, f, err := p.one(r)
 	if err != nil {
-		return err
+		return partnerView{}, err
 	}
 	e, err := p.Webhooks.EndpointHealth(r.Context(), one.ID)
 	if err != nil {
-		return err
+		return partnerView{}, err
 	}
 	row := partnerRow{Partner: one, health: e, state: e.State(one, f)}
 	view := partnerView{
@@ -89,7 +104,7 @@ func (p *Partners) partner(w http.ResponseWriter, r *http.Request, v *Visit) err
 	if v.May(account.Support) {
 		view.Enter = v.Path("%s", ofPartner(supportPath, one.ID))
 	}
-	return p.render(w, r, v, "partner", ui.View{Title: one.Name, Data: view})
+	return view, nil
 }
 
 // words say how the endpoint does.

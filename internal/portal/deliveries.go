@@ -102,13 +102,18 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	}
 	stream := ""
 	if after.IsZero() && a.Filter.To.IsZero() {
-		if r.URL.Query().Get("live") == "off" {
-			view.Follow = area.WithParam(r, "live", "")
-		} else {
-			stream, view.Pause = v.Path(livePath)+"?"+liveQuery(r, newest), area.WithParam(r, "live", "off")
-		}
+		stream = view.Live(r, newest)
 	}
 	return h.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Stream: stream, Data: view})
+}
+
+// deliveriesLive tells an open list what is new.
+func (h *Handler) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	a, err := h.askedFor(r, v)
+	if err != nil {
+		return err
+	}
+	return h.area.FollowDeliveries(w, r, v, h.Live.attempts.Watch(v.Partner.ID), a.Filter, v.Partner.ID)
 }
 
 // noDelivery says why a list without filters is empty.

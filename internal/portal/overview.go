@@ -60,7 +60,7 @@ func (h *Handler) overview(_ *http.Request, v *Visit) (area.Shown, error) {
 	return area.Shown{
 		Versions: h.Live.overview, Topic: v.Partner.ID, Page: "overview",
 		View: func(r *http.Request) (ui.View, string, error) { return h.overviewView(r, v) },
-		Attempts: func(ready live.Signal) *live.Watch[history.Delivery] {
+		Attempts: func(ready live.Signal) *live.Watch[history.Fresh] {
 			return h.Live.attempts.WatchWith(v.Partner.ID, ready)
 		},
 	}, nil

@@ -11,8 +11,8 @@ import (
 
 // Live is what tells open pages that something has happened.
 type Live struct {
-	attempts   *live.Feed[history.Delivery] // by partner
-	deliveries *live.Versions               // by event
+	attempts   *live.Feed[history.Fresh] // by partner
+	deliveries *live.Versions            // by event
 	licenses   *live.Versions
 	jobs       *live.Versions
 	runs       *live.Versions
@@ -26,7 +26,7 @@ type Live struct {
 func NewLive(h *Handler, log *slog.Logger) *Live {
 	of := func(reads ...area.VersionsOf) *live.Versions { return area.Versions(log, reads...) }
 	return &Live{
-		attempts:   attemptsOf(h.History, log),
+		attempts:   area.Attempts(h.History, true, log),
 		deliveries: of(h.History.Versions),
 		licenses:   of(h.Licenses.Versions, h.History.LicenseVersions),
 		jobs:       of(h.Replays.Versions),

@@ -26,7 +26,7 @@ func (r Reader) NewestAttempt(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
-// AttemptsAfter returns the attempts of partners after an id, the first first, at most
+// AttemptsAfter returns the attempts of partners, of all if none is named, after an id, the first first, at most
 // limit, and up to which id it has looked. Nodes record at the same time, so it stops
 // before what a transaction in flight may still record. lost says that there were too
 // many to look at.
@@ -49,7 +49,7 @@ func (r Reader) AttemptsAfter(ctx context.Context, partnerIDs []int64, after int
 	}, `SELECT r.id, r.response_status, r.success, r.cause, d.partner_id, `+deliveryColumns+`
 		FROM (SELECT id, event_id, response_status, success, `+causeOf+` AS cause FROM webhook_responses WHERE id > $1 AND id <= $2) AS r
 		JOIN deliveries AS d ON d.event_id = r.event_id LEFT JOIN outbox AS o ON o.event_id = d.event_id
-		WHERE d.partner_id = ANY($3) ORDER BY r.id LIMIT $4`, after, upTo, partnerIDs, limit)
+		WHERE $5 = 0 OR d.partner_id = ANY($3) ORDER BY r.id LIMIT $4`, after, upTo, partnerIDs, limit, len(partnerIDs))
 	if err != nil {
 		return nil, after, false, fmt.Errorf("read new attempts: %w", err)
 	}
