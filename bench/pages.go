@@ -101,6 +101,9 @@ func (b *bench) pages(ctx context.Context, store seed.Store) error {
 	if err := b.sights(ctx, store, service, world, cookies[0]); err != nil {
 		return err
 	}
+	if err := b.today(ctx, store, world); err != nil {
+		return err
+	}
 	return b.crowd(ctx, store, service, world, cookies)
 }
 

@@ -12,9 +12,11 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/license"
+	"claviger/internal/oauth"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/support"
+	"claviger/internal/today"
 )
 
 // searchPartners is how many partners share the licenses.
@@ -47,6 +49,7 @@ func (b *bench) search(ctx context.Context, store seed.Store) error {
 		{"license key", seed.LicenseKey},
 		{"end of a key", func(i int64) string { key := seed.LicenseKey(i); return key[len(key)-4:] }},
 		{"email", seed.Email},
+		{"external id", seed.Customer},
 		{"purchase reference", seed.Reference},
 		{"partner name", func(i int64) string { return fmt.Sprintf("part %d", 1+i%searchPartners) }},
 		{"nothing", func(i int64) string { return fmt.Sprintf("nothing %d", i) }},
@@ -63,11 +66,40 @@ func (b *bench) search(ctx context.Context, store seed.Store) error {
 
 // searches is how long the 95th percentile of searches takes, in milliseconds.
 func (b *bench) searches(ctx context.Context, desk *support.Desk, text func(int64) string) (float64, error) {
-	const times = 400
+	return p95(400, func(i int64) error {
+		_, err := desk.Search(ctx, text(1+i*7919%b.licenses))
+		return err
+	})
+}
+
+// today measures what the console's first page reads, anew each time.
+func (b *bench) today(ctx context.Context, store seed.Store, w seed.World) error {
+	db, err := sqldb.Open(ctx, w.URL, sqldb.Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // nothing was written
+	ago := time.Since(w.End)
+	now := func() time.Time { return app.Now().Add(-ago) }
+	book := &today.Book{DB: db, Keys: &oauth.Keys{DB: db, Now: now}, Now: now}
+	noise := meter.Listen(b.servers...)
+	took, err := p95(200, func(int64) error {
+		_, err := book.Read(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.add(figure.Single("console, what Today shows, p95", store.Name(), fmt.Sprintf("%d partners", seed.WorldPartners), took, "%.2f", "ms", figure.AtMost(50, "ms"), noise.Share()))
+	return nil
+}
+
+// p95 is how long the 95th percentile of calls takes, in milliseconds.
+func p95(times int, call func(i int64) error) (float64, error) {
 	took := make([]float64, 0, times)
-	for i := range int64(times) {
+	for i := range times {
 		started := time.Now()
-		if _, err := desk.Search(ctx, text(1+i*7919%b.licenses)); err != nil {
+		if err := call(int64(i)); err != nil {
 			return 0, err
 		}
 		took = append(took, float64(time.Since(started).Microseconds())/1000)

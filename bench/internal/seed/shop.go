@@ -65,5 +65,8 @@ func addShop(ctx context.Context, tx *sqldb.Tx, partners, from, to int64) error 
 // than it was stored in.
 func Email(i int64) string { return fmt.Sprintf("BUYER-%d@example.com", 1+i/buyersPer) }
 
+// Customer is the external id of the buyer of the i-th license of Shop.
+func Customer(i int64) string { return fmt.Sprintf("customer-%d", 1+i/buyersPer) }
+
 // Reference is the external id of the purchase of the i-th license of Shop.
 func Reference(i int64) string { return fmt.Sprintf("order-%d", i) }
