@@ -84,6 +84,8 @@ type Area[N any, V Visitor[N]] struct {
 	// Enter finds out what a visitor may do, as it is stored now. Whoever lacks what the
 	// row needs gets NotFound, whatever the reason, and so learns nothing.
 	Enter func(ctx context.Context, r *http.Request, v *visitor.Visitor, needs N) (V, error)
+
+	turns turns // of open pages
 }
 
 // Routes returns the routes of the table for the mux.

@@ -80,7 +80,7 @@ func (a *Area[N, V]) Tells(w http.ResponseWriter, r *http.Request, visit V, find
 	if err != nil {
 		return err
 	}
-	ready, f := live.NewSignal(), follower{pages: a.Site.Pages, now: a.Now, r: r, Shown: s}
+	ready, f := live.NewSignal(), follower{pages: a.Site.Pages, turns: &a.turns, now: a.Now, r: r, Shown: s}
 	f.watch = s.Versions.Watch(r.Context(), s.Topic, LastSeen(r), ready)
 	defer f.watch.Close()
 	if s.Attempts != nil {
@@ -95,6 +95,7 @@ func (a *Area[N, V]) Tells(w http.ResponseWriter, r *http.Request, visit V, find
 type follower struct {
 	Shown
 	pages    *ui.Pages
+	turns    *turns
 	now      func() time.Time
 	r        *http.Request
 	watch    *live.VersionWatch
@@ -117,6 +118,11 @@ func (f *follower) read(ctx context.Context) ([]ui.Message, error) {
 	if f.stale = false; !changed {
 		return nil, nil
 	}
+	done, err := f.turns.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	r := f.r.WithContext(ctx)
 	view, says, err := f.View(r)
 	if err != nil {

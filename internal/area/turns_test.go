@@ -1,0 +1,42 @@
+package area_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"claviger/internal/area"
+)
+
+// TestTurns: open pages are made one at a time, with a rest after each that is ten times
+// as long as it took, and a second at most.
+func TestTurns(t *testing.T) {
+	for name, c := range map[string]struct{ took, want time.Duration }{
+		"a quick page": {10 * time.Millisecond, 110 * time.Millisecond},
+		"a slow page":  {time.Minute, time.Minute + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var turns area.Turns
+				begun := time.Now()
+				done, err := turns.Take(t.Context())
+				if err != nil || time.Since(begun) > 0 {
+					t.Fatalf("the first waits for %v, %v", time.Since(begun), err)
+				}
+				go func() { time.Sleep(c.took); done() }()
+				given, giveUp := context.WithTimeout(t.Context(), c.took)
+				defer giveUp()
+				if _, err := turns.Take(given); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("who gives up gets %v", err)
+				}
+				done, err = turns.Take(t.Context())
+				if got := time.Since(begun); err != nil || got != c.want {
+					t.Errorf("the next one waits for %v, %v", got, err)
+				}
+				done()
+			})
+		})
+	}
+}
