@@ -118,13 +118,14 @@ func (r *Registry) Stats(ctx context.Context) (map[event.Status]int64, error) {
 	return all, nil
 }
 
+const unredeemed = `SELECT partner_id, CAST(sum(n) AS bigint) FROM license_blocks WHERE partner_id = ANY($1) AND status = $2 GROUP BY partner_id`
+
 // Unredeemed counts the licenses of partners that were bought and not redeemed yet, by
 // partner. It reads the counts of blocks.
 func Unredeemed(ctx context.Context, r sqldb.Reader, partnerIDs []int64) (map[int64]int64, error) {
 	type count struct{ partnerID, n int64 }
 	counts, err := sqldb.All(ctx, r, func(r *sqldb.Row, c *count) error { return r.Scan(&c.partnerID, &c.n) },
-		`SELECT partner_id, CAST(sum(n) AS bigint) FROM license_blocks WHERE partner_id = ANY($1) AND status = $2 GROUP BY partner_id`,
-		partnerIDs, int(event.Inactive))
+		unredeemed, partnerIDs, int(event.Inactive))
 	if err != nil {
 		return nil, fmt.Errorf("count licenses that are not redeemed: %w", err)
 	}

@@ -34,11 +34,15 @@ func scanFailed(r *sqldb.Row, f *Failed) error {
 	return r.Scan(&f.ID, &f.Cause, &f.To, &f.Subject, &f.State, &f.Attempts, &f.DueAt, &f.Error, &f.CreatedAt, &f.Again)
 }
 
+var (
+	givenUp      = `SELECT ` + failedColumns + ` FROM mails WHERE ` + isGivenUp + ` AND id < $1 ORDER BY id DESC LIMIT $2`
+	countGivenUp = `SELECT count(*) FROM (SELECT 1 FROM mails WHERE ` + isGivenUp + ` LIMIT $1) AS given_up`
+)
+
 // ListGivenUp returns the mails that were given up and that nobody has seen to, newest
 // first, before an id; 0 stands for all.
 func ListGivenUp(ctx context.Context, r sqldb.Reader, before int64, limit int) ([]Failed, error) {
-	list, err := sqldb.All(ctx, r, scanFailed, `SELECT `+failedColumns+` FROM mails WHERE `+isGivenUp+` AND id < $1 ORDER BY id DESC LIMIT $2`,
-		cmp.Or(before, math.MaxInt64), limit)
+	list, err := sqldb.All(ctx, r, scanFailed, givenUp, cmp.Or(before, math.MaxInt64), limit)
 	if err != nil {
 		return nil, fmt.Errorf("list mails that were given up: %w", err)
 	}
@@ -57,7 +61,7 @@ func ListRetried(ctx context.Context, r sqldb.Reader, limit int) ([]Failed, erro
 
 // CountGivenUp counts the mails that were given up, up to most.
 func CountGivenUp(ctx context.Context, r sqldb.Reader, most int) (int64, error) {
-	n, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM mails WHERE `+isGivenUp+` LIMIT $1) AS given_up`, most)
+	n, err := sqldb.One(ctx, r, sqldb.Value[int64], countGivenUp, most)
 	if err != nil {
 		return 0, fmt.Errorf("count mails that were given up: %w", err)
 	}

@@ -139,6 +139,19 @@ func TestTroublePlans(t *testing.T) {
 	}
 }
 
+// TestFailingEndpointsPlan: those that fail are found by an index, however many do not.
+func TestFailingEndpointsPlan(t *testing.T) {
+	db := sqldbtest.Open(t)
+	sqldbtest.Fill(t, db, 20_000,
+		`INSERT INTO partners (id, name, brand, client_id, strict, single_key, created_at, updated_at) `+sqldbtest.Numbers+
+			`SELECT n, '', '', CAST(n AS text), FALSE, FALSE, 0, 0 FROM numbers`,
+		`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at) `+sqldbtest.Numbers+
+			`SELECT n, CASE n % 500 WHEN 0 THEN n ELSE 0 END, 0, 0, 0, 0, 0 FROM numbers`)
+	for _, which := range []history.Endpoints{history.AllFailing, history.OnlyParked, history.NotParked} {
+		sqldbtest.WantIndex(t, db, "endpoints_failing", nil, which.Query(), int64(0), int64(0), 51)
+	}
+}
+
 func TestPartnerOfAnEvent(t *testing.T) {
 	o := mixed(t)
 	if id, err := read(o).PartnerOf(t.Context(), 5); id != 2 || err != nil {

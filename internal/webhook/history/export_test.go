@@ -48,3 +48,6 @@ func TroubleStatements() map[string]Indexed {
 		"what is due":                {Statement{oldestDue, []any{time.Unix(1<<31, 0)}}, []string{"outbox_due"}, []string{"endpoints"}},
 	}
 }
+
+// Query is the statement of FailingEndpoints.
+func (e Endpoints) Query() string { return e.query() }

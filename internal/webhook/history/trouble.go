@@ -64,13 +64,17 @@ const (
 	NotParked  Endpoints = "failing"
 )
 
+func (e Endpoints) query() string {
+	parked := map[Endpoints]string{OnlyParked: ` AND parked_at <> 0`, NotParked: ` AND parked_at = 0`}[e]
+	return `SELECT partner_id, failing_since, parked_at, probe_at, last_error FROM endpoints
+		WHERE failing_since <> 0 AND closed = FALSE AND failing_since >= $1 AND (failing_since, partner_id) > ($1, $2)` + parked + `
+		ORDER BY failing_since, partner_id LIMIT $3`
+}
+
 // FailingEndpoints returns the endpoints that fail and are not closed, those that fail for
 // longest first, behind a key: at most limit, without what waits, which CountWaiting adds.
 func FailingEndpoints(ctx context.Context, r sqldb.Reader, which Endpoints, after Key, limit int) ([]Trouble, error) {
-	parked := map[Endpoints]string{OnlyParked: ` AND parked_at <> 0`, NotParked: ` AND parked_at = 0`}[which]
-	list, err := sqldb.All(ctx, r, scanTrouble, `SELECT partner_id, failing_since, parked_at, probe_at, last_error FROM endpoints
-		WHERE failing_since <> 0 AND closed = FALSE AND failing_since >= $1 AND (failing_since, partner_id) > ($1, $2)`+parked+`
-		ORDER BY failing_since, partner_id LIMIT $3`, after.At, after.EventID, limit)
+	list, err := sqldb.All(ctx, r, scanTrouble, which.query(), after.At, after.EventID, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list failing endpoints: %w", err)
 	}
