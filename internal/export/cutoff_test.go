@@ -56,6 +56,10 @@ func TestCutOff(t *testing.T) {
 		}
 		return err
 	}))
+	counts := map[string]string{ // none is left out between two batches
+		"licenses": `SELECT count(*) FROM licenses`, "purchases": `SELECT count(*) FROM purchases`, "events": `SELECT count(*) FROM events`,
+		"audit": `SELECT count(*) FROM audit_entries WHERE subject = 'partner:` + id(h.ours) + `'`,
+	}
 	for name, table := range map[string]func() export.Table{
 		"licenses":             func() export.Table { return h.Exports.OperatorLicenses(license.Walk{}) },
 		"purchases":            func() export.Table { return h.Exports.OperatorPurchases(license.FindSales{}) },
@@ -67,6 +71,9 @@ func TestCutOff(t *testing.T) {
 		"its audit":            func() export.Table { return h.Exports.PartnerAudit(h.ours.ID, audit.Span{}) },
 	} {
 		want := h.keys(table(), func() {})
+		if sql := counts[name]; sql != "" && h.Count(sql) != int64(len(want)) {
+			t.Errorf("%s: %d of %d rows are in the file", name, len(want), h.Count(sql))
+		}
 		got := h.keys(table(), func() { // between the first batch and the next
 			h.Buy(license.Purchase{PartnerID: h.ours.ID, Tier: 1, Quantity: 3, Buyer: &account.Person{Email: "cy@example.com"}})
 			h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {

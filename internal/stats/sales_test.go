@@ -86,9 +86,12 @@ func TestPartialRefund(t *testing.T) {
 // partners without sales are left out.
 func TestSalesOrder(t *testing.T) {
 	h := newHarness(t)
-	second, _ := h.enrol("Second"), h.enrol("Without sales")
+	second, _, earlier := h.enrol("Second"), h.enrol("Without sales"), h.enrol("Whose counters of the day are zero")
 	h.sell(h.partner, 9) // too long ago
+	sold := h.sell(earlier, 1)
 	h.clock.Advance(day)
+	_, err := h.Licenses.Activate(t.Context(), tester, sold.Key, nil) // which is counted, and is no sale
+	h.Must(err)
 	h.sell(h.partner, 1)
 	h.sell(second, 2)
 	for range 2 {
