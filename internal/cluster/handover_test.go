@@ -22,6 +22,34 @@ func pair(t *testing.T) (a, b *stepper) {
 	return a, b
 }
 
+// TestGivenByANodeThatLeaves: who is given shards while it looks does not give them back to
+// the node that leaves.
+func TestGivenByANodeThatLeaves(t *testing.T) {
+	a, b := pair(t)
+	ticked := make(chan error, 1)
+	err := a.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		if _, err := tx.Exec(t.Context(), `LOCK TABLE shards IN ACCESS EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		go func() { ticked <- b.Tick(t.Context()) }()
+		await(t, "b waits for the shards", func() bool {
+			n, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'shards'::regclass`)
+			return err == nil && n > 0
+		})
+		if _, err := tx.Exec(t.Context(), `UPDATE nodes SET leaving = TRUE WHERE node = $1`, a.ID()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), `UPDATE shards SET node = $1, epoch = epoch + 1`, b.ID())
+		return err
+	})
+	if err == nil {
+		err = <-ticked
+	}
+	if b.Settle(); err != nil || b.owned() != cluster.Shards || b.count("released") > 0 {
+		t.Errorf("b owns %d shards, and released %d: %v", b.owned(), b.count("released"), err)
+	}
+}
+
 // TestHandOver: shards go to a node that joined, one a second, each released before it is given.
 func TestHandOver(t *testing.T) {
 	a, b := pair(t)

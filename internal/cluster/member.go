@@ -200,16 +200,17 @@ func (m *member) renew(ctx context.Context) error {
 	return err
 }
 
-// read reads nodes and shards.
+// read reads shards and nodes, in this order: who sees a shard that it was given sees also
+// that the giver leaves.
 func (m *member) read(ctx context.Context) error {
+	rows, err := sqldb.All(ctx, m.conn, scanClaim, `SELECT shard, node, epoch FROM shards`)
+	if err != nil {
+		return err
+	}
 	peers, err := sqldb.All(ctx, m.conn, func(r *sqldb.Row, p *peer) error {
 		p.seen = m.last
 		return r.Scan(&p.id, &p.leaving, &p.late, &p.until)
 	}, `SELECT node, leaving, until < `+m.conn.Clock()+`, until FROM nodes`)
-	if err != nil {
-		return err
-	}
-	rows, err := sqldb.All(ctx, m.conn, scanClaim, `SELECT shard, node, epoch FROM shards`)
 	if err != nil {
 		return err
 	}
