@@ -107,10 +107,9 @@ func Launch() (*Browser, error) {
 // Close ends Chromium.
 func (b *Browser) Close() { b.end() }
 
-// find returns the path of Chromium, "" when there is none. The one without windows draws
-// the same pages with three quarters of the processor's time.
+// find returns the path of Chromium, "" when there is none.
 func find() string {
-	for _, name := range []string{"chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
