@@ -120,6 +120,9 @@ func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptVie
 		Local:    ui.Code{Label: "To a server on your machine", Text: courier.Repeat(courier.AtLocalhost(e.URL), e.RequestHeader, d.Body)},
 		Previous: p.attemptPath(d.EventID, e.PreviousID), Next: p.attemptPath(d.EventID, e.NextID),
 	}
+	if p.Partner != nil && e.Diagnosis != "" {
+		a.Diagnosis = "The partner is told: " + e.Diagnosis // which speaks to its developers
+	}
 	if p.Brand == "" {
 		a.Branded.Label = "Signed text of X-Licensing-Signature"
 	}

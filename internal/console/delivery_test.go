@@ -25,18 +25,18 @@ func (h *harness) lastDelivery() int64 {
 func TestDeliveryPage(t *testing.T) {
 	h := start(t)
 	var status atomic.Int64
-	status.Store(503)
+	status.Store(401)
 	h.serveWith(&status)
 	h.sell()
-	list := h.waitFor(viewer, path("/deliveries?state=failing"), "503")
+	list := h.waitFor(viewer, path("/deliveries?state=failing"), "401")
 	event := h.lastDelivery()
 	link := path("/deliveries/%d?state=failing", event)
 	if !strings.Contains(list.Body, `href="`+link+`"`) {
 		t.Errorf("the list does not lead to %s:\n%s", link, list.Body)
 	}
 	page := h.as(viewer).Get(link)
-	wants(t, page, http.StatusOK, "Tide Planner", "Attempt 1 of 1", "503", "The last attempt failed.", "webhook-id", "The text that was signed", "Timing", "First byte", "Next attempt", "Repeat it with curl", "/operator/v1/partners/")
-	wantsNone(t, page, "Send again…", "Your server", "your webhook")
+	wants(t, page, http.StatusOK, "Tide Planner", "Attempt 1 of 1", "401", "The last attempt failed.", "The partner is told: Your server rejected", "webhook-id", "The text that was signed", "Timing", "First byte", "Next attempt", "Repeat it with curl", "/operator/v1/partners/")
+	wantsNone(t, page, "Send again…", "</strong> Your server", "your webhook")
 	attempt := h.Count(`SELECT max(id) FROM webhook_responses WHERE event_id = $1`, event)
 	wants(t, h.as(viewer).Get(path("/deliveries/%d/attempts/%d", event, attempt)), http.StatusOK, "Attempt 1 of 1")
 	for _, unknown := range []string{path("/deliveries/%d/attempts/%d", event, attempt+77), path("/deliveries/77"), path("/deliveries/x"), path("/deliveries/%d/attempts/x", event)} {

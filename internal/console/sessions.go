@@ -46,7 +46,10 @@ func (p *People) sessions(r *http.Request, v *Visit, u account.User, member bool
 			browser.Note = "the one that you use now"
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: "session-" + s.ID, Cells: []ui.Cell{
-			browser, {Text: dash(s.Client)}, {At: s.BegunAt}, {At: s.SeenAt},
+			browser,
+			{Text: dash(s.Client)},
+			{At: s.BegunAt},
+			{At: s.SeenAt},
 			{Links: []ui.RowLink{{Label: "End…", Of: browser.Text + ", session " + s.ID, URL: v.Path(peoplePath+"/%d/sessions/%s/end", u.ID, s.ID)}}},
 		}})
 	}

@@ -35,7 +35,7 @@ func explainStatus(l License, chain []link) []string {
 		if l.OwnerID == 0 {
 			out = append(out, "Nobody has claimed it: the first signed-in buyer who opens its redemption URL does.")
 		}
-		return append(out, "Send the buyer to license_redemption_url to activate it.")
+		return append(out, "Send the buyer to the redemption link (license_redemption_url) to activate it.")
 	case event.Active:
 		return append(out, "It is paid for, the buyer has activated it, and nothing holds it.")
 	case event.Deactivated:
@@ -53,7 +53,7 @@ func explainStatus(l License, chain []link) []string {
 	case l.Erased:
 		out = append(out, "The account it belonged to was erased; only a transfer to another buyer brings it back.")
 	case l.Released:
-		out = append(out, "It was disconnected from the account it was used with; the buyer can activate it again at license_redemption_url.")
+		out = append(out, "It was disconnected from the account it was used with; the buyer can activate it again by the redemption link (license_redemption_url).")
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func attemptEntry(e event.Event, t history.Try) Entry {
 		out.Title = fmt.Sprintf("The partner's server did not accept event %d", e.ID)
 		out.Text = sentence(t.Words())
 		if t.Diagnosis != "" {
-			out.Text += " " + sentence(t.Diagnosis)
+			out.Text += " The partner is told: " + sentence(t.Diagnosis)
 		}
 	}
 	if t.Manual.By.Kind == audit.ByUser || t.Manual.By.Kind == audit.ByToken {
