@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -106,11 +107,24 @@ func TestLanesTakeTurns(t *testing.T) {
 	callers := g.callers(2)
 	r.until("all lanes have found theirs", func() bool { return out.Dispatcher.Counts().Held == partners*each })
 	g.nobody("past the bound")
+	of := func(c *caller) int64 { return r.count(`SELECT partner_id FROM deliveries WHERE event_id = $1`, c.id) }
 	had := map[int64]int{}
 	for n := 1; n <= partners*each; n++ {
+		wait := map[int64]bool{}
+		for p := range int64(partners) {
+			wait[p+1] = had[p+1] < each
+		}
+		for _, c := range callers {
+			delete(wait, of(c))
+		}
+		maps.DeleteFunc(wait, func(_ int64, waits bool) bool { return !waits })
+		r.until("who has something to send waits", func() bool {
+			waiting, _ := out.Dispatcher.Waiting()
+			return waiting == len(wait)
+		})
 		c := callers[0]
 		callers = callers[1:]
-		had[r.count(`SELECT partner_id FROM deliveries WHERE event_id = $1`, c.id)]++
+		had[of(c)]++
 		c.answer <- 200
 		if n <= partners*each-2 {
 			callers = append(callers, g.next())
