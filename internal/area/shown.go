@@ -80,7 +80,7 @@ func (a *Area[N, V]) Tells(w http.ResponseWriter, r *http.Request, visit V, find
 	if err != nil {
 		return err
 	}
-	ready, f := live.NewSignal(), follower{pages: a.Site.Pages, turns: &a.turns, now: a.Now, r: r, Shown: s}
+	ready, f := live.NewSignal(), follower{pages: a.Site.Pages, turns: &a.turns, person: visit.Common().User.ID, now: a.Now, r: r, Shown: s}
 	f.watch = s.Versions.Watch(r.Context(), s.Topic, LastSeen(r), ready)
 	defer f.watch.Close()
 	if s.Attempts != nil {
@@ -96,6 +96,7 @@ type follower struct {
 	Shown
 	pages    *ui.Pages
 	turns    *turns
+	person   int64
 	now      func() time.Time
 	r        *http.Request
 	watch    *live.VersionWatch
@@ -118,7 +119,7 @@ func (f *follower) read(ctx context.Context) ([]ui.Message, error) {
 	if f.stale = false; !changed {
 		return nil, nil
 	}
-	done, err := f.turns.take(ctx)
+	done, err := f.turns.take(ctx, f.person)
 	if err != nil {
 		return nil, err
 	}

@@ -13,25 +13,45 @@ const (
 	mostRest  = time.Second
 )
 
-// turns lets open pages be made again one at a time.
+// turns lets open pages be made again one at a time. Pages of one person wait for one
+// another before they wait for others: who has many open delays nobody else by more than
+// one.
 type turns struct {
 	once sync.Once
-	free chan struct{}
+	all  chan struct{}
+	own  [64]chan struct{} // by person
 }
 
 // take waits for a turn, which lasts until done.
-func (t *turns) take(ctx context.Context) (done func(), err error) {
+func (t *turns) take(ctx context.Context, person int64) (done func(), err error) {
 	t.once.Do(func() {
-		t.free = make(chan struct{}, 1)
-		t.free <- struct{}{}
+		t.all = newTurn()
+		for i := range t.own {
+			t.own[i] = newTurn()
+		}
 	})
+	own := t.own[uint64(person)%uint64(len(t.own))] //nolint:gosec // any number will do
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-t.free:
+	case <-own:
+	}
+	select {
+	case <-ctx.Done():
+		own <- struct{}{}
+		return nil, ctx.Err()
+	case <-t.all:
 	}
 	begun := time.Now()
 	return func() {
-		time.AfterFunc(min(restTimes*time.Since(begun), mostRest), func() { t.free <- struct{}{} })
+		own <- struct{}{}
+		time.AfterFunc(min(restTimes*time.Since(begun), mostRest), func() { t.all <- struct{}{} })
 	}, nil
+}
+
+// newTurn is a turn that nobody has.
+func newTurn() chan struct{} {
+	c := make(chan struct{}, 1)
+	c <- struct{}{}
+	return c
 }

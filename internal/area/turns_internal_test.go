@@ -6,4 +6,6 @@ import "context"
 type Turns struct{ turns }
 
 // Take waits for a turn.
-func (t *Turns) Take(ctx context.Context) (done func(), err error) { return t.take(ctx) }
+func (t *Turns) Take(ctx context.Context, person int64) (done func(), err error) {
+	return t.take(ctx, person)
+}

@@ -237,7 +237,8 @@ func (o *streamWriter) write(text string) error {
 }
 
 // refuse sends the closing event to a person who may no longer see the page, and the
-// reload event to one who has other access. Where it could not be checked, the stream ends without it, and the page comes back.
+// reload event to one who has other access. Where it could not be checked, the stream
+// ends without either, and the page comes back.
 func (o *streamWriter) refuse(err error) error {
 	if unsure, ok := errors.AsType[interface {
 		error
