@@ -30,6 +30,7 @@ func serveCommand() *cobra.Command {
 		for _, line := range cfg.Advice() {
 			cfg.Log.Warn(line)
 		}
+		app.SpendMemory()
 		service, err := app.New(cmd.Context(), cfg)
 		if err != nil {
 			return err

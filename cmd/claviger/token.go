@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
@@ -36,13 +37,14 @@ type tokenLine struct {
 	CreatedAt string   `json:"created_at"`
 	ExpiresAt string   `json:"expires_at,omitempty"`
 	RevokedAt string   `json:"revoked_at,omitempty"`
-	Token     string   `json:"token,omitempty"` // when it was just made, and never again
+	LastUsed  string   `json:"last_used_at,omitempty"` // written once a minute at most
+	Token     string   `json:"token,omitempty"`        // when it was just made, and never again
 }
 
 func lineOf(t account.Token, now time.Time) tokenLine {
 	l := tokenLine{
 		ID: t.ID, Name: t.Name, Scopes: []string{}, State: "valid",
-		CreatedAt: stamp(t.CreatedAt), ExpiresAt: stamp(t.ExpiresAt), RevokedAt: stamp(t.RevokedAt),
+		CreatedAt: stamp(t.CreatedAt), ExpiresAt: stamp(t.ExpiresAt), RevokedAt: stamp(t.RevokedAt), LastUsed: stamp(t.LastUsed),
 	}
 	for _, s := range t.Scopes {
 		l.Scopes = append(l.Scopes, string(s))
@@ -136,12 +138,12 @@ func tokenListCommand() *cobra.Command {
 			for _, t := range list {
 				l := lineOf(t, time.Now())
 				lines = append(lines, l)
-				rows = append(rows, []string{strconv.FormatInt(l.ID, 10), l.Name, strings.Join(l.Scopes, ","), l.State, l.CreatedAt, l.ExpiresAt})
+				rows = append(rows, []string{strconv.FormatInt(l.ID, 10), l.Name, strings.Join(l.Scopes, ","), l.State, l.CreatedAt, l.ExpiresAt, cmp.Or(l.LastUsed, "never")})
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), lines)
 			}
-			return printTable(cmd.OutOrStdout(), []string{"id", "name", "scopes", "state", "created", "expires"}, rows)
+			return printTable(cmd.OutOrStdout(), []string{"id", "name", "scopes", "state", "created", "expires", "last used"}, rows)
 		})
 	}
 	return cmd

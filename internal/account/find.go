@@ -1,9 +1,11 @@
 package account
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"claviger/internal/fault"
@@ -24,6 +26,14 @@ func Find(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (User, erro
 	return u, err
 }
 
+func find(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (u User, created, changed bool, err error) {
+	list, err := QueueFinder(tx, p).find(ctx, at, p)
+	if err != nil {
+		return User{}, false, false, err
+	}
+	return list[0].User, list[0].created, list[0].changed, list[0].Err
+}
+
 // settle notes that a user is known by more than a sign-up.
 func (u *User) settle(tx *sqldb.Tx) {
 	if !u.PendingSince.IsZero() {
@@ -32,68 +42,193 @@ func (u *User) settle(tx *sqldb.Tx) {
 	}
 }
 
-// tries bounds how often find looks again after another transaction was faster.
-const tries = 4
-
-func find(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (u User, created, changed bool, err error) {
-	if p, err = p.checked(); err != nil {
-		return User{}, false, false, err
-	}
-	for range tries {
-		candidates, err := candidates(ctx, tx, p)
-		if err != nil {
-			return User{}, false, false, err
-		}
-		if len(candidates) > 0 {
-			u, changed, err := complete(ctx, tx, choose(candidates, p), p, len(candidates) > 1, at)
-			return u, false, changed, err
-		}
-		u, err := insert(ctx, tx, p, at)
-		if errors.Is(err, sqldb.ErrNone) {
-			continue // Another transaction made it; the next look sees it.
-		}
-		return u, err == nil, false, err
-	}
-	return User{}, false, false, conflict("The user was changed by several requests at once; repeat the request.")
+// Found is the user that a person is, or why there is none.
+type Found struct {
+	User    User
+	Err     error
+	created bool
+	changed bool
 }
 
-// candidates are the users with the person's external id or address: two when
-// those belong to different users. Erased users have neither. Their rows are
-// taken for the rest of the transaction, so that nobody erases a user to whom
-// something is being sold.
-func candidates(ctx context.Context, tx *sqldb.Tx, p Person) ([]User, error) {
+// Finder finds and makes users for several persons in one transaction.
+type Finder struct {
+	tx     *sqldb.Tx
+	queued *sqldb.Result[User]
+	// The users that were read or made, by external id and by the key of the address.
+	byExternal, byEmail map[string]*User
+}
+
+// QueueFinder queues the query for the users that persons are known as, so that it shares
+// a round trip with the queries queued beside it. Their rows are locked for the rest of
+// the transaction, in the order of their ids: nobody erases a user to whom something is
+// being sold.
+func QueueFinder(tx *sqldb.Tx, persons ...Person) *Finder {
+	f := &Finder{tx: tx, byExternal: map[string]*User{}, byEmail: map[string]*User{}}
+	f.look(persons)
+	return f
+}
+
+// look queues the query for the users with the external id or address of a person: two
+// for one person when those belong to different users. Erased users have neither. Who is
+// not acceptable is not looked up: find refuses them.
+func (f *Finder) look(persons []Person) {
+	var externals, emails []string
+	for _, p := range persons {
+		p, err := p.checked()
+		if err != nil {
+			continue
+		}
+		if p.ExternalID != "" {
+			externals = append(externals, p.ExternalID)
+		}
+		if p.Email != "" {
+			emails = append(emails, validate.EmailKey(p.Email))
+		}
+	}
+	if externals == nil && emails == nil {
+		return
+	}
 	// Two selects and not one with OR: each is served by its partial index. The
 	// condition on erased_at is looked at again after a wait for the row.
-	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE erased_at = 0 AND id IN (
-			SELECT id FROM users WHERE external_id = $1 AND external_id <> ''
-			UNION SELECT id FROM users WHERE email_key = $2 AND email_key <> '')`+tx.ForUpdate(),
-		p.ExternalID, validate.EmailKey(p.Email))
+	f.queued = sqldb.QueueQuery(f.tx, scan, `SELECT `+columns+` FROM users WHERE erased_at = 0 AND id IN (
+			SELECT id FROM users WHERE external_id = ANY($1) AND external_id <> ''
+			UNION SELECT id FROM users WHERE email_key = ANY($2) AND email_key <> '') ORDER BY id`+f.tx.ForUpdate(), externals, emails)
+}
+
+// know waits for the users that were asked for.
+func (f *Finder) know(ctx context.Context) error {
+	if f.queued == nil {
+		return nil
+	}
+	list, err := f.queued.All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find a user: %w", err)
+		return fmt.Errorf("find a user: %w", err)
+	}
+	f.queued = nil
+	for i := range list {
+		f.add(&list[i])
+	}
+	return nil
+}
+
+func (f *Finder) add(u *User) {
+	if u.ExternalID != "" {
+		f.byExternal[u.ExternalID] = u
+	}
+	if u.Email != "" {
+		f.byEmail[validate.EmailKey(u.Email)] = u
+	}
+}
+
+// Find returns the user of each person, in their order, as if Find were called for one
+// after the other; see there. Each is one of those that the Finder was made for. After
+// an error the transaction must be undone.
+func (f *Finder) Find(ctx context.Context, at time.Time, persons ...Person) ([]Found, error) {
+	list, err := f.find(ctx, at, persons...)
+	for i := range list {
+		if list[i].Err == nil {
+			list[i].User.settle(f.tx)
+		}
+	}
+	return list, err
+}
+
+// tries bounds how often a Finder looks again after another transaction was faster.
+const tries = 4
+
+func (f *Finder) find(ctx context.Context, at time.Time, persons ...Person) ([]Found, error) {
+	list, persons := make([]Found, len(persons)), slices.Clone(persons)
+	open := make([]int, 0, len(persons)) // those without a user
+	for i := range persons {
+		p, err := persons[i].checked()
+		if list[i].Err = err; err == nil {
+			persons[i], open = p, append(open, i)
+		}
+	}
+	for lost := 0; lost < tries; {
+		if err := f.know(ctx); err != nil {
+			return nil, err
+		}
+		var fresh []int
+		var err error
+		if fresh, open, err = f.match(ctx, at, persons, list, open); err != nil || len(fresh) == 0 {
+			return list, err
+		}
+		missed, err := f.insert(ctx, at, persons, list, fresh)
+		if err != nil {
+			return nil, err
+		}
+		if len(missed) > 0 {
+			lost++
+			open = append(open, missed...)
+			slices.Sort(open)
+		}
+	}
+	for _, i := range open {
+		list[i].Err = conflict("The user was changed by several requests at once; repeat the request.")
 	}
 	return list, nil
 }
 
-// choose picks the user by external id if there is one, else the one by address.
-func choose(list []User, p Person) User {
-	for _, u := range list {
-		if p.ExternalID != "" && u.ExternalID == p.ExternalID {
-			return u
+// match gives persons the users that are known, in their order. It returns who is to be
+// made, and who must wait for them: whoever has an address or an external id in common
+// with one before who has no user yet.
+func (f *Finder) match(ctx context.Context, at time.Time, persons []Person, list []Found, open []int) (fresh, rest []int, err error) {
+	taken := map[string]bool{} // the names of both
+	for _, i := range open {
+		p := persons[i]
+		u, other := f.byExternal[p.ExternalID], f.byEmail[validate.EmailKey(p.Email)]
+		if u == nil {
+			u = other
+		}
+		waits := slices.ContainsFunc(p.names(), func(name string) bool { return taken[name] })
+		if u != nil && !waits {
+			if list[i].changed, list[i].Err, err = f.complete(ctx, u, p, other != nil && other != u, at); err != nil {
+				return nil, nil, err
+			}
+			list[i].User = *u
+			continue
+		}
+		if waits {
+			rest = append(rest, i)
+		} else {
+			fresh = append(fresh, i)
+		}
+		for _, name := range p.names() {
+			taken[name] = true
 		}
 	}
-	return list[0]
+	return fresh, rest, nil
+}
+
+// Names are what the person may have in common with a user: no two users do.
+func (p Person) Names() []string {
+	p, _ = p.checked() // who is not acceptable is refused elsewhere
+	return p.names()
+}
+
+func (p Person) names() []string {
+	var names []string
+	if p.Email != "" {
+		names = append(names, "email "+validate.EmailKey(p.Email))
+	}
+	if p.ExternalID != "" {
+		names = append(names, "external "+p.ExternalID)
+	}
+	return names
 }
 
 // complete fills in what the user lacks and the person has. taken says that the
-// person's address belongs to somebody else: then it stays there.
-func complete(ctx context.Context, tx *sqldb.Tx, u User, p Person, taken bool, at time.Time) (User, bool, error) {
+// person's address belongs to somebody else: then it stays there. A refusal changes
+// nothing; after an error the transaction is lost.
+func (f *Finder) complete(ctx context.Context, u *User, p Person, taken bool, at time.Time) (changed bool, refusal, err error) {
 	if p.ExternalID != "" && u.ExternalID != "" && u.ExternalID != p.ExternalID {
-		return User{}, false, conflict("A user with this email address has another external_id; send that one, or leave external_id out.")
+		return false, conflict("A user with this email address has another external_id; send that one, or leave external_id out."), nil
 	}
 	needsID := u.ExternalID == "" && p.ExternalID != ""
 	needsEmail := u.Email == "" && p.Email != "" && !taken
 	if !needsID && !needsEmail {
-		return u, false, nil
+		return false, nil, nil
 	}
 	if needsID {
 		u.ExternalID = p.ExternalID
@@ -102,28 +237,57 @@ func complete(ctx context.Context, tx *sqldb.Tx, u User, p Person, taken bool, a
 		u.Email = p.Email
 	}
 	u.UpdatedAt = at
-	_, err := tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, external_id = $4, updated_at = $5 WHERE id = $1`,
+	f.add(u)
+	_, err = f.tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, external_id = $4, updated_at = $5 WHERE id = $1`,
 		u.ID, u.Email, validate.EmailKey(u.Email), u.ExternalID, at)
 	if sqldb.IsDuplicate(err) {
-		return User{}, false, conflict("Another request took this email address or external_id at the same time; repeat the request.")
+		return false, nil, conflict("Another request took this email address or external_id at the same time; repeat the request.")
 	}
 	if err != nil {
-		return User{}, false, fmt.Errorf("complete a user: %w", err)
+		return false, nil, fmt.Errorf("complete a user: %w", err)
 	}
-	return u, true, nil
+	return true, nil, nil
 }
 
-// insert makes the user, or returns sqldb.ErrNone when another transaction has
-// just made one with the same external id or address.
-func insert(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (User, error) {
-	u, err := sqldb.One(ctx, tx, scan, `INSERT INTO users
-		(email, email_key, name, external_id, operator, password_hash, proven_at, created_at, updated_at, erased_at)
-		VALUES ($1, $2, $3, $4, $5, '', 0, $6, $6, 0) ON CONFLICT DO NOTHING RETURNING `+columns,
-		p.Email, validate.EmailKey(p.Email), p.Name, p.ExternalID, false, at)
-	if err != nil && !errors.Is(err, sqldb.ErrNone) {
-		return User{}, fmt.Errorf("create a user: %w", err)
+// insert makes users for persons and returns for whom it could not: another transaction
+// has just made them, and they are looked for. The rows go in in the order of addresses,
+// so that two transactions that make the same users wait for one another only in one
+// direction.
+func (f *Finder) insert(ctx context.Context, at time.Time, persons []Person, list []Found, fresh []int) (missed []int, err error) {
+	slices.SortFunc(fresh, func(a, b int) int {
+		p, q := persons[a], persons[b]
+		return cmp.Or(strings.Compare(validate.EmailKey(p.Email), validate.EmailKey(q.Email)), strings.Compare(p.ExternalID, q.ExternalID))
+	})
+	rows := make([][]any, len(fresh))
+	for n, i := range fresh {
+		p := persons[i]
+		rows[n] = []any{p.Email, validate.EmailKey(p.Email), p.Name, p.ExternalID, false, "", time.Time{}, at, at, time.Time{}}
 	}
-	return u, err
+	made, err := sqldb.InsertNew(f.tx, scan, "users",
+		[]string{"email", "email_key", "name", "external_id", "operator", "password_hash", "proven_at", "created_at", "updated_at", "erased_at"},
+		rows, columns).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("create users: %w", err)
+	}
+	for n := range made {
+		f.add(&made[n])
+	}
+	var lost []Person
+	for _, i := range fresh {
+		u := f.byEmail[validate.EmailKey(persons[i].Email)]
+		if persons[i].Email == "" {
+			u = f.byExternal[persons[i].ExternalID]
+		}
+		if u == nil {
+			missed, lost = append(missed, i), append(lost, persons[i])
+			continue
+		}
+		list[i].User, list[i].created = *u, true
+	}
+	if len(lost) > 0 {
+		f.look(lost)
+	}
+	return missed, nil
 }
 
 func conflict(text string) error { return fault.New(fault.Conflict, codeUserConflict, "%s", text) }

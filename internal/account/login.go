@@ -78,7 +78,6 @@ func (l *login) setPassword(tx *sqldb.Tx, by audit.Actor, p Password, at time.Ti
 // or choose a password.
 func (l *login) endSessions(tx *sqldb.Tx, at time.Time) {
 	l.SessionEpoch++
-	l.recheck(tx)
 	tx.Queue(`UPDATE login_links SET expires_at = $2, name = '', password_hash = '', browser_hash = ''
 		WHERE user_id = $1 AND expires_at > $2`, l.ID, at)
 }

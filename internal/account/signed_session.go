@@ -103,7 +103,6 @@ func (b *Book) endSession(ctx context.Context, by audit.Actor, u User, s SignedS
 			return sessionOver()
 		}
 		tx.Queue(`UPDATE sessions SET data = '', expires_at = $2 WHERE hash = $1`, s.hash, now.Add(deletedKept))
-		u.recheck(tx)
 		audit.Record(tx, now, by, "user.session_end", subject(u.ID), audit.Facts{"session": s.ID}, nil)
 		return err
 	})

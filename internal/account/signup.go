@@ -77,15 +77,16 @@ func (b *Book) SignUp(ctx context.Context, p Person, typed, next string, c Clien
 func (b *Book) answer(ctx context.Context, q request) error {
 	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
-		list, err := candidates(ctx, tx, Person{Email: q.key})
-		if err != nil {
+		f := QueueFinder(tx, Person{Email: q.key})
+		if err := f.know(ctx); err != nil {
 			return err
 		}
+		who := f.byEmail[q.key]
 		n, err := tx.Exec(ctx, `DELETE FROM link_requests WHERE id = $1`, q.id)
-		if err != nil || n == 0 || len(list) == 0 || now.Sub(q.at) > LinkLife {
+		if err != nil || n == 0 || who == nil || now.Sub(q.at) > LinkLife {
 			return err // n is 0 when another node was faster
 		}
-		u, w := list[0], signInWords
+		u, w := *who, signInWords
 		if q.purpose == ForReset {
 			w = resetWords
 		}

@@ -3,7 +3,6 @@ package account
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"claviger/internal/audit"
@@ -20,36 +19,13 @@ const MaxOperators = 200
 // FirstLinkLife is how long the link of AddOperator works.
 const FirstLinkLife = 30 * time.Minute
 
-// lockTeam locks the team of operators for the rest of the transaction and notes that
-// it changes. Where a user is locked too, that comes first.
+// lockTeam locks the team of operators for the rest of the transaction. Where a user is
+// locked too, that comes first.
 func lockTeam(ctx context.Context, tx *sqldb.Tx) error {
 	if _, err := tx.Exec(ctx, `UPDATE operator_team SET version = version + 1 WHERE id = 1`); err != nil {
 		return fmt.Errorf("lock the team of operators: %w", err)
 	}
 	return nil
-}
-
-// recheck has the open pages of the console, on every node, check whether their person is
-// still signed in, if the user is an operator.
-func (u User) recheck(tx *sqldb.Tx) {
-	if u.Operator() {
-		tx.Queue(`UPDATE operator_team SET version = version + 1 WHERE id = 1`)
-	}
-}
-
-// TeamVersions returns a text that changes whenever an operator's role does or one of
-// their sessions is ended, for each topic: it is the same for all. Open pages of the
-// console look at it.
-func (b *Book) TeamVersions(ctx context.Context, topics []int64) (map[int64]string, error) {
-	n, err := sqldb.One(ctx, b.DB, sqldb.Value[int64], `SELECT version FROM operator_team WHERE id = 1`)
-	if err != nil {
-		return nil, fmt.Errorf("read the version of the team of operators: %w", err)
-	}
-	versions := make(map[int64]string, len(topics))
-	for _, topic := range topics {
-		versions[topic] = strconv.FormatInt(n, 10)
-	}
-	return versions, nil
 }
 
 // Operators returns the marketplace's own people, the first of them first.

@@ -125,18 +125,18 @@ func TestLastAdmin(t *testing.T) {
 	}
 }
 
-// TestTeamActs: only who is an admin at this moment changes the team, and each change has
-// another version for open pages.
+// TestTeamActs: only who is an admin at this moment changes the team, and a person whose
+// role changes has another version for open pages.
 func TestTeamActs(t *testing.T) {
 	d := open(t)
 	list := d.admins(t, "ann@market.example", "bea@market.example", "cal@market.example")
 	version := func() string {
 		t.Helper()
-		found, err := d.TeamVersions(t.Context(), []int64{0})
+		found, err := d.AccessVersions(t.Context(), []int64{list[1].ID})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found[0]
+		return found[list[1].ID]
 	}
 	first := version()
 	if _, err := d.ChangeRole(t.Context(), by(list[0]), list[1].ID, account.RoleAdmin, account.RoleSupport); err != nil || version() == first {
@@ -158,35 +158,63 @@ func TestTeamActs(t *testing.T) {
 	}
 }
 
-// TestEndedSessionsHavePagesChecked: the open pages of an operator learn that a session
-// ended, those of the others need not.
+// TestEndedSessionsHavePagesChecked: the open pages of a person learn that a session of
+// theirs ended, whatever the reason, and those of the others need not.
 func TestEndedSessionsHavePagesChecked(t *testing.T) {
 	d := open(t)
 	store := &account.Sessions{DB: d.DB, Now: d.Now}
-	ann := d.admins(t, "ann@market.example")[0]
-	bob, _, err := d.Create(t.Context(), operator, account.Person{Email: "bob@example.com"})
-	if err != nil {
-		t.Fatal(err)
+	people := d.admins(t, "ann@market.example")
+	for _, email := range []string{"bob@example.com", "cal@example.com"} {
+		u, _, err := d.Create(t.Context(), operator, account.Person{Email: email})
+		if err != nil {
+			t.Fatal(err)
+		}
+		people = append(people, u)
 	}
-	for _, u := range []account.User{ann, bob} {
-		key := "key of " + u.Email
-		if err := store.Commit(key, []byte("x"), d.now.Add(time.Hour)); err != nil {
+	ids := []int64{people[0].ID, people[1].ID, people[2].ID}
+	versions := func() map[int64]string {
+		t.Helper()
+		found, err := d.AccessVersions(t.Context(), ids)
+		if err != nil || len(found) != len(ids) {
+			t.Fatal(found, err)
+		}
+		return found
+	}
+	begin := func(u account.User, key string, life time.Duration) {
+		t.Helper()
+		if err := store.Commit(key, []byte("x"), d.now.Add(life)); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.NoteSession(t.Context(), key, account.NewSession{UserID: u.ID, Epoch: u.SessionEpoch, BegunAt: d.now}); err != nil {
 			t.Fatal(err)
 		}
-		for i, end := range []func() error{
-			func() error { return d.EndSession(t.Context(), operator, u, account.SessionID(key)) },
-			func() error { _, err := d.SignOutEverywhere(t.Context(), operator, u.ID); return err },
+	}
+	for _, u := range people[:2] {
+		for name, end := range map[string]func(key string) error{
+			"signed out":            store.Delete,
+			"ended":                 func(key string) error { return d.EndSession(t.Context(), operator, u, account.SessionID(key)) },
+			"expired":               func(string) error { d.now = d.now.Add(time.Hour); return nil },
+			"signed out everywhere": func(string) (err error) { u, err = d.SignOutEverywhere(t.Context(), operator, u.ID); return err },
+			"signed out and in": func(key string) error {
+				d.now = d.now.Add(time.Second)
+				begin(u, "again "+key, 24*time.Hour)
+				return store.Delete(key)
+			},
 		} {
-			before, err := d.TeamVersions(t.Context(), []int64{0})
-			if err == nil {
-				err = end()
+			life := 24 * time.Hour
+			if name == "expired" {
+				life = time.Hour
 			}
-			after, readErr := d.TeamVersions(t.Context(), []int64{0})
-			if err != nil || readErr != nil || (after[0] != before[0]) != u.Operator() {
-				t.Errorf("%d of %s: %v, %v; the version was %s and is %s", i, u.Email, err, readErr, before[0], after[0])
+			begin(u, name+u.Email, life)
+			begin(u, name+", too"+u.Email, 24*time.Hour) // goes on
+			before := versions()
+			if err := end(name + u.Email); err != nil {
+				t.Fatal(err)
+			}
+			for id, now := range versions() {
+				if (now != before[id]) != (id == u.ID) {
+					t.Errorf("%s, user %d: the version of user %d was %s and is %s", name, u.ID, id, before[id], now)
+				}
 			}
 		}
 	}

@@ -44,6 +44,7 @@ type Token struct {
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: not revoked
 	LastUsed  time.Time // zero: never; it is written once a minute at most
+	Recalled  bool      // it worked before; whether it still does was not looked up
 }
 
 // May reports whether the token allows what needs the scope.
@@ -174,14 +175,50 @@ func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
 	t, err := sqldb.One(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens
 		WHERE hash = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, secret.Hash(value), b.Now())
 	if errors.Is(err, sqldb.ErrNone) {
-		return Token{}, fault.New(fault.Unknown, CodeInvalidToken, "%s", cmp.Or(secret.Mistaken(value, secret.OperatorToken),
-			"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer <token>."))
+		return Token{}, errInvalidToken(secret.Mistaken(value, secret.OperatorToken))
 	}
 	if err != nil {
 		return Token{}, fmt.Errorf("look up a token: %w", err)
 	}
-	b.TokenUses.Note(t.ID, b.Now())
+	b.NoteUse(t)
 	return t, nil
+}
+
+// NoteUse records that a token was used.
+func (b *Book) NoteUse(t Token) { b.TokenUses.Note(t.ID, b.Now()) }
+
+// errInvalidToken is the fault of a token that does not work; text says why, if it is
+// known.
+func errInvalidToken(text string) error {
+	return fault.New(fault.Unknown, CodeInvalidToken, "%s", cmp.Or(text,
+		"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer <token>."))
+}
+
+// TokenCheck is a query for which tokens still work.
+type TokenCheck struct {
+	queued *sqldb.Result[int64] // nil: none was asked for
+}
+
+// QueueTokenCheck queues the query for which of the tokens with those ids work at a time,
+// so that it shares a round trip with the queries queued beside it.
+func QueueTokenCheck(tx *sqldb.Tx, ids []int64, at time.Time) *TokenCheck {
+	if len(ids) == 0 {
+		return &TokenCheck{}
+	}
+	return &TokenCheck{sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM operator_tokens
+		WHERE id = ANY($1) AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, ids, at)}
+}
+
+// Check refuses a token that does not work, as ByToken does.
+func (c *TokenCheck) Check(ctx context.Context, id int64) error {
+	works, err := c.queued.All(ctx)
+	if err != nil {
+		return fmt.Errorf("look up tokens: %w", err)
+	}
+	if !slices.Contains(works, id) {
+		return errInvalidToken("")
+	}
+	return nil
 }
 
 // NewTokenUses records when operator tokens were used.

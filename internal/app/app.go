@@ -210,7 +210,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Simulator = &simulator.Simulator{
 		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller, Now: a.cfg.Now, Log: a.log,
 	}
-	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, CountRefund: stats.CountRefund, EraseAddress: eraseAddress}
+	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, CountRefund: stats.CountRefund, EraseAddress: eraseAddress}
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}
@@ -255,7 +255,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, TestMail: r.TestMail, PublicURL: a.url, Guard: guard, Exports: r.Exports, Bulk: r.Bulk,
+		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, TestMail: r.TestMail, PublicURL: a.url, Guard: guard, Batches: &wire.Share{Total: 8}, Exports: r.Exports, Bulk: r.Bulk,
 		Service: operator.Service{DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings()},
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 		Partner: operator.PartnerAnswers{

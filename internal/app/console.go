@@ -18,7 +18,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 	r := a.services
 	return &console.Handler{
 		Shell: console.Shell{
-			Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.TeamVersions, Log: a.log}, Now: a.cfg.Now,
+			Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.AccessVersions, Log: a.log}, Now: a.cfg.Now,
 			Live: console.NewLive(r.History, r.Replays, r.Profiles, r.Partners, r.Webhooks, a.log),
 		},
 		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks, Support: a.support(), Checks: r.Checks, TestMail: r.TestMail},

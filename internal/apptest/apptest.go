@@ -8,7 +8,6 @@ import (
 	"context"
 	"testing"
 
-	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/audit"
 	"claviger/internal/sqldb"
@@ -61,6 +60,7 @@ func build(t testing.TB, cfg app.Config, log *Log) *Harness {
 	t.Helper()
 	if cfg.Log == nil {
 		cfg.Log = cfg.Logger(log)
+		log.ShowErrors(t)
 	}
 	db, err := sqldb.Open(t.Context(), cfg.DB, sqldb.Options{Log: cfg.Log})
 	if err != nil {
@@ -77,8 +77,7 @@ func build(t testing.TB, cfg app.Config, log *Log) *Harness {
 		}
 	})
 	h := &Harness{TB: t, Services: a.Services(), App: a, Database: cfg.DB, Logged: log, config: cfg}
-	// Passwords and tokens of tests need no protection.
-	h.Accounts.HashCost, h.OAuth.Keys.Bits = account.HashCost{KiB: 8, Passes: 1}, 1024
+	Cheapen(h.Services, cfg.DB, 1024)
 	// What nobody runs is not given events: they wait in the outbox, as on a node
 	// that leaves the sending to others.
 	h.tell, h.Webhooks.Tell = h.Webhooks.Tell, webhook.Tell{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -40,6 +41,21 @@ func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// ShowErrors prints the errors that were logged when the test ends, if it failed: the
+// answer to a request shows no more than a request id.
+func (l *Log) ShowErrors(t testing.TB) {
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for line := range strings.Lines(l.String()) {
+			if strings.Contains(line, `"level":"ERROR"`) {
+				t.Log(strings.TrimSpace(line))
+			}
+		}
+	})
 }
 
 // Attempts tells of each attempt to deliver a webhook from now on, once it is

@@ -213,14 +213,10 @@ func (a *Area[N, V]) banner(visit V) *ui.Banner {
 // Items lists the pages of the navigation that exist and that the person may see. The
 // page that is shown belongs to the entry with the longest path that it is below.
 func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
-	may := make(map[string]bool)
-	for _, rt := range a.Table {
-		may[rt.Path] = may[rt.Path] || rt.Kind == Page && visit.May(rt.Needs)
-	}
 	var items []ui.Item
 	current, longest := -1, -1
 	for _, entry := range a.Navigation {
-		if !may[entry.Path] {
+		if !a.Has(entry.Path, visit) {
 			continue
 		}
 		to := visit.Path("%s", entry.Path)

@@ -66,7 +66,7 @@ func start(t *testing.T) *harness {
 	}
 	a := &area.Area[account.Scope, *visit]{
 		Name: "area", Prefix: "/area", Site: site, Now: now, Streams: &ui.Streams{Recheck: time.Hour}, Title: func(*visit) string { return "Area" },
-		Rights: &live.Versions{Read: h.accounts.TeamVersions, Every: time.Millisecond},
+		Rights: &live.Versions{Read: h.accounts.AccessVersions, Every: time.Millisecond},
 		Enter: func(_ context.Context, _ *http.Request, v *visitor.Visitor, needs account.Scope) (*visit, error) {
 			if !v.User.Role.May(needs) {
 				return nil, area.NotFound()

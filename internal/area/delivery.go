@@ -27,7 +27,6 @@ type DeliveryPages struct {
 	Who     func(by audit.Actor) string // who had something sent
 	May     bool                        // the person may send
 	List    string                      // the query of the list that led here
-	Zone    *time.Location
 }
 
 // deliveryView is a delivery with one of its attempts.
@@ -175,12 +174,6 @@ func Senders(d history.Detail) []int64 {
 	return ids
 }
 
-// sentenceTime is the layout of times inside sentences.
-const sentenceTime = "2 Jan 2006, 15:04:05 UTC"
-
-// at is a time inside a sentence.
-func (p DeliveryPages) at(t time.Time) string { return ui.FormatTime(t.In(p.Zone), sentenceTime) }
-
 // manual says who had an event sent and what became of the scheduled attempt.
 func (p DeliveryPages) manual(m history.Manual, did string) string {
 	s := p.Who(m.By) + " " + did + " by hand"
@@ -190,7 +183,7 @@ func (p DeliveryPages) manual(m history.Manual, did string) string {
 	if m.ScheduledAt.IsZero() {
 		return s + "; no other attempt was scheduled."
 	}
-	return s + ", in place of the attempt that was scheduled for " + p.at(m.ScheduledAt) + "."
+	return s + ", in place of the attempt that was scheduled for " + ui.ExactInSentence(m.ScheduledAt) + "."
 }
 
 // standing says in sentences where a delivery stands and what comes next.
@@ -251,7 +244,7 @@ func (p DeliveryPages) SendAgain(d history.Detail, now time.Time) ui.Confirm {
 	case d.State == history.Delivered:
 		says = append(says, p.Whose+" server accepted this event before: it gets it once more.")
 	case d.State == history.Failing && d.NextAt.After(now):
-		says = append(says, fmt.Sprintf("It takes the place of the attempt that is scheduled for %s. If it fails, the schedule goes on from there.", p.at(d.NextAt)))
+		says = append(says, fmt.Sprintf("It takes the place of the attempt that is scheduled for %s. If it fails, the schedule goes on from there.", ui.ExactInSentence(d.NextAt)))
 	case d.State == history.Waiting:
 		says = append(says, "It waits to be sent already; this only makes it the next one of its license.")
 	}

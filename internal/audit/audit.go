@@ -80,11 +80,32 @@ type Entry struct {
 // Facts is what an entry says about its subject, by the names that the APIs use.
 type Facts map[string]any
 
+// Act is an act to be recorded.
+type Act struct {
+	By            Actor
+	Action        string
+	Subject       string
+	Before, After any // nil: there is nothing to tell
+}
+
 // Record queues the entry of an act in the act's transaction.
 func Record(tx *sqldb.Tx, at time.Time, by Actor, action, subject string, before, after any) {
-	tx.Queue(`INSERT INTO audit_entries (at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for, support_visit)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		at, by.Kind, by.ID, by.Name, by.Session, by.Client, action, subject, text(before), text(after), cmp.Or(partnerOf(subject), by.ActingFor), by.ActingFor, by.SupportVisit)
+	RecordAll(tx, at, []Act{{by, action, subject, before, after}})
+}
+
+// RecordAll is Record for several acts.
+func RecordAll(tx *sqldb.Tx, at time.Time, acts []Act) {
+	rows := make([][]any, len(acts))
+	for i, a := range acts {
+		by := a.By
+		rows[i] = []any{
+			at, by.Kind, by.ID, by.Name, by.Session, by.Client, a.Action, a.Subject, text(a.Before), text(a.After),
+			cmp.Or(partnerOf(a.Subject), by.ActingFor), by.ActingFor, by.SupportVisit,
+		}
+	}
+	tx.Insert("audit_entries", []string{
+		"at", "actor_kind", "actor_id", "actor_name", "session", "client", "action", "subject", "before", "after", "partner_id", "acting_for", "support_visit",
+	}, rows)
 }
 
 // partnerOf is the partner that a subject such as "partner:1" or "partner:1/plan:2"

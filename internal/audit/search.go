@@ -8,14 +8,8 @@ import (
 	"math"
 	"time"
 
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
-)
-
-// The bounds of a search that no index serves: it looks at so many entries, and the next
-// page goes on.
-const (
-	searchChunk = 500
-	maxSearched = 5000
 )
 
 // skew is how far the times of entries that follow one another may be out of order: each
@@ -67,9 +61,9 @@ func (f Filter) search(ctx context.Context, tx *sqldb.Tx, before int64, limit in
 		where += " AND "
 	}
 	var last Entry
-	for looked := 0; looked < maxSearched; looked += searchChunk {
+	for looked, chunk := 0, limit+1; looked < paging.MaxLooked; chunk = paging.NextChunk(chunk, looked) {
 		rows, err := sqldb.All(ctx, tx, scanEntry, fmt.Sprintf(`SELECT `+columns+` FROM audit_entries %s id < $%d ORDER BY id DESC LIMIT $%d`,
-			where, len(args)+1, len(args)+2), append(args[:len(args):len(args)], before, searchChunk)...)
+			where, len(args)+1, len(args)+2), append(args[:len(args):len(args)], before, chunk)...)
 		if err != nil {
 			return found, err
 		}
@@ -85,7 +79,7 @@ func (f Filter) search(ctx context.Context, tx *sqldb.Tx, before int64, limit in
 				found.Entries = append(found.Entries, e)
 			}
 		}
-		if len(rows) < searchChunk {
+		if looked += len(rows); len(rows) < chunk {
 			return found, nil
 		}
 		last = rows[len(rows)-1]

@@ -172,7 +172,7 @@ func (s *Jobs) Prepare(ctx context.Context, by audit.Actor, o Order) (Job, error
 		for i, t := range targets {
 			rows[i] = []any{j.ID, int64(i + 1), t.ID, t.Subject, t.PartnerID, t.Was, "", "", int64(0), "", "", int64(0)}
 		}
-		tx.Insert("bulk_rows", []string{"job_id", "position", "subject_id", "subject", "partner_id", "was", "will", "seen", "result", "code", "message", "done_at"}, rows)
+		tx.Copy("bulk_rows", []string{"job_id", "position", "subject_id", "subject", "partner_id", "was", "will", "seen", "result", "code", "message", "done_at"}, rows)
 		return nil
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func (h *harness) sell(n int) license.License {
 // prepare prepares an act on all licenses of the partner.
 func (h *harness) prepare(act bulk.Act, reason string) bulk.Job {
 	h.Helper()
-	j, err := h.Bulk.Prepare(h.Context(), h.by, bulk.Order{Act: act, Reason: reason, Selected: "all", Select: bulk.OfLicenses(h.Licenses, license.Walk{PartnerID: h.tide.ID})})
+	j, err := h.Bulk.Prepare(h.Context(), h.by, bulk.Order{Act: act, Reason: reason, Selected: "all", Select: bulk.OfLicenses(h.Licenses, license.FindAny{PartnerID: h.tide.ID})})
 	h.Must(err)
 	return j
 }

@@ -137,7 +137,7 @@ func TestPurchases(t *testing.T) {
 	if j = h.finish(j); j.Succeeded != 2 || h.Count(`SELECT count(*) FROM refunds`) != 2 || h.Count(`SELECT count(*) FROM refund_items`) != 4 {
 		t.Errorf("refunded: %+v", j)
 	}
-	licenses := bulk.OfLicenses(h.Licenses, license.Walk{PartnerID: h.tide.ID})
+	licenses := bulk.OfLicenses(h.Licenses, license.FindAny{PartnerID: h.tide.ID})
 	for _, selected := range []bulk.Selection{bulk.OfRefunds(h.Licenses, bulk.Licenses, licenses), bulk.OfRefunds(h.Licenses, bulk.Purchases, sales)} {
 		j = h.of(bulk.Reverse, bulk.Purchases, selected)
 		if j.Total != 2 || j.Kind != bulk.Refunds {
@@ -237,7 +237,7 @@ func TestEachRowIsAudited(t *testing.T) {
 	h.sell(2)
 	h.sell(1)
 	h.enrol("Tidal")
-	all := bulk.OfLicenses(h.Licenses, license.Walk{PartnerID: h.tide.ID})
+	all := bulk.OfLicenses(h.Licenses, license.FindAny{PartnerID: h.tide.ID})
 	confirms := audit.Actor{Kind: audit.ByToken, ID: h.by.ID, Name: "who confirms"}
 	for _, c := range []struct {
 		act     bulk.Act

@@ -18,21 +18,21 @@ import (
 const selectBatch = 500
 
 // OfLicenses selects licenses.
-func OfLicenses(r *license.Registry, w license.Walk) Selection {
+func OfLicenses(r *license.Registry, f license.FindAny) Selection {
 	return func(ctx context.Context, most int) (list []Target, err error) {
 		for before := int64(0); len(list) < most; {
-			found, next, err := r.Walk(ctx, w, before, selectBatch)
+			found, err := r.FindAny(ctx, f, before, selectBatch)
 			if err != nil {
 				return nil, err
 			}
-			for _, l := range found {
+			for _, l := range found.Licenses {
 				was := l.Status.String()
 				if l.Held != 0 {
 					was += ", on hold"
 				}
 				list = append(list, Target{ID: l.ID, Subject: l.Key, PartnerID: l.PartnerID, Was: was})
 			}
-			if before = next; next == 0 {
+			if before = found.Next; before == 0 {
 				break
 			}
 		}

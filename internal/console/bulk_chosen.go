@@ -8,7 +8,6 @@ import (
 	"claviger/internal/bulk"
 	"claviger/internal/event"
 	"claviger/internal/fault"
-	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
@@ -47,7 +46,7 @@ func (l *Licenses) chosen(r *http.Request, v *Visit) (chosen, error) {
 	}
 	return chosen{
 		form: form, back: v.Path(licensesPath) + withQuery(r.URL.Query(), "of", ""),
-		find: bulk.OfLicenses(l.Licenses, license.Walk{Find: f.Find, PartnerID: f.PartnerID, OwnerID: f.OwnerID}),
+		find: bulk.OfLicenses(l.Licenses, f),
 		filter: apiFilter(map[string]any{
 			"license_key": f.Key, "email": email, "partner_id": f.PartnerID, "status": f.Status.String(), "tier": int64(f.Tier), "from": f.From, "to": f.To,
 		}),

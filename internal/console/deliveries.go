@@ -175,7 +175,7 @@ func (d *Delivery) deliveryPages(r *http.Request, v *Visit, p partner.Partner, d
 	return area.DeliveryPages{
 		Path: v.Path, License: licenseVerb, Call: d.call, API: fmt.Sprintf("/operator/v1/partners/%d", p.ID), Events: "/operator/v1",
 		Whose: "The partner's", Brand: p.Brand, Partner: &ui.Item{Label: p.Name, URL: d.pageOfPartner(v, p.ID)},
-		Who: senderName(names), May: v.May(account.Support), List: area.Query(r.URL.Query(), "since"), Zone: ui.Zone(r),
+		Who: senderName(names), May: v.May(account.Support), List: area.Query(r.URL.Query(), "since"),
 	}, err
 }
 

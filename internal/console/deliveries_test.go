@@ -24,7 +24,7 @@ func TestDeliveriesOfAllPartners(t *testing.T) {
 	h.Plans(reef.ID, 1, partner.Plan{PriceCents: 100, Currency: "USD"})
 	h.Buy(license.Purchase{PartnerID: reef.ID, Tier: 1, Buyer: &account.Person{Email: buyer}, ExternalID: "reef-1"})
 	h.sell()
-	page := h.waitFor(viewer, path("/deliveries?state=failing"), "503")
+	page := h.waitFor(viewer, path("/deliveries?state=failing"), "503 Service Unavailable")
 	wants(t, page, http.StatusOK, "Tide Planner", "503 Service Unavailable", "Failing")
 	wantsNone(t, page, "Reef Log", "Recover what failed")
 	wants(t, h.as(viewer).Get(path("/deliveries")), http.StatusOK, "Tide Planner", "Reef Log", "Waiting")

@@ -28,7 +28,7 @@ func TestDeliveryPage(t *testing.T) {
 	status.Store(401)
 	h.serveWith(&status)
 	h.sell()
-	list := h.waitFor(viewer, path("/deliveries?state=failing"), "401")
+	list := h.waitFor(viewer, path("/deliveries?state=failing"), "401 Unauthorized")
 	event := h.lastDelivery()
 	link := path("/deliveries/%d?state=failing", event)
 	if !strings.Contains(list.Body, `href="`+link+`"`) {
@@ -38,7 +38,9 @@ func TestDeliveryPage(t *testing.T) {
 	wants(t, page, http.StatusOK, "Tide Planner", "Attempt 1 of 1", "401", "The last attempt failed.", "The partner is told: Your server rejected", "webhook-id", "The text that was signed", "Timing", "First byte", "Next attempt", "Repeat it with curl", "/operator/v1/partners/")
 	wantsNone(t, page, "Send again…", "</strong> Your server", "your webhook")
 	attempt := h.Count(`SELECT max(id) FROM webhook_responses WHERE event_id = $1`, event)
-	wants(t, h.as(viewer).Get(path("/deliveries/%d/attempts/%d", event, attempt)), http.StatusOK, "Attempt 1 of 1")
+	h.Exec(`UPDATE webhook_responses SET dns_us = 11000, connect_us = 22000, tls_us = 33000, first_byte_us = 44000 WHERE id = $1`, attempt)
+	page = h.as(viewer).Get(path("/deliveries/%d/attempts/%d", event, attempt))
+	wants(t, page, http.StatusOK, "Attempt 1 of 1", "DNS 11 ms Connect 22 ms TLS 33 ms First byte 44 ms")
 	for _, unknown := range []string{path("/deliveries/%d/attempts/%d", event, attempt+77), path("/deliveries/77"), path("/deliveries/x"), path("/deliveries/%d/attempts/x", event)} {
 		wants(t, h.as(viewer).Get(unknown), http.StatusNotFound)
 	}
@@ -91,7 +93,7 @@ func TestDeliveryPageIsLive(t *testing.T) {
 	status.Store(503)
 	h.serveWith(&status)
 	h.sell()
-	h.waitFor(viewer, path("/deliveries?state=failing"), "503")
+	h.waitFor(viewer, path("/deliveries?state=failing"), "503 Service Unavailable")
 	event := h.lastDelivery()
 	reef, _ := h.Partner("Reef Log", profile.URLs{})
 	h.Plans(reef.ID, 1, partner.Plan{PriceCents: 100, Currency: "USD"})
@@ -106,6 +108,7 @@ func TestDeliveryPageIsLive(t *testing.T) {
 	h.as(support).Press(h.as(support).Get(path("/deliveries/%d/send", event)), "Send it again").WantRedirect(path("/deliveries/%d", event))
 	h.wantTold(viewer, page, "server accepted this event")
 	h.wantTold(viewer, state, "Healthy")
+	wantsNone(t, h.as(viewer).Get(path("/partners/%d", h.tide.ID)), "Healthy Healthy")
 	h.wantTold(viewer, list, "1 new, show")
 	h.wantTold(viewer, mine, "1 new, show")
 	h.Exec(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, diagnosis, created_at, updated_at)
@@ -114,7 +117,7 @@ func TestDeliveryPageIsLive(t *testing.T) {
 	state = h.as(viewer).Get(path("/partners/%d", h.tide.ID))
 	status.Store(503)
 	h.sell()
-	h.wantTold(viewer, state, "Failing since")
+	h.wantTold(viewer, state, "Its server fails")
 }
 
 // wantTold follows the stream of a page until it is told something.

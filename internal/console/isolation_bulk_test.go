@@ -35,7 +35,7 @@ func (h *harness) bulkJob(act bulk.Act) bulk.Job {
 	h.Helper()
 	order := bulk.Order{Act: act}
 	key := h.sold().Licenses[0].Key
-	licenses := bulk.OfLicenses(h.Licenses, license.Walk{Find: license.Find{Key: key}})
+	licenses := bulk.OfLicenses(h.Licenses, license.FindAny{Find: license.Find{Key: key}})
 	switch order.Select = licenses; act {
 	case bulk.Reinstate:
 		_, err := h.Licenses.Hold(h.Context(), apptest.Tester, key, license.HoldOther)

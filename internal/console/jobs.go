@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/job"
 	"claviger/internal/oauth"
@@ -96,6 +97,6 @@ func jobRow(j Job, run job.Run, now time.Time) ui.Row {
 		failure = ui.Cell{Text: sentence(run.Error)}
 	}
 	return ui.Row{ID: "job-" + strings.ReplaceAll(j.Name, " ", "-"), Cells: []ui.Cell{
-		name, {Status: state}, {At: run.BeganAt, Exact: true}, {Text: run.Took.Round(time.Millisecond / 10).String()}, next, succeeded, {Text: run.Node, Code: true}, failure,
+		name, {Status: state}, {At: run.BeganAt, Exact: true}, {Text: area.Duration(true, run.Took)}, next, succeeded, {Text: run.Node, Code: true}, failure,
 	}}
 }

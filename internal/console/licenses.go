@@ -14,7 +14,6 @@ import (
 	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/money"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/support"
@@ -267,7 +266,7 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", k.Sale.ID), Cells: []ui.Cell{
 			{Text: fmt.Sprintf("Purchase %d", k.Sale.ID), URL: v.Path(purchasesPath+"/%d", k.Sale.ID)},
 			{Text: what},
-			{Text: money.Text(k.Sale.AmountCents, k.Sale.Currency)},
+			{Text: paid(k.Sale)},
 			{Text: dash(k.Sale.ExternalID)},
 			{At: k.Sale.CreatedAt},
 			state,

@@ -247,6 +247,9 @@ func TestListsPageByKey(t *testing.T) {
 	for _, list := range []string{"/licenses", "/purchases"} {
 		first := b.Get(path("%s?email=%s&partner_id=%d", list, buyer, h.tide.ID))
 		want(t, first, 200, "Next")
+		if _, folded, _ := strings.Cut(first.Body, `<details class="fold">`); !strings.Contains(folded, "Partner&#39;s number: "+fmt.Sprint(h.tide.ID)) {
+			t.Errorf("on a phone the filters of %s are not folded and said", list)
+		}
 		next := ""
 		for to, label := range first.Links("before=") {
 			if label == "Next" {
@@ -264,4 +267,6 @@ func TestListsPageByKey(t *testing.T) {
 	}
 	want(t, b.Get(path("/licenses?key=xyz")), 400, "license key")
 	want(t, b.Get(path("/licenses?license_status=gone")), 400)
+	h.Buy(license.Purchase{PartnerID: h.tide.ID, Tier: 1, ExternalID: "for-nothing"})
+	want(t, b.Get(path("/purchases?external_id=for-nothing")), 200, "license of tier 1 – for-nothing") // no amount is not one of 0.00
 }

@@ -30,10 +30,10 @@ func (p *People) table() []Route {
 		row(Page, personPath, account.Read, p.person),
 		row(Page, personPath+"/link", account.Support, p.askLink),
 		row(Act, personPath+"/link", account.Support, p.makeLink),
-		row(Page, endSessionsPath, account.Support, p.askEndSessions),
-		row(Act, endSessionsPath, account.Support, p.endSessions),
-		row(Page, endSessionPath, account.Support, p.askEndSession),
-		row(Act, endSessionPath, account.Support, p.endSession),
+		row(Page, endSessionsPath, account.Support, p.askEnd),
+		row(Act, endSessionsPath, account.Support, p.end),
+		row(Page, endSessionPath, account.Support, p.askEnd),
+		row(Act, endSessionPath, account.Support, p.end),
 		row(Page, personPath+"/erase", account.Admin, p.askErase),
 		row(Act, personPath+"/erase", account.Admin, p.erase),
 	}
@@ -65,7 +65,7 @@ func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view 
 	if view.Form.Failed() {
 		status = http.StatusBadRequest
 	}
-	view.Filters.Fields, view.Filters.Active = view.Form.Fields, narrowed(r)
+	view.Filters.Fields, view.Filters.Active, view.Filters.Fold = view.Form.Fields, narrowed(r), true
 	if view.Filters.Active {
 		view.Nothing = ui.Empty{Title: "Nothing matches", Text: "Take a filter out, or clear all of them.", URL: view.Filters.URL, Action: "Clear filters"}
 	}

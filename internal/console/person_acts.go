@@ -107,7 +107,7 @@ func (p *People) makeLink(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	return p.area.ShowSecrets(w, r, v, ui.Secrets{
 		Heading: "The sign-in link", Secrets: []ui.Key{{Label: "sign-in link", Value: link}}, Back: view.Cancel,
 		Says: []string{
-			"Copy it now: it is not shown again. It works once, until " + expires.UTC().Format("2 Jan 2006, 15:04 UTC") + ".",
+			"Copy it now: it is not shown again. It works once, until " + ui.InSentence(expires) + ".",
 			"Give it to " + personName(u) + " and to nobody else.",
 		},
 	})

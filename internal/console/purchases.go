@@ -10,7 +10,6 @@ import (
 	"claviger/internal/bulk"
 	"claviger/internal/export"
 	"claviger/internal/license"
-	"claviger/internal/money"
 	"claviger/internal/ui"
 )
 
@@ -82,7 +81,7 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 		return err
 	}
 	view := purchaseView{
-		Sale: s.Sale, What: saleWords(s.Sale), Amount: money.Text(s.AmountCents, s.Currency),
+		Sale: s.Sale, What: saleWords(s.Sale), Amount: paid(s.Sale),
 		Partner:  factView{"Application", ui.Cell{Text: names[s.PartnerID], URL: l.partnerURL(v, s.PartnerID)}},
 		Buyer:    factView{"Buyer", ui.Cell{Text: "none was named"}},
 		Licenses: licensesTable(v, s.Licenses, names), Curl: l.call("The same by API", http.MethodGet, fmt.Sprintf("/operator/v1/purchases/%d", s.ID)),

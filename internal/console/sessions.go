@@ -112,22 +112,6 @@ func (p *People) endSessionsView(r *http.Request, v *Visit) (ui.Confirm, account
 	return view, u, nil
 }
 
-func (p *People) askEndSessions(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := p.endSessionsView(r, v)
-	return p.ask(w, r, v, view, err)
-}
-
-func (p *People) endSessions(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, u, err := p.endSessionsView(r, v)
-	if err == nil {
-		_, err = p.Accounts.SignOutEverywhere(r.Context(), v.Actor(), u.ID)
-	}
-	if err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	return p.area.Done(w, r, v, fmt.Sprintf(peoplePath+"/%d", u.ID), "The person is signed out everywhere.")
-}
-
 // endSessionView asks for the end of the session of the path.
 func (p *People) endSessionView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
 	view, u, err := p.endingView(r, v)
@@ -155,18 +139,32 @@ func (p *People) endSessionView(r *http.Request, v *Visit) (ui.Confirm, account.
 	return view, u, nil
 }
 
-func (p *People) askEndSession(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := p.endSessionView(r, v)
+// endView asks for the end of the session of the path, or of all.
+func (p *People) endView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
+	if r.PathValue("session") == "" {
+		return p.endSessionsView(r, v)
+	}
+	return p.endSessionView(r, v)
+}
+
+func (p *People) askEnd(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, _, err := p.endView(r, v)
 	return p.ask(w, r, v, view, err)
 }
 
-func (p *People) endSession(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, u, err := p.endSessionView(r, v)
-	if err == nil {
-		err = p.Accounts.EndSession(r.Context(), v.Actor(), u, r.PathValue("session"))
+func (p *People) end(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, u, err := p.endView(r, v)
+	said := "The session has ended."
+	switch session := r.PathValue("session"); {
+	case err != nil:
+	case session == "":
+		said = "The person is signed out everywhere."
+		_, err = p.Accounts.SignOutEverywhere(r.Context(), v.Actor(), u.ID)
+	default:
+		err = p.Accounts.EndSession(r.Context(), v.Actor(), u, session)
 	}
 	if err != nil {
 		return p.area.Refuse(w, r, v, view, err)
 	}
-	return p.area.Done(w, r, v, fmt.Sprintf(peoplePath+"/%d", u.ID), "The session has ended.")
+	return p.area.Done(w, r, v, fmt.Sprintf(peoplePath+"/%d", u.ID), said)
 }

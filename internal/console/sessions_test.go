@@ -68,7 +68,8 @@ func TestPersonSessions(t *testing.T) {
 	}
 }
 
-// TestSessionsOfTheTeams: the sessions of members and operators are for admins.
+// TestSessionsOfTheTeams: the sessions of members and operators are for admins; who signs
+// out has no open page any more.
 func TestSessionsOfTheTeams(t *testing.T) {
 	h := start(t)
 	for _, who := range []string{member, viewer} {
@@ -86,6 +87,14 @@ func TestSessionsOfTheTeams(t *testing.T) {
 		want(t, send(h.as(admin), h.as(admin).Get(person+"/sessions/end")), 200, "signed out everywhere")
 		h.as(who).WantSignedIn("")
 	}
+	// Signing out ends the open pages of that browser at once, though they have nothing to tell.
+	open := h.as(sales).Send(t.Context(), http.MethodGet, path("/today/live"), nil, "same-origin")
+	defer open.Body.Close() //nolint:errcheck // what was to be read is read
+	h.as(sales).Post("/sign-out")
+	if told, err := io.ReadAll(open.Body); err != nil || !strings.Contains(string(told), "event: close") || strings.Contains(string(told), ": still here") {
+		t.Errorf("an open page gets %q, %v", told, err)
+	}
+
 	// Oneself, too: the page says so.
 	me := path("/people/%d/sessions/end", h.User(admin).ID)
 	ask := h.as(admin).Get(me)

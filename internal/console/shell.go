@@ -18,7 +18,7 @@ import (
 type Shell struct {
 	Site    *visitor.Site  // with pages made by NewPages
 	Streams *ui.Streams    // open pages that follow what happens
-	Rights  *live.Versions // another version whenever an operator's role changes: account.Book.TeamVersions
+	Rights  *live.Versions // another version whenever an operator's role changes or a session of theirs ends: account.Book.AccessVersions
 	Live    *Live          // made by NewLive
 	Now     func() time.Time
 

@@ -90,6 +90,14 @@ func personName(u account.User) string {
 	return fmt.Sprintf("Person %d", u.ID)
 }
 
+// paid is what a purchase cost; "–" if none was recorded.
+func paid(s license.Sale) string {
+	if s.AmountCents == 0 && s.Currency == "" {
+		return "–"
+	}
+	return money.Text(s.AmountCents, s.Currency)
+}
+
 func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "purchases", Caption: "Purchases", Cards: true,
@@ -100,7 +108,7 @@ func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui
 			{Text: fmt.Sprintf("Purchase %d", s.ID), URL: v.Path(purchasesPath+"/%d", s.ID)},
 			{Text: partners[s.PartnerID]},
 			{Text: saleWords(s)},
-			{Text: money.Text(s.AmountCents, s.Currency)},
+			{Text: paid(s)},
 			{Text: dash(s.ExternalID)},
 			{At: s.CreatedAt},
 		}})

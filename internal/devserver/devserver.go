@@ -28,6 +28,10 @@ type Config struct {
 	Webhook  string     // the partner's webhook URL; "" leaves what is stored, or the sample's
 	Redirect string     // the partner's redirect URL; likewise
 
+	// Prepare may change the services before anything is seeded, as tests do that want to
+	// wait for no password; nil: nothing is.
+	Prepare func(*app.Services)
+
 	// SingleKey says whether the partner's API key is its webhook secret too; nil
 	// leaves what is stored.
 	SingleKey *bool
@@ -102,6 +106,9 @@ func (e *Server) open(ctx context.Context, cfg Config) error {
 		return errors.Join(err, db.Close())
 	}
 	e.catcher.mails = e.app.Services().Mail
+	if cfg.Prepare != nil {
+		cfg.Prepare(e.app.Services())
+	}
 	if err := e.seed(ctx, s, cfg); err != nil {
 		return errors.Join(err, e.app.Close()) //nolint:contextcheck // what runs is stopped whatever ended ctx
 	}

@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/app"
+	"claviger/internal/apptest"
 	"claviger/internal/audit"
 	"claviger/internal/devserver"
 	"claviger/internal/fault"
@@ -28,7 +29,7 @@ func config(db string) devserver.Config {
 	cfg.Addr, cfg.DB = "127.0.0.1:0", db
 	cfg.PublicURL = "http://dev.example" // the same at every start, as the port is not
 	cfg.Log = slog.New(slog.DiscardHandler)
-	return devserver.Config{App: cfg}
+	return devserver.Config{App: cfg, Prepare: func(s *app.Services) { apptest.Cheapen(s, db, 2048) }}
 }
 
 // once makes a server, closes it and returns what it told.

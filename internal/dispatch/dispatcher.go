@@ -81,7 +81,7 @@ func (d *Dispatcher) Prepare() *Dispatcher {
 		d.Random = random
 	}
 	d.lanes = registry{lanes: map[int64]*lane{}, claims: map[int]cluster.Claim{}}
-	d.recorder = recorder{d: d, wake: make(chan struct{}, 1)}
+	d.recorder = recorder{d: d, wake: make(chan struct{}, 1), enough: make(chan struct{}, 1)}
 	d.hinter = hinter{wake: make(chan struct{}, 1)}
 	d.poller.wake, d.poller.every = make(chan struct{}, 1), pollEvery
 	d.limits.requests.limit, d.limits.requests.fair = maxRequests, 1

@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"claviger/internal/cluster"
 	"claviger/internal/webhook"
@@ -62,13 +64,27 @@ func (d *Dispatcher) Hints() []string {
 }
 
 // Gather is how many of the answers that wait the recorder takes at once, while so many
-// requests are in flight.
-func Gather(ctx context.Context, inFlight, answers int) (batch, left int) {
+// requests are in flight and so many answers are expected, which come one by one, each a
+// while after the one before.
+func Gather(ctx context.Context, inFlight, answers, expected int, each time.Duration) (batch, left int, waited time.Duration) {
 	d := &Dispatcher{}
 	d.limits.inFlight.Store(int64(inFlight))
-	c := &recorder{d: d, wake: make(chan struct{}, 1)}
+	c := &recorder{d: d, wake: make(chan struct{}, 1), enough: make(chan struct{}, 1)}
+	c.soon.Store(int64(expected))
 	c.add(make([]*answer, answers)...)
-	return len(c.next(ctx)), len(c.answers)
+	var arrivals sync.WaitGroup
+	arrivals.Go(func() {
+		for range expected {
+			time.Sleep(each)
+			c.soon.Add(-1)
+			c.add(nil)
+		}
+	})
+	begun := time.Now()
+	batch = len(c.next(ctx))
+	waited = time.Since(begun)
+	arrivals.Wait()
+	return batch, len(c.answers), waited
 }
 
 // LogAttempt writes the line of an attempt.
@@ -90,3 +106,13 @@ func (d *Dispatcher) Searches(partnerID int64, inMemory, limit int, reload bool)
 	d.limits.work.Wait()
 	return l.look.out
 }
+
+// AnswersSoon is whether an endpoint that took so long at best, since it last failed, is
+// known to answer in a moment.
+func AnswersSoon(best time.Duration) bool {
+	p := pace{minLatency: best}
+	return p.answersSoon()
+}
+
+// Expected is how many answers the recorder expects in a moment.
+func (d *Dispatcher) Expected() int { return int(d.recorder.soon.Load()) }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"claviger/internal/cluster"
@@ -49,10 +50,11 @@ type looking struct {
 	after  webhook.Cursor // up to which the searches found everything
 }
 
-// requests is the context of requests, which can be cut off.
+// requests is the context of requests, which can be cut off, and how many failed.
 type requests struct {
 	ctx    context.Context //nolint:containedctx // one for many requests
 	cancel context.CancelFunc
+	failed int // and are not recorded: nothing is sent early meanwhile
 }
 
 // cut aborts requests under way.
@@ -208,6 +210,17 @@ func (l *lane) dropQueue() {
 	l.queue = nil
 }
 
+// dropEarly lets go of what is not begun and would be sent early.
+func (l *lane) dropEarly() {
+	l.queue = slices.DeleteFunc(l.queue, func(it *webhook.Item) bool {
+		if it.Early {
+			l.letGo(it.LicenseID)
+		}
+		return it.Early
+	})
+	l.look.due, l.look.after = true, webhook.Cursor{}
+}
+
 // begin starts as many requests as may be in flight.
 func (l *lane) begin() {
 	if len(l.queue) == 0 {
@@ -219,14 +232,18 @@ func (l *lane) begin() {
 		return
 	}
 	for len(l.queue) > 0 && l.inFlight < min(int(l.pace.limit), l.most()) {
-		if !l.d.Store.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
+		if l.queue[0].Early && l.requests.failed > 0 || !l.d.Store.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
 			return
 		}
 		it, to, ctx := l.queue[0], l.to, l.requests.ctx
 		l.queue = l.queue[1:]
 		l.inFlight++
 		l.d.limits.inFlight.Add(1)
-		l.d.limits.work.Go(func() { l.send(ctx, it, to) })
+		soon := l.pace.answersSoon()
+		if soon {
+			l.d.recorder.soon.Add(1)
+		}
+		l.d.limits.work.Go(func() { l.send(ctx, it, to, soon) })
 	}
 }
 
@@ -240,10 +257,14 @@ func (l *lane) most() int {
 	return mostInFlight
 }
 
-// send makes one request. The lane learns that it is over before the recorder does.
-func (l *lane) send(ctx context.Context, it *webhook.Item, to *webhook.Destination) {
+// send makes one request, whose answer the recorder may expect soon. The lane learns that
+// it is over before the recorder does.
+func (l *lane) send(ctx context.Context, it *webhook.Item, to *webhook.Destination, soon bool) {
 	a := l.d.send(ctx, it, to, l)
 	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{it, a}) })
+	if soon {
+		l.d.recorder.soon.Add(-1)
+	}
 	if a == nil {
 		l.d.limits.requests.give(1)
 	} else {
@@ -263,6 +284,9 @@ func (l *lane) endRequest(e ended) {
 		l.letGo(e.item.LicenseID)
 		return
 	}
+	if !e.answer.OK {
+		l.requests.failed++
+	}
 	l.pace.adapt(e.answer.OK, e.answer.Took, now)
 }
 
@@ -270,6 +294,9 @@ func (l *lane) endRequest(e ended) {
 func (l *lane) endRecord(r recorded) {
 	a := r.answer
 	h := l.held[a.LicenseID]
+	if !a.OK {
+		l.requests.failed--
+	}
 	if r.Health != nil {
 		l.learn(*r.Health)
 	}
@@ -288,21 +315,23 @@ func (l *lane) endRecord(r recorded) {
 
 // learn takes how the endpoint does, unless something newer is known. A parked endpoint
 // has no queue in memory, and one that is back begins with one request at a time, so that
-// what waited drains at a ramp.
+// what waited drains at a ramp. When that is over, what was found for it is let go.
 func (l *lane) learn(h webhook.Health) {
 	if h.Changed < l.to.Changed {
 		return
 	}
-	was := l.to.Parked()
+	parked, draining := l.to.Parked(), l.to.Draining()
 	if h != l.to.Health {
 		l.to = &webhook.Destination{Endpoint: l.to.Endpoint, Health: h}
 	}
 	switch {
 	case h.Parked():
 		l.dropQueue()
-	case was:
+	case parked, h.Draining() && !draining:
 		l.pace.limit = 1
 		l.look.due, l.look.after = true, webhook.Cursor{}
+	case draining && !h.Draining():
+		l.dropEarly()
 	}
 }
 

@@ -47,6 +47,9 @@ func (p *pace) adapt(ok bool, took time.Duration, now load) {
 	}
 }
 
+// answersSoon reports whether the endpoint is known to answer in a moment.
+func (p *pace) answersSoon() bool { return p.minLatency > 0 && p.minLatency <= gatherTime }
+
 // capacity is how many deliveries the lane may have in memory: a few for each that may
 // be in flight.
 func (p *pace) capacity() int { return min(16*int(p.limit), maxInMemory) }

@@ -3,17 +3,20 @@ package dispatch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
 
-// The sizes of batches. While many requests are in flight, answers wait for one another
-// before they are recorded: a transaction for each few costs more than the requests do.
+// The sizes of batches. While answers are on their way that will be here in a moment, or
+// many requests are in flight, answers wait for one another before they are recorded: a
+// transaction for each few costs more than the requests do. One that comes alone is
+// recorded at once.
 const (
 	batchSize    = 1024
-	gatherFrom   = 16 // requests in flight; fewer may all be of one lane that hangs
+	gatherFrom   = 16 // requests in flight, however slow; fewer may all be of one lane that hangs
 	gatherEnough = 256
 	gatherTime   = 5 * time.Millisecond
 	lockedRetry  = 10 * time.Millisecond // until answers are tried again whose endpoint somebody else has locked
@@ -21,8 +24,10 @@ const (
 
 // recorder writes answers in batches, as many at once as wait.
 type recorder struct {
-	d    *Dispatcher
-	wake chan struct{}
+	d      *Dispatcher
+	wake   chan struct{}
+	enough chan struct{} // the answers that wait need not wait for others
+	soon   atomic.Int64  // requests whose answers are expected in a moment
 
 	mu      sync.Mutex
 	answers []*answer
@@ -38,8 +43,12 @@ type answer struct {
 func (c *recorder) add(answers ...*answer) {
 	c.mu.Lock()
 	c.answers = append(c.answers, answers...)
+	n := len(c.answers)
 	c.mu.Unlock()
 	signal(c.wake)
+	if n >= gatherEnough || c.soon.Load() == 0 {
+		signal(c.enough)
+	}
 }
 
 // run records until ctx is over.
@@ -58,20 +67,40 @@ func (c *recorder) run(ctx context.Context) {
 
 // next takes the answers that wait, after it gave them the time to become many.
 func (c *recorder) next(ctx context.Context) []*answer {
-	c.mu.Lock()
-	n := len(c.answers)
-	c.mu.Unlock()
-	if n > 0 && n < gatherEnough && c.d.limits.inFlight.Load() >= gatherFrom {
-		pause(ctx, gatherTime)
+	if c.gathers() {
+		c.gather(ctx)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n = min(len(c.answers), batchSize)
+	n := min(len(c.answers), batchSize)
 	batch := c.answers[:n:n]
 	if c.answers = c.answers[n:]; len(c.answers) == 0 {
 		c.answers = nil
 	}
 	return batch
+}
+
+// gathers reports whether the answers that wait should wait for others.
+func (c *recorder) gathers() bool {
+	c.mu.Lock()
+	n := len(c.answers)
+	c.mu.Unlock()
+	return n > 0 && n < gatherEnough && (c.soon.Load() > 0 || c.d.limits.inFlight.Load() >= gatherFrom)
+}
+
+// gather waits a moment for others, and no longer than there are some to wait for.
+func (c *recorder) gather(ctx context.Context) {
+	timer := time.NewTimer(gatherTime)
+	defer timer.Stop()
+	for c.gathers() {
+		select {
+		case <-c.enough:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func pause(ctx context.Context, wait time.Duration) {

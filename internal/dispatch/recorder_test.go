@@ -11,29 +11,34 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// While many requests are in flight, answers wait a moment for one another, unless there
-// are many already.
+// While others are expected, or many requests are in flight, answers wait a moment for one
+// another, unless there are many already. One that comes alone waits for nothing.
 func TestAnswersWaitForOneAnother(t *testing.T) {
 	const moment = 5 * time.Millisecond
 	for name, c := range map[string]struct {
 		inFlight, answers, batch int
 		waits                    time.Duration
+		expected                 int
+		each                     time.Duration // until the next of those
 	}{
-		"few requests":             {15, 1, 1, 0},
-		"many requests":            {16, 1, 1, moment},
-		"not yet many answers":     {16, 255, 255, moment},
-		"many answers":             {16, 256, 256, 0},
-		"no answer":                {16, 0, 0, 0},
-		"as many as fit":           {16, 1024, 1024, 0},
-		"more than fit into batch": {16, 1025, 1024, 0},
+		"few requests":             {15, 1, 1, 0, 0, 0},
+		"many requests":            {16, 1, 1, moment, 0, 0},
+		"not yet many answers":     {16, 255, 255, moment, 0, 0},
+		"many answers":             {16, 256, 256, 0, 0, 0},
+		"no answer":                {16, 0, 0, 0, 0, 0},
+		"as many as fit":           {16, 1024, 1024, 0, 0, 0},
+		"more than fit into batch": {16, 1025, 1024, 0, 0, 0},
+		"until all are there":      {1, 1, 4, 3 * time.Millisecond, 3, time.Millisecond},
+		"until many are there":     {99, 250, 256, 6 * time.Microsecond, 99, time.Microsecond},
+		"and no longer":            {9, 1, 3, moment, 9, 2 * time.Millisecond},
+		"those that keep coming":   {16, 1, 4, moment, 3, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				begun := time.Now()
-				batch, left := dispatch.Gather(t.Context(), c.inFlight, c.answers)
+				batch, left, waited := dispatch.Gather(t.Context(), c.inFlight, c.answers, c.expected, c.each)
 				same(t, "batch", batch, c.batch)
-				same(t, "left", left, c.answers-c.batch)
-				same(t, "waited", time.Since(begun), c.waits)
+				same(t, "left", left, c.answers+c.expected-c.batch)
+				same(t, "waited", waited, c.waits)
 			})
 		})
 	}
@@ -80,4 +85,33 @@ func TestHalvesLookForTheAttempt(t *testing.T) {
 			same(t, "open", r.open(), 0)
 		})
 	}
+}
+
+// Answers are expected of an endpoint that is known to answer in a moment and does not
+// fail, until they are there or cut off.
+func TestAnswersThatAreExpected(t *testing.T) {
+	for best, want := range map[time.Duration]bool{0: false, 1: true, 5 * time.Millisecond: true, 5*time.Millisecond + 1: false} {
+		same(t, best.String(), dispatch.AnswersSoon(best), want)
+	}
+	r, g := newHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	out, stop := r.running(settings{schedule: hourly, times: hasty})
+	next := func(license int64) *caller { r.sell(out, license); return g.next() }
+	c := next(1)
+	same(t, "expected of one that is not known", out.Dispatcher.Expected(), 0)
+	license := int64(1)
+	expects := func() bool { // as soon as one was there quickly
+		r.finish(200, c)
+		license++
+		c = next(license)
+		return out.Dispatcher.Expected() == 1
+	}
+	r.until("one is expected", expects)
+	r.finish(500, c)
+	c = next(license + 1)
+	same(t, "expected of one that fails", out.Dispatcher.Expected(), 0)
+	license++
+	r.until("one is expected", expects)
+	stop()
+	same(t, "expected at the end", out.Dispatcher.Expected(), 0)
 }

@@ -48,13 +48,25 @@ func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Des
 		return a
 	}
 	a.Diagnosis = signer.Diagnose(response, err, to.Secrets, to.Strict)
-	wait, again := d.Store.Policy.Schedule.Next(it.Attempts+1, after, d.Random())
-	now := d.Store.Now()
-	a.Next, a.Finished = webhook.NextAttempt{Wait: wait, Due: now.Add(wait)}, !again
-	if after > 0 {
-		a.Next.NotBefore = now.Add(after)
-	}
+	a.Next, a.Finished = d.next(it, after)
 	return a
+}
+
+// next is when a delivery that failed is tried again, and whether no attempt is left. One
+// that came early changes nothing of its schedule.
+func (d *Dispatcher) next(it *webhook.Item, after time.Duration) (n webhook.NextAttempt, last bool) {
+	now := d.Store.Now()
+	if it.Early {
+		n.Wait = max(it.DueAt.Sub(now), after, 0)
+	} else {
+		wait, again := d.Store.Policy.Schedule.Next(it.Attempts-it.Uncounted+1, after, d.Random())
+		n.Wait, last = wait, !again
+	}
+	n.Due = now.Add(n.Wait)
+	if after > 0 {
+		n.NotBefore = now.Add(after)
+	}
+	return n, last
 }
 
 // logAttempt writes the line of an attempt that is on record, and counts it.
@@ -65,8 +77,11 @@ func (d *Dispatcher) logAttempt(ctx context.Context, a *webhook.Attempt) {
 		attrs := make([]slog.Attr, 0, 12)
 		attrs = append(attrs,
 			slog.Int64("event_id", a.EventID), slog.Int64("partner_id", a.PartnerID), slog.String("license_key", a.LicenseKey),
-			slog.Int("attempt", a.Attempts+1), slog.Int("of", len(d.Store.Policy.Schedule)+1), slog.String("outcome", outcome),
+			slog.Int("attempt", a.Attempts+1), slog.Int("of", len(d.Store.Policy.Schedule)+1+a.Uncounted), slog.String("outcome", outcome),
 			slog.Int("status", a.Status), slog.Float64("duration_ms", float64(a.Took.Microseconds())/1000))
+		if a.Early {
+			attrs = append(attrs, slog.Bool("early", true))
+		}
 		if a.Probe {
 			attrs = append(attrs, slog.Bool("probe", true))
 		}

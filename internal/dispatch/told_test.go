@@ -79,7 +79,7 @@ func TestANewDeliveryToAClosedEndpoint(t *testing.T) {
 			r.heard(out, 1)
 			r.event(out, 2)
 			r.heard(out, 1) // the lane has seen to the first
-			same(t, "under way", out.Dispatcher.Counts(), dispatch.Counted{})
+			r.until("nothing is under way", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} })
 			g.nobody("to a closed endpoint")
 		})
 	}

@@ -61,11 +61,14 @@ func TestOldHealthIsNotLearned(t *testing.T) {
 	out := r.manual(settings{schedule: hourly})
 	answer(410, g.next())
 	r.until("answered", func() bool { return out.Dispatcher.Answers() == 1 })
+	var second *caller
 	out.Dispatcher.RecordThen(t, func() { // that it is parked
 		r.write(func(tx *sqldb.Tx) { out.Unpark(tx, 1) })
 		r.event(out, 2)
-		same(t, "sent to the new URL", g.next().id, 2)
+		second = g.next()
+		same(t, "sent to the new URL", second.id, 2)
 	})
+	answer(200, second) // it begins with one request at a time
 	r.heard(out, 1)
 	r.event(out, 3)
 	next := g.next()

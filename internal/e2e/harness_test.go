@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"log/slog"
 	"testing"
 
 	"claviger/internal/account"
@@ -20,7 +19,7 @@ type harness struct {
 func start(t *testing.T, change func(*app.Config)) *harness {
 	t.Helper()
 	h := apptest.Start(t, func(cfg *app.Config) {
-		cfg.AllowPrivateTargets, cfg.Log = false, slog.New(slog.DiscardHandler)
+		cfg.AllowPrivateTargets = false
 		if change != nil {
 			change(cfg)
 		}

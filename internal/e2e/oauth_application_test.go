@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"claviger/internal/app"
+	"claviger/internal/apptest"
 	"claviger/internal/devserver"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/wire/wiretest"
@@ -29,13 +29,16 @@ func devNode(t testing.TB, change func(*devserver.Config)) devserver.Card {
 	t.Helper()
 	cfg := devserver.Config{App: app.Defaults(app.Dev)}
 	cfg.App.Addr = "127.0.0.1:0"
-	cfg.App.Log = slog.New(slog.DiscardHandler)
+	log := &apptest.Log{}
+	log.ShowErrors(t)
+	cfg.App.Log = cfg.App.Logger(log)
 	if change != nil {
 		change(&cfg)
 	}
 	if cfg.App.DB == "" {
 		cfg.App.DB = sqldbtest.URL(t)
 	}
+	cfg.Prepare = func(s *app.Services) { apptest.Cheapen(s, cfg.App.DB, 2048) }
 	e, err := devserver.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -22,26 +22,43 @@ func NextIDs(tx *sqldb.Tx, n int) *sqldb.Result[int64] {
 	return sqldb.NextOrderedIDs(tx, "event_ids", n)
 }
 
-// Append queues the event, its delivery and, when the license's status changed,
-// the move of the license's earlier events to that status. The id must come from
-// NextIDs, under the partner's lock: Feed relies on that.
-func (l *Log) Append(tx *sqldb.Tx, d Draft) {
-	now := d.Kind.Status()
-	if d.Was != 0 && d.Was != now {
-		updateStatus(tx, d.LicenseID, d.Was, now)
+// Append queues events of one partner, their deliveries and, when a license's status
+// changed, the move of the license's earlier events to that status. The ids must come
+// from NextIDs, under the partner's lock: Feed relies on that.
+func (l *Log) Append(tx *sqldb.Tx, drafts ...Draft) {
+	rows, notices := make([][]any, len(drafts)), make([]webhook.Notice, len(drafts))
+	blocks := map[block]int64{}
+	for i, d := range drafts {
+		now := d.Kind.Status()
+		if d.Was != 0 && d.Was != now {
+			updateStatus(tx, d.LicenseID, d.Was, now)
+		}
+		rows[i] = []any{
+			d.ID, d.PartnerID, d.Ord, d.LicenseID, d.LicenseKey, int(d.Kind), d.Tier, d.PreviousTier, string(d.Reason),
+			d.At.UnixMilli(), int(now), d.CreatedAt,
+		}
+		blocks[block{d.PartnerID, now, paging.BlockOf(d.Ord)}]++
+		notices[i] = webhook.Notice{
+			EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
+			Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
+			Reason: string(d.Reason), Sentence: d.Reason.Sentence(), PlanName: d.PlanName, At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
+		}
 	}
-	tx.Queue(`INSERT INTO events (id, partner_id, ord, license_id, license_key, kind, tier, previous_tier, reason, event_ms, status, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		d.ID, d.PartnerID, d.Ord, d.LicenseID, d.LicenseKey, int(d.Kind), d.Tier, d.PreviousTier, string(d.Reason),
-		d.At.UnixMilli(), int(now), d.CreatedAt)
-	tx.Queue(`INSERT INTO event_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, 1)
-		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + 1`,
-		d.PartnerID, int(now), paging.BlockOf(d.Ord))
-	l.outbox().Enqueue(tx, webhook.Notice{
-		EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
-		Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
-		Reason: string(d.Reason), Sentence: d.Reason.Sentence(), PlanName: d.PlanName, At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
-	})
+	tx.Insert("events", []string{
+		"id", "partner_id", "ord", "license_id", "license_key", "kind", "tier", "previous_tier", "reason", "event_ms", "status", "created_at",
+	}, rows)
+	for b, n := range blocks {
+		tx.Queue(`INSERT INTO event_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + excluded.n`, b.partnerID, int(b.status), b.number, n)
+	}
+	l.outbox().Enqueue(tx, notices...)
+}
+
+// block is where events of a status are counted.
+type block struct {
+	partnerID int64
+	status    Status
+	number    int64
 }
 
 // outbox is where deliveries go; a nil Log has none of its own.

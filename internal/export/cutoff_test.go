@@ -61,7 +61,7 @@ func TestCutOff(t *testing.T) {
 		"audit": `SELECT count(*) FROM audit_entries WHERE subject = 'partner:` + id(h.ours) + `'`,
 	}
 	for name, table := range map[string]func() export.Table{
-		"licenses":             func() export.Table { return h.Exports.OperatorLicenses(license.Walk{}) },
+		"licenses":             func() export.Table { return h.Exports.OperatorLicenses(license.FindAny{}) },
 		"purchases":            func() export.Table { return h.Exports.OperatorPurchases(license.FindSales{}) },
 		"events":               func() export.Table { return h.Exports.OperatorEvents(event.Walk{}) },
 		"audit":                func() export.Table { return h.Exports.OperatorAudit(audit.Filter{Subject: "partner:" + id(h.ours)}) },

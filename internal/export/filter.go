@@ -41,8 +41,8 @@ func UnknownKind(kinds []Kind) error {
 func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Table, error) {
 	switch k {
 	case Licenses:
-		w, err := x.LicenseWalk(ctx, q)
-		return x.OperatorLicenses(w), err
+		f, err := x.LicenseFilter(ctx, q)
+		return x.OperatorLicenses(f), err
 	case Purchases:
 		f, err := x.saleFilter(ctx, q)
 		return x.OperatorPurchases(f), err
@@ -82,23 +82,26 @@ func read(q url.Values, partnerID *int64, from, to *time.Time) (err error) {
 // nobody is an id that nothing has: a filter by somebody unknown matches nothing.
 const nobody = -1
 
-// LicenseWalk reads which licenses of the marketplace a query means.
-func (x *Exporter) LicenseWalk(ctx context.Context, q url.Values) (license.Walk, error) {
-	w := license.Walk{Find: license.Find{Key: q.Get("license_key")}, ExternalID: q.Get("external_id")}
-	err := read(q, &w.PartnerID, &w.From, &w.To)
+// LicenseFilter reads which licenses of the marketplace a query means.
+func (x *Exporter) LicenseFilter(ctx context.Context, q url.Values) (license.FindAny, error) {
+	f := license.FindAny{Find: license.Find{Key: q.Get("license_key")}, ExternalID: q.Get("external_id")}
+	err := read(q, &f.PartnerID, &f.From, &f.To)
 	if err != nil {
-		return w, err
+		return f, err
 	}
-	if w.Status, err = event.ParseStatus(q.Get("status")); err != nil {
-		return w, err
+	if f.Key != "" && !license.IsKey(f.Key) {
+		return f, fault.Parameter("license_key", "must be a license key, or the last 4 characters of one or more.")
+	}
+	if f.Status, err = event.ParseStatus(q.Get("status")); err != nil {
+		return f, err
 	}
 	if s := q.Get("tier"); s != "" {
-		if w.Tier, err = strconv.Atoi(s); err != nil || w.Tier < 1 {
-			return w, fault.Parameter("tier", "must be a whole number from 1.")
+		if f.Tier, err = strconv.Atoi(s); err != nil || f.Tier < 1 {
+			return f, fault.Parameter("tier", "must be a whole number from 1.")
 		}
 	}
-	w.OwnerID, err = x.person(ctx, q)
-	return w, err
+	f.OwnerID, err = x.person(ctx, q)
+	return f, err
 }
 
 func (x *Exporter) saleFilter(ctx context.Context, q url.Values) (license.FindSales, error) {

@@ -9,33 +9,33 @@ import (
 )
 
 // OperatorLicenses is the list of licenses, for the marketplace: with their owners.
-func (x *Exporter) OperatorLicenses(w license.Walk) Table {
+func (x *Exporter) OperatorLicenses(f license.FindAny) Table {
 	before := int64(0)
 	return Table{
-		Kind: Licenses, PartnerID: w.PartnerID,
+		Kind: Licenses, PartnerID: f.PartnerID,
 		Columns: []string{
 			"license_key", "partner_id", "status", "tier", "owner_id", "owner_email", "owner_external_id", "redeemed", "released", "held", "created_at", "updated_at",
 		},
-		About: func(ctx context.Context) (Estimate, error) { return x.aboutLicenses(ctx, w) },
+		About: func(ctx context.Context) (Estimate, error) { return x.aboutLicenses(ctx, f) },
 		Next: func(ctx context.Context) (rows [][]Cell, more bool, err error) {
-			list, next, err := x.Licenses.Walk(ctx, w, before, batchSize)
+			found, err := x.Licenses.FindAny(ctx, f, before, batchSize)
 			if err != nil {
 				return nil, false, err
 			}
-			ids := make([]int64, 0, len(list))
-			for _, l := range list {
+			ids := make([]int64, 0, len(found.Licenses))
+			for _, l := range found.Licenses {
 				ids = append(ids, l.OwnerID)
 			}
 			owners, err := x.Accounts.Users(ctx, ids)
-			for _, l := range list {
+			for _, l := range found.Licenses {
 				u := owners[l.OwnerID]
 				rows = append(rows, []Cell{
 					Text(l.Key), Number(l.PartnerID), Text(l.Status.String()), Number(l.Tier), ID(l.OwnerID), Text(u.Email), Text(u.ExternalID),
 					Bool(l.Redeemed), Bool(l.Released), Text(l.Held.String()), Time(l.CreatedAt), Time(l.UpdatedAt),
 				})
 			}
-			before = next
-			return rows, next != 0, err
+			before = found.Next
+			return rows, before != 0, err
 		},
 	}
 }

@@ -17,7 +17,7 @@ func (x *Exporter) PartnerLicenses(partnerID int64, f license.Find) Table {
 		Kind: Licenses, PartnerID: partnerID,
 		Columns: []string{"license_key", "status", "tier", "created_at", "updated_at"},
 		About: func(ctx context.Context) (Estimate, error) {
-			return x.aboutLicenses(ctx, license.Walk{Find: f, PartnerID: partnerID})
+			return x.aboutLicenses(ctx, license.FindAny{Find: f, PartnerID: partnerID})
 		},
 		Next: func(ctx context.Context) (rows [][]Cell, more bool, err error) {
 			found, err := x.Licenses.Find(ctx, partnerID, f, before, batchSize)
@@ -30,13 +30,13 @@ func (x *Exporter) PartnerLicenses(partnerID int64, f license.Find) Table {
 	}
 }
 
-// aboutLicenses is how many licenses a walk has, where a counter knows.
-func (x *Exporter) aboutLicenses(ctx context.Context, w license.Walk) (Estimate, error) {
-	status := w.Status
-	if w.Status = 0; w != (license.Walk{PartnerID: w.PartnerID}) {
+// aboutLicenses is how many licenses a filter means, where a counter knows.
+func (x *Exporter) aboutLicenses(ctx context.Context, f license.FindAny) (Estimate, error) {
+	status := f.Status
+	if f.Status = 0; f != (license.FindAny{PartnerID: f.PartnerID}) {
 		return Unknown, nil
 	}
-	n, err := x.Licenses.Counted(ctx, w.PartnerID, status)
+	n, err := x.Licenses.Counted(ctx, f.PartnerID, status)
 	return Estimate{Rows: n}, err
 }
 

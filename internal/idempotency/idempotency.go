@@ -12,8 +12,8 @@ package idempotency
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/fault"
@@ -78,48 +78,85 @@ func Lookup(ctx context.Context, tx *sqldb.Tx, r Request, outcome any) (found bo
 // Pending is a lookup that is queued.
 type Pending struct {
 	request Request
-	free    *sqldb.Result[bool] // nil: nothing to lock
-	row     *sqldb.Result[row]  // nil: nothing to look up
+	in      *Lookups
 }
 
 // QueueLookup is Lookup that shares a round trip with the queries queued beside it.
 // An external id is not locked: its caller holds the lock under which it is used.
-func QueueLookup(tx *sqldb.Tx, r Request) Pending {
-	p := Pending{request: r}
-	if r.Key == "" {
-		return p
-	}
-	if !r.external {
-		p.free = tx.TryLock("once:" + r.Scope + ":" + r.Key) // the name is shared with older nodes
-	}
-	p.row = sqldb.QueueQuery(tx, scanRow, `SELECT request, outcome FROM idempotency_keys WHERE scope = $1 AND key = $2`, r.Scope, r.Key)
-	return p
-}
+func QueueLookup(tx *sqldb.Tx, r Request) Pending { return Pending{r, QueueLookups(tx, r)} }
 
 // Read waits for the lookup; see Lookup.
 func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) {
-	if p.row == nil {
+	return p.in.Read(ctx, p.request, outcome)
+}
+
+// Lookups is the outcomes of several requests that are served in one transaction: those
+// that are stored, and those that it adds.
+type Lookups struct {
+	tx     *sqldb.Tx
+	held   *sqldb.Result[string] // the locks that other transactions hold; nil: none was tried
+	queued []*sqldb.Result[row]  // for each scope
+	known  map[id]row            // nil: not read yet
+	added  [][]any
+}
+
+// id is where the outcome of a request is stored.
+type id struct{ scope, key string }
+
+func (r Request) id() id { return id{r.Scope, r.Key} }
+
+// lock is the name of the lock of an Idempotency-Key, which older nodes use, too.
+func (r Request) lock() string { return "once:" + r.Scope + ":" + r.Key }
+
+// QueueLookups queues the lookups of several requests.
+func QueueLookups(tx *sqldb.Tx, requests ...Request) *Lookups {
+	l := &Lookups{tx: tx}
+	var locks []string
+	keys := map[string][]string{} // by scope
+	for _, r := range requests {
+		if r.Key == "" {
+			continue
+		}
+		keys[r.Scope] = append(keys[r.Scope], r.Key)
+		if !r.external {
+			locks = append(locks, r.lock())
+		}
+	}
+	if len(locks) > 0 {
+		l.held = tx.TryLocks(locks...)
+	}
+	for scope, list := range keys { // each is read after its locks were tried
+		l.queued = append(l.queued, sqldb.QueueQuery(tx, scanRow,
+			`SELECT scope, key, request, outcome FROM idempotency_keys WHERE scope = $1 AND key = ANY($2)`, scope, list))
+	}
+	return l
+}
+
+// Read waits for the lookups and reads the outcome of one of the requests; see Lookup.
+func (l *Lookups) Read(ctx context.Context, r Request, outcome any) (found bool, err error) {
+	if r.Key == "" {
 		return false, nil
 	}
-	if p.free != nil {
-		free, err := p.free.One(ctx)
-		if err != nil {
+	if err := l.wait(ctx); err != nil {
+		return false, err
+	}
+	if l.held != nil && !r.external {
+		held, err := l.held.All(ctx)
+		switch {
+		case err != nil:
 			return false, fmt.Errorf("lock the idempotency key: %w", err)
-		}
-		if !free {
+		case slices.Contains(held, r.lock()):
 			return false, fault.New(fault.Conflict, CodeIdempotencyKeyInUse,
 				"A request with this Idempotency-Key is still running; repeat it in a moment.").On("Idempotency-Key")
 		}
 	}
-	stored, err := p.row.One(ctx)
+	stored, ok := l.known[r.id()]
 	switch {
-	case errors.Is(err, sqldb.ErrNone):
+	case !ok:
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("look up a stored outcome: %w", err)
-	case stored.request != p.request.Body && p.request.external:
+	case stored.request != r.Body && r.external:
 		return false, ErrExternalIDReused()
-	case stored.request != p.request.Body:
+	case stored.request != r.Body:
 		return false, fault.New(fault.Unprocessable, CodeIdempotencyKeyReused,
 			"This Idempotency-Key was used for another request; use a new key for a new request.").On("Idempotency-Key")
 	}
@@ -129,13 +166,44 @@ func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) 
 	return true, nil
 }
 
-// row is a row of the table.
-type row struct{ request, outcome string }
+func (l *Lookups) wait(ctx context.Context) error {
+	if l.known != nil {
+		return nil
+	}
+	known := map[id]row{}
+	for _, q := range l.queued {
+		rows, err := q.All(ctx)
+		if err != nil {
+			return fmt.Errorf("look up a stored outcome: %w", err)
+		}
+		for _, row := range rows {
+			known[row.id] = row
+		}
+	}
+	l.known = known
+	return nil
+}
 
-func scanRow(r *sqldb.Row, s *row) error { return r.Scan(&s.request, &s.outcome) }
+// row is a row of the table.
+type row struct {
+	id
+	request, outcome string
+}
+
+func scanRow(r *sqldb.Row, s *row) error { return r.Scan(&s.scope, &s.key, &s.request, &s.outcome) }
 
 // Store queues the outcome of a request for which Lookup found none.
 func Store(tx *sqldb.Tx, r Request, outcome any, at time.Time) error {
+	l := &Lookups{tx: tx, known: map[id]row{}}
+	if err := l.Add(r, outcome, at); err != nil {
+		return err
+	}
+	l.Store()
+	return nil
+}
+
+// Add adds the outcome of a request for which Read found none. Read finds it from now on.
+func (l *Lookups) Add(r Request, outcome any, at time.Time) error {
 	if r.Key == "" {
 		return nil
 	}
@@ -147,9 +215,15 @@ func Store(tx *sqldb.Tx, r Request, outcome any, at time.Time) error {
 	if !r.external {
 		expires = at.Add(Lifetime)
 	}
-	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, outcome, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		r.Scope, r.Key, r.Body, string(text), at, expires)
+	l.known[r.id()] = row{id: r.id(), request: r.Body, outcome: string(text)}
+	l.added = append(l.added, []any{r.Scope, r.Key, r.Body, string(text), at, expires})
 	return nil
+}
+
+// Store queues the outcomes that were added.
+func (l *Lookups) Store() {
+	l.tx.Insert("idempotency_keys", []string{"scope", "key", "request", "outcome", "created_at", "expires_at"}, l.added)
+	l.added = nil
 }
 
 // Delete queues the removal of a request's outcome, as when what it made is deleted.

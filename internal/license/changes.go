@@ -72,6 +72,11 @@ func count(ctx context.Context, tx *sqldb.Tx, partnerID int64, s event.Status) (
 // PostgreSQL could plan badly: before a table is first analyzed it read all licenses
 // of the partner for each row.
 func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p paging.Page) ([]changed, error) {
+	sql, args := changesQuery(partnerID, f, p)
+	return sqldb.All(ctx, tx, scanChanged, sql, args...)
+}
+
+func changesQuery(partnerID int64, f Filter, p paging.Page) (sql string, args []any) {
 	low, high, order := Position{UpdatedAt: f.UpdatedSince}, end, "ASC" // both exclusive; ordinals begin at 1
 	switch {
 	case p.Order == paging.NewestFirst:
@@ -82,16 +87,20 @@ func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p
 	case !f.After.UpdatedAt.Before(low.UpdatedAt):
 		low = f.After
 	}
-	where, args := `partner_id = $1`, []any{partnerID, low.UpdatedAt, low.Ord, high.UpdatedAt, high.Ord, p.Limit + 1, p.Offset()}
+	where := `partner_id = $1 AND (updated_at, ord) > ($2, $3) AND (updated_at, ord) < ($4, $5)
+		ORDER BY `
+	args = []any{partnerID, low.UpdatedAt, low.Ord, high.UpdatedAt, high.Ord, p.Limit + 1, p.Offset()}
 	if f.Status != 0 {
-		where, args = where+` AND status = $8`, append(args, int(f.Status))
+		// As part of the range and of the order: asked for by itself, SQLite goes by the other
+		// index and reads all licenses until it has found enough of the status.
+		where, args = `partner_id = $1 AND (status, updated_at, ord) > ($8, $2, $3) AND (status, updated_at, ord) < ($8, $4, $5)
+		ORDER BY status `+order+`, `, append(args, int(f.Status))
 	}
-	where += ` AND (updated_at, ord) > ($2, $3) AND (updated_at, ord) < ($4, $5)
-		ORDER BY updated_at ` + order + `, ord ` + order + ` LIMIT $6 OFFSET $7`
+	where += `updated_at ` + order + `, ord ` + order + ` LIMIT $6 OFFSET $7`
 	if p.Offset() == 0 {
-		return sqldb.All(ctx, tx, scanChanged, `SELECT `+shown+`, ord FROM licenses WHERE `+where, args...)
+		return `SELECT ` + shown + `, ord FROM licenses WHERE ` + where, args
 	}
-	return sqldb.All(ctx, tx, scanChanged, `SELECT `+shown+`, ord FROM (
-			SELECT updated_at AS page_at, ord AS page_ord FROM licenses WHERE `+where+`) AS page
-		JOIN licenses ON partner_id = $1 AND ord = page_ord ORDER BY page_at `+order+`, page_ord `+order, args...)
+	return `SELECT ` + shown + `, ord FROM (
+			SELECT updated_at AS page_at, ord AS page_ord FROM licenses WHERE ` + where + `) AS page
+		JOIN licenses ON partner_id = $1 AND ord = page_ord ORDER BY page_at ` + order + `, page_ord ` + order, args
 }

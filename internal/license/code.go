@@ -16,6 +16,7 @@ const (
 	CodeUnknownPurchase     = "unknown_purchase"
 	CodeUnknownRefund       = "unknown_refund"
 	codeRefundReversed      = "refund_already_reversed"
+	codeTooManyOrders       = "too_many_orders"
 	codeUnknownTier         = "unknown_tier"
 	codeUserBusy            = "user_busy"
 )

@@ -32,12 +32,6 @@ type Found struct {
 	SearchedTo time.Time
 }
 
-// The bounds of a search for a tier, which no index serves; the next page goes on.
-const (
-	maxLooked   = 5000
-	searchChunk = 500
-)
-
 // minEnd is how many characters of a key's end are searched for at least: the index has
 // as many.
 const minEnd = 4
@@ -57,12 +51,9 @@ func (r *Registry) Find(ctx context.Context, partnerID int64, f Find, before int
 		if err != nil {
 			return err
 		}
-		w := chunks[License]{high: high, limit: limit, chunk: limit + 1, at: func(l License) int64 { return l.Ord }}
+		w := chunks[License]{high: high, limit: limit, at: func(l License) int64 { return l.Ord }}
 		if before > 0 {
 			w.high = min(high, before-1)
-		}
-		if f.Tier != 0 || len(f.Key) > minEnd {
-			w.chunk = max(w.chunk, searchChunk)
 		}
 		w.fits = func(l License) bool { return (f.Tier == 0 || l.Tier == f.Tier) && strings.HasSuffix(l.Key, f.Key) }
 		w.read = func(high int64, n int) ([]License, error) {

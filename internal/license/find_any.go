@@ -15,14 +15,15 @@ import (
 // FindAny says which licenses of all partners are meant; the zero value means all.
 type FindAny struct {
 	Find
-	PartnerID int64
-	OwnerID   int64
+	PartnerID  int64
+	OwnerID    int64
+	ExternalID string // of a purchase in its chain
 }
 
 // FindAny returns a page of licenses, newest first, before a number that Found.Next
 // had; 0 stands for the newest. It costs the same at any depth.
 func (r *Registry) FindAny(ctx context.Context, f FindAny, before int64, limit int) (Found, error) {
-	if f.PartnerID != 0 && f.OwnerID == 0 {
+	if f.PartnerID != 0 && f.OwnerID == 0 && f.ExternalID == "" {
 		return r.Find(ctx, f.PartnerID, f.Find, before, limit)
 	}
 	var err error
@@ -35,12 +36,9 @@ func (r *Registry) FindAny(ctx context.Context, f FindAny, before int64, limit i
 		if err != nil {
 			return err
 		}
-		w := chunks[License]{high: high, limit: limit, chunk: limit + 1, fits: f.fits, at: func(l License) int64 { return l.ID }}
+		w := chunks[License]{high: high, limit: limit, fits: f.fits, at: func(l License) int64 { return l.ID }}
 		if before > 0 {
 			w.high = min(high, before-1)
-		}
-		if f.Status != 0 || f.Tier != 0 || len(f.Key) > minEnd || f.PartnerID != 0 {
-			w.chunk = max(w.chunk, searchChunk)
 		}
 		w.read = func(high int64, n int) ([]License, error) {
 			where, arg := f.indexed()
@@ -63,11 +61,15 @@ func (r *Registry) FindAny(ctx context.Context, f FindAny, before int64, limit i
 	return found, nil
 }
 
-// indexed is the one condition that an index serves, with the order. Few licenses have
+// indexed is the one condition that an index serves, with the order; fits checks the
+// others, but for the external id. Few licenses have
 // the same end of a key: id + 0 keeps the databases from reading all of them by id.
 func (f FindAny) indexed() (where string, arg any) {
 	const byID = `id >= $1 AND id <= $2`
 	switch {
+	case f.ExternalID != "":
+		return byID + ` AND id IN (SELECT k.license_id FROM purchases AS b JOIN purchase_links AS k ON k.purchase_id = b.id
+			WHERE b.external_id = $4 AND b.external_id <> '') ORDER BY id DESC`, f.ExternalID
 	case keyForm.MatchString(f.Key):
 		return byID + ` AND license_key = $4 ORDER BY id DESC`, f.Key
 	case f.Key != "":

@@ -1,6 +1,7 @@
 package license_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestFindAnyAgreesWithTheTable(t *testing.T) {
 		if i%3 == 0 {
 			buyer = &bob
 		}
-		l := h.buy(license.Purchase{PartnerID: partners[i%len(partners)], Tier: i%2 + 1, Buyer: buyer})[0]
+		l := h.buy(license.Purchase{PartnerID: partners[i%len(partners)], Tier: i%2 + 1, Buyer: buyer, ExternalID: fmt.Sprint("order-", i)})[0]
 		if i%5 == 0 {
 			l, _ = h.licenses.Hold(t.Context(), tester, l.Key, license.HoldOther)
 		}
@@ -32,6 +33,7 @@ func TestFindAnyAgreesWithTheTable(t *testing.T) {
 	}
 	slices.Reverse(all)
 	key, owner := all[7].Key, all[0].OwnerID
+	orderOf := func(i int) string { return fmt.Sprint("order-", len(all)-1-i) } // of the license at that place
 	for name, f := range map[string]license.FindAny{
 		"all": {}, "status": {Find: license.Find{Status: event.Deactivated}}, "tier": {Find: license.Find{Tier: 2}},
 		"partner": {PartnerID: partners[1]}, "owner": {OwnerID: owner}, "both": {PartnerID: partners[1], OwnerID: owner},
@@ -39,11 +41,13 @@ func TestFindAnyAgreesWithTheTable(t *testing.T) {
 		"since": {Find: license.Find{From: all[9].CreatedAt}}, "until": {Find: license.Find{To: all[9].CreatedAt}},
 		"span of an owner": {OwnerID: owner, Find: license.Find{From: all[20].CreatedAt, To: all[3].CreatedAt}},
 		"nothing":          {Find: license.Find{From: time.Now().Add(time.Hour)}},
+		"external id":      {ExternalID: orderOf(7)}, "external id of a partner": {ExternalID: orderOf(7), PartnerID: all[7].PartnerID},
+		"external id and its key": {ExternalID: orderOf(7), Find: license.Find{Key: key}}, "external id and another key": {ExternalID: orderOf(8), Find: license.Find{Key: key}},
 	} {
 		want := []string{}
-		for _, l := range all {
+		for i, l := range all {
 			k := strings.ToLower(f.Key)
-			if strings.HasSuffix(l.Key, k) && (f.Status == 0 || l.Status == f.Status) && (f.Tier == 0 || l.Tier == f.Tier) &&
+			if (f.ExternalID == "" || f.ExternalID == orderOf(i)) && strings.HasSuffix(l.Key, k) && (f.Status == 0 || l.Status == f.Status) && (f.Tier == 0 || l.Tier == f.Tier) &&
 				(f.PartnerID == 0 || l.PartnerID == f.PartnerID) && (f.OwnerID == 0 || l.OwnerID == f.OwnerID) &&
 				!l.CreatedAt.Before(f.From) && (f.To.IsZero() || l.CreatedAt.Before(f.To)) {
 				want = append(want, l.Key)

@@ -35,7 +35,7 @@ func (r *Registry) FindSales(ctx context.Context, f FindSales, before int64, lim
 		if err != nil {
 			return err
 		}
-		w := chunks[Sale]{high: high, limit: limit, chunk: limit + 1, fits: f.fits, at: func(s Sale) int64 { return s.ID }}
+		w := chunks[Sale]{high: high, limit: limit, fits: f.fits, at: func(s Sale) int64 { return s.ID }}
 		if before > 0 {
 			w.high = min(high, before-1)
 		}

@@ -44,7 +44,7 @@ func newHarnessOn(t testing.TB, db *sqldb.DB) *harness {
 	}
 	return &harness{
 		TB: t, db: db,
-		licenses: &license.Registry{DB: db, Now: now},
+		licenses: &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}},
 		partners: &partner.Registry{DB: db, Sealer: box, Now: now},
 		events:   &event.Log{DB: db},
 		accounts: &account.Book{DB: db, Now: now},

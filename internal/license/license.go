@@ -23,6 +23,7 @@ type Registry struct {
 	DB     *sqldb.DB
 	Now    func() time.Time
 	Events *event.Log // nil: deliveries wait for a dispatcher of another node
+	Gather *Gatherer  // nil: each purchase has a transaction of its own
 
 	// CountRefund is told, in the transaction, when a license becomes wholly refunded (1) or
 	// stops being so (-1): stats.CountRefund. Nil: nobody counts.

@@ -78,16 +78,6 @@ func (o outcome) readLicenses(ctx context.Context, tx *sqldb.Tx) ([]License, err
 	return list, nil
 }
 
-// readSale returns a purchase as it was made.
-func (o outcome) readSale(ctx context.Context, tx *sqldb.Tx) (Sale, error) {
-	sale, err := sqldb.One(ctx, tx, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE id = $1`, o.PurchaseID)
-	if err != nil {
-		return Sale{}, fmt.Errorf("read purchase %d: %w", o.PurchaseID, err)
-	}
-	sale.Licenses, err = asSold(ctx, tx, sale)
-	return sale, err
-}
-
 // readRefund returns a refund as it was made, but without a reason that was erased
 // since.
 func (o outcome) readRefund(ctx context.Context, tx *sqldb.Tx) (Refund, error) {

@@ -34,20 +34,18 @@ type pendingTx struct {
 	partnerID int64
 	ledger    *sqldb.Result[partner.Ledger]
 	ids       *sqldb.Result[int64]
-	plans     *sqldb.Result[partner.Plan] // nil: the command reads the one plan that it needs
+	plans     *sqldb.Result[partner.Plan]
 }
 
 // queueTx queues the lock of a partner, for a command that makes at most so many
 // events.
 func queueTx(tx *sqldb.Tx, partnerID int64, events int) pendingTx {
-	a := queueSaleTx(tx, partnerID, events)
-	a.plans = partner.QueuePlanNames(tx, partnerID)
-	return a
+	return pendingTx{partnerID, partner.Lock(tx, partnerID), event.NextIDs(tx, events), partner.QueuePlanNames(tx, partnerID)}
 }
 
-// queueSaleTx is queueTx for a command that reads the plan it sells itself.
-func queueSaleTx(tx *sqldb.Tx, partnerID int64, events int) pendingTx {
-	return pendingTx{partnerID: partnerID, ledger: partner.Lock(tx, partnerID), ids: event.NextIDs(tx, events)}
+// queueSaleTx is queueTx for a command that needs the plans of some tiers only.
+func queueSaleTx(tx *sqldb.Tx, partnerID int64, events int, tiers ...int64) pendingTx {
+	return pendingTx{partnerID, partner.Lock(tx, partnerID), event.NextIDs(tx, events), partner.QueuePlanNamesOf(tx, partnerID, tiers)}
 }
 
 // partnerTx waits for the lock. The time is read under it, so that times rise in
@@ -62,17 +60,23 @@ func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 		return nil, fmt.Errorf("allocate event ids: %w", err)
 	}
 	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}, refunded: r.CountRefund, effects: r.effects, seen: r.seen}
-	if a.plans != nil {
-		plans, err := a.plans.All(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("read the names of plans: %w", err)
-		}
-		for _, p := range plans {
-			t.plans[p.Tier] = p.Name
-		}
+	plans, err := a.plans.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the names of plans: %w", err)
+	}
+	for _, p := range plans {
+		t.plans[p.Tier] = p.Name
 	}
 	t.now = t.ledger.Stamp(r.Now())
 	return t, nil
+}
+
+// requirePlan refuses a tier that is not sold.
+func (t *partnerTx) requirePlan(tier int) error {
+	if _, ok := t.plans[tier]; !ok {
+		return errUnknownTier(tier)
+	}
+	return nil
 }
 
 // nextEventIDs allocates event ids for a command that learns only now how many it
@@ -178,6 +182,11 @@ func (t *partnerTx) saveChain(s *state) {
 
 // appendEvent writes the event of a change of status or tier.
 func (t *partnerTx) appendEvent(s *state, reason event.Reason) {
+	t.log.Append(t.tx, t.draft(s, reason))
+}
+
+// draft is the event of a change of status or tier, with the next ordinal and id.
+func (t *partnerTx) draft(s *state, reason event.Reason) event.Draft {
 	t.ledger.Events++
 	e := event.Event{
 		ID: t.ids[0], PartnerID: s.PartnerID, LicenseID: s.ID, LicenseKey: s.Key,
@@ -187,7 +196,7 @@ func (t *partnerTx) appendEvent(s *state, reason event.Reason) {
 	if s.was.Tier != s.Tier {
 		e.PreviousTier = s.was.Tier
 	}
-	t.log.Append(t.tx, event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status, PlanName: t.plans[s.Tier]})
+	return event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status, PlanName: t.plans[s.Tier]}
 }
 
 func equalLinks(a, b []link) bool {

@@ -7,7 +7,6 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/idempotency"
-	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
@@ -53,10 +52,9 @@ func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c
 
 func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, l License, c PlanChange) (License, error) {
 	external := externalRequest("plan_change", l.PartnerID, c.ExternalID, c.content(l.Key))
-	pending := queueSaleTx(tx, l.PartnerID, 1)
+	pending := queueSaleTx(tx, l.PartnerID, 1, int64(c.Tier))
 	now, chain := queueState(tx, l.ID)
 	lookup := idempotency.QueueLookup(tx, external)
-	plan := partner.QueuePlan(tx, l.PartnerID, c.Tier)
 	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)
 	t, err := r.partnerTx(ctx, tx, by, pending)
 	if err != nil {
@@ -72,7 +70,7 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	if err := t.ledger.CheckNotPaused(ctx, tx); err != nil {
 		return License{}, err
 	}
-	if err := t.requirePlan(ctx, c.Tier, plan); err != nil {
+	if err := t.requirePlan(c.Tier); err != nil {
 		return License{}, err
 	}
 	s, err := t.readState(ctx, now, chain)
@@ -100,7 +98,7 @@ func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) {
 		ID: saleID, PartnerID: s.PartnerID, Kind: PlanUpgrade, ExternalID: c.ExternalID, Tier: c.Tier, Quantity: 1,
 		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, CreatedAt: t.now,
 	}
-	sale.insert(t.tx) // before the link that refers to it
+	insertSales(t.tx, sale) // before the link that refers to it
 	t.writeChange(s, "license.plan", event.PlanChanged)
 	t.ledger.Save(t.tx)
 }

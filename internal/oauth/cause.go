@@ -23,10 +23,7 @@ const (
 	causeRefreshUsed     = "refresh_token_used"
 	causeSecret          = "client_secret_wrong" //nolint:gosec // a word, no credential
 	causeTokenExpired    = "access_token_expired"
-	causeTokenMissing    = "access_token_missing"
 	causeTokenRevoked    = "access_token_revoked"
-	causeTokenUnknown    = "access_token_unknown"
-	causeClientUnknown   = "client_id_unknown"
 	causeVerifier        = "code_verifier_mismatch"
 	causeVerifierExtra   = "code_verifier_unexpected"
 	causeVerifierMissing = "code_verifier_missing"
@@ -37,7 +34,8 @@ func badGrant(cause, text string, args ...any) error {
 	return fault.New(fault.Invalid, invalidGrant, text, args...).Because(cause)
 }
 
-// badToken is the fault of an access token that is not valid.
+// badToken is the fault of an access token that is not valid. One that is nobody's has no
+// cause: there is no log that it would stand in.
 func badToken(cause, text string) error {
 	return fault.New(fault.Unknown, invalidToken, "%s", text).Because(cause)
 }

@@ -176,12 +176,13 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 	}
 }
 
-// causeOf is which part of wrong client credentials was wrong, after find.
+// causeOf is why client credentials are wrong, after find. It is for the log of the client
+// that they name: without one there is nobody to tell.
 func causeOf(ctx context.Context) string {
-	if wire.RequestLogOf(ctx).Named != 0 {
-		return causeSecret
+	if wire.RequestLogOf(ctx).Named == 0 {
+		return ""
 	}
-	return causeClientUnknown
+	return causeSecret
 }
 
 // nameSender stores for the log which client a request names that cannot be read, or

@@ -3,6 +3,7 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,8 +63,8 @@ type Keys struct {
 	DB     *sqldb.DB
 	Sealer *secret.Sealer // not needed by List and Prune
 	Now    func() time.Time
-	Grace  time.Duration // how long a replaced key is published; 0: until every token it signed has expired
-	Bits   int           // of new RSA keys; 0: 2048
+	Grace  time.Duration                   // how long a replaced key is published; 0: until every token it signed has expired
+	NewRSA func() (*rsa.PrivateKey, error) // makes a key; nil: one of 2048 bits
 
 	ring    atomic.Pointer[ring]
 	loading sync.Mutex // held by whoever reloads the ring; nobody signs under it
@@ -251,7 +252,7 @@ func (k *Keys) Rotate(ctx context.Context, by audit.Actor, alg Alg, now bool) ([
 func (k *Keys) change(ctx context.Context, doing string, fn func(tx *sqldb.Tx, before []row) error) ([]Key, error) {
 	var rows []row
 	err := k.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		alone, err := tx.TryLock("oauth keys").One(ctx)
+		alone, err := tx.TryLock(ctx, "oauth keys")
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -194,7 +193,10 @@ func (k *Keys) makeKeys(which []Alg) ([]row, error) {
 func (k *Keys) generate(alg Alg) (crypto.Signer, error) {
 	switch alg {
 	case RS256:
-		return rsa.GenerateKey(rand.Reader, cmp.Or(k.Bits, 2048))
+		if k.NewRSA != nil {
+			return k.NewRSA()
+		}
+		return rsa.GenerateKey(rand.Reader, 2048)
 	case ES256:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	}

@@ -58,7 +58,7 @@ func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where str
 		if text := wire.Misplaced(r, secret.IsKind); text != "" {
 			lacks = text
 		}
-		return use{}, badToken(causeTokenMissing, lacks+" Send the access token "+where+".")
+		return use{}, badToken("", lacks+" Send the access token "+where+".")
 	}
 	u, err := s.serving(r.Context(), value)
 	if fault.Of(err) != nil {

@@ -209,7 +209,7 @@ type use struct {
 func (s *Server) serving(ctx context.Context, value string) (use, error) {
 	t, err := byToken(ctx, s.DB, value)
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != accessKind {
-		return use{}, badToken(causeTokenUnknown, cmp.Or(secret.Mistaken(value, secret.AccessToken),
+		return use{}, badToken("", cmp.Or(secret.Mistaken(value, secret.AccessToken),
 			"The access token is not known. It may have been revoked; get a new one by a refresh."))
 	}
 	if err != nil {

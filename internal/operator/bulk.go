@@ -202,25 +202,25 @@ func asMember(err error) error {
 
 // selection finds what a filter means.
 func (o *Operator) selection(ctx context.Context, k bulk.Kind, q url.Values) (bulk.Selection, error) {
-	w, err := o.Exports.LicenseWalk(ctx, q) // partner, owner, external id and times are read alike for all
+	f, err := o.Exports.LicenseFilter(ctx, q) // partner, owner, external id and times are read alike for all
 	if err != nil {
 		return nil, err
 	}
 	switch k {
 	case bulk.Licenses:
-		return bulk.OfLicenses(o.Licenses, w), nil
+		return bulk.OfLicenses(o.Licenses, f), nil
 	case bulk.Purchases:
-		return bulk.OfSales(o.Licenses, license.FindSales{PartnerID: w.PartnerID, UserID: w.OwnerID, ExternalID: w.ExternalID, From: w.From, To: w.To}), nil
+		return bulk.OfSales(o.Licenses, license.FindSales{PartnerID: f.PartnerID, UserID: f.OwnerID, ExternalID: f.ExternalID, From: f.From, To: f.To}), nil
 	case bulk.Partners:
-		return o.partnersIn(ctx, w.PartnerID, q)
+		return o.partnersIn(ctx, f.PartnerID, q)
 	case bulk.Events, bulk.Refunds:
 	}
-	return o.events(ctx, w, q)
+	return o.events(ctx, f, q)
 }
 
 // events selects events by their deliveries.
-func (o *Operator) events(ctx context.Context, w license.Walk, q url.Values) (bulk.Selection, error) {
-	f := history.Filter{State: history.State(q.Get("state")), From: w.From, To: w.To}
+func (o *Operator) events(ctx context.Context, of license.FindAny, q url.Values) (bulk.Selection, error) {
+	f := history.Filter{State: history.State(q.Get("state")), From: of.From, To: of.To}
 	if f.State != "" && !f.State.Known() {
 		return nil, fault.Parameter("state", "must be one of %s.", statesOf(history.States))
 	}
@@ -242,9 +242,9 @@ func (o *Operator) events(ctx context.Context, w license.Walk, q url.Values) (bu
 		if err != nil {
 			return nil, err
 		}
-		f.LicenseID, w.PartnerID = l.ID, l.PartnerID
+		f.LicenseID, of.PartnerID = l.ID, l.PartnerID
 	}
-	return bulk.OfDeliveries(o.Exports.History, w.PartnerID, f), nil
+	return bulk.OfDeliveries(o.Exports.History, of.PartnerID, f), nil
 }
 
 // partnersIn selects partners by name and by how their endpoints do.
@@ -309,6 +309,14 @@ func (o *Operator) getBulk(w http.ResponseWriter, r *http.Request, _ account.Tok
 	return o.answerBulk(w, r, http.StatusOK, j)
 }
 
+// bulkFor is the job of the path, for a token that may do what it does.
+func (o *Operator) bulkFor(r *http.Request, t account.Token) (j bulk.Job, err error) {
+	if j, err = o.Bulk.Get(r.Context(), pathID(r)); err == nil {
+		err = may(j.Act.Scope())(t)
+	}
+	return j, err
+}
+
 // chooseRows is the handler that leaves rows of a prepared job out, or puts them back.
 func (o *Operator) chooseRows(do func(*bulk.Jobs, context.Context, audit.Actor, int64, []int64) (bulk.Job, error)) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, t account.Token) error {
@@ -318,11 +326,8 @@ func (o *Operator) chooseRows(do func(*bulk.Jobs, context.Context, audit.Actor, 
 		if _, err := decode(w, r, &b); err != nil {
 			return err
 		}
-		j, err := o.Bulk.Get(r.Context(), pathID(r))
+		j, err := o.bulkFor(r, t)
 		if err != nil {
-			return err
-		}
-		if err := may(j.Act.Scope())(t); err != nil {
 			return err
 		}
 		if j, err = do(o.Bulk, r.Context(), actor(t), j.ID, b.Positions); err != nil {
@@ -338,11 +343,8 @@ func (o *Operator) onBulk(do func(*bulk.Jobs, context.Context, audit.Actor, int6
 		if err := noMembers(w, r); err != nil {
 			return err
 		}
-		j, err := o.Bulk.Get(r.Context(), pathID(r))
+		j, err := o.bulkFor(r, t)
 		if err != nil {
-			return err
-		}
-		if err := may(j.Act.Scope())(t); err != nil {
 			return err
 		}
 		if j, err = do(o.Bulk, r.Context(), actor(t), j.ID); err != nil {

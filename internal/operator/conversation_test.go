@@ -56,12 +56,12 @@ func TestConversations(t *testing.T) {
 func testAttempt(t *testing.T, h *harness) {
 	h.Buy(license.Purchase{PartnerID: h.partner, Tier: 1, Quantity: 1})
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at, connect_us, first_byte_us)
-			VALUES (1, 'webhook-id: evt_1', 500, 'no', 3, 'https://tide.example/hook', $1, 1, 1, 5, 7)`, false)
+		tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at, dns_us, connect_us, tls_us, first_byte_us)
+			VALUES (1, 'webhook-id: evt_1', 500, 'no', 3, 'https://tide.example/hook', $1, 1, 1, 5, 7, 11, 13)`, false)
 		return nil
 	}))
 	a := h.send(h.tokens[account.Read], "GET", "/operator/v1/partners/1/deliveries/1/attempts/1", "")
-	if a.Status != 200 || !strings.Contains(a.Body, `"connect_us":5`) {
+	if a.Status != 200 || !strings.Contains(a.Body, `"timing":{"dns_us":5,"connect_us":7,"tls_us":11,"first_byte_us":13,"reused":false}`) {
 		t.Errorf("answered %d %s", a.Status, a.Body)
 	}
 }

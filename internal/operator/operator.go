@@ -23,7 +23,6 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/replay"
-	"claviger/internal/secret"
 	"claviger/internal/support"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
@@ -65,6 +64,12 @@ type Operator struct {
 	// present a wrong token. Nil: no bound.
 	Limit *wire.Limiter
 	Guard *wire.Guard
+
+	// Batches is how many batches of orders are sold at once; each token has a share of
+	// them, and waits for it. Nil: no bound.
+	Batches *wire.Share
+
+	recent recentTokens
 }
 
 // Handler serves the whole API.
@@ -73,7 +78,7 @@ func (o *Operator) Handler() http.Handler { return wire.NewMux(o.Routes()...) }
 // Routes is the table of the API: the paths, their handlers, and the scope
 // that the caller's token must have.
 func (o *Operator) Routes() []wire.Route {
-	auth := &wire.AuthRoutes[account.Token]{Authenticate: o.authenticate, Name: name, Limit: o.Limit, Guard: o.Guard}
+	auth := &wire.AuthRoutes[account.Token]{Authenticate: o.authenticate, Recall: o.recall, Name: name, Limit: o.Limit, Guard: o.Guard}
 	on := func(scope account.Scope, method, path string, h wire.Handler[account.Token]) wire.Route {
 		return auth.Route(method, "/operator/v1"+path, h, may(scope))
 	}
@@ -108,8 +113,6 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Admin, "DELETE", "/users/{id}", o.eraseUser),
 		on(account.Support, "POST", "/users/{id}/session", o.makeLink),
 
-		on(account.Sell, "POST", "/purchases", o.purchase),
-		list("/purchases", o.listPurchases),
 		on(account.Sell, "POST", "/refunds", o.refund),
 		on(account.Sell, "POST", "/refunds/{id}/reverse", o.reverseRefund),
 
@@ -130,16 +133,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/stats/sales", o.salesStats),
 		list("/audit", o.listAudit),
-	}, o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
-}
-
-// authenticate looks up the token of a request.
-func (o *Operator) authenticate(r *http.Request) (account.Token, error) {
-	token, err := wire.Credential(r, secret.IsKind)
-	if err != nil {
-		return account.Token{}, err
-	}
-	return o.Accounts.ByToken(r.Context(), token)
+	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
 }
 
 // may makes the check that a token has a scope.

@@ -11,6 +11,17 @@ import (
 	"claviger/internal/wire"
 )
 
+// saleRoutes is the part of the table about purchases.
+func (o *Operator) saleRoutes(auth *wire.AuthRoutes[account.Token],
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
+) []wire.Route {
+	return []wire.Route{
+		auth.RouteRecalling("POST", "/operator/v1/purchases", o.purchase, may(account.Sell)),
+		on(account.Sell, "POST", "/purchases/batch", o.purchaseBatch),
+		list("/purchases", o.listPurchases),
+	}
+}
+
 // purchaseJSON is a purchase or a plan change on the wire.
 type purchaseJSON struct {
 	ID          int64     `json:"id"`
@@ -93,9 +104,12 @@ func (o *Operator) purchase(w http.ResponseWriter, r *http.Request, t account.To
 	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {
 		return err
 	}
-	sale, err := o.Licenses.Purchase(r.Context(), actor(t), order)
+	sale, err := o.Licenses.Sell(r.Context(), license.Order{Purchase: order, By: actor(t), Confirm: t.Recalled})
 	if err != nil {
 		return err
+	}
+	if t.Recalled {
+		o.Accounts.NoteUse(t)
 	}
 	return wire.JSON(w, http.StatusCreated, o.saleOf(sale))
 }

@@ -1,12 +1,15 @@
 package operator_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
 )
 
 // scopes says for each route which tokens may call it, but for admin, which may
@@ -41,6 +44,7 @@ DELETE /operator/v1/users/{id}/sessions          support
 DELETE /operator/v1/users/{id}/sessions/{session_id} support
 GET    /operator/v1/purchases                    read sell support
 POST   /operator/v1/purchases                    sell
+POST   /operator/v1/purchases/batch              sell
 POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
 POST   /operator/v1/refunds/preview              sell
@@ -218,5 +222,71 @@ func TestDeadTokens(t *testing.T) {
 	}
 	if a := h.send("", "GET", "/operator/v1/stats?access_token="+h.tokens[account.Admin], ""); a.Status != 401 {
 		t.Errorf("a token in the query answered %d", a.Status)
+	}
+}
+
+// TestRevokedTokenSellsNothing: a token that just sold is refused as soon as it is revoked,
+// or ends, whatever it sends, as one that this node never saw.
+func TestRevokedTokenSellsNothing(t *testing.T) {
+	h := newHarness(t)
+	order := `{"partner_id":1,"tier":1,"external_id":"first"}`
+	for name, c := range map[string]struct{ body, query string }{
+		"an order": {body: `{"partner_id":1,"tier":1,"external_id":"new"}`}, "a repeat": {body: order}, "no order": {body: "{"},
+		"a refused order": {body: `{"partner_id":1,"tier":9,"external_id":"new"}`}, "no partner": {body: `{"partner_id":99,"tier":1,"external_id":"new"}`},
+		"a query": {body: order, query: "?dry=1"},
+	} {
+		for _, ends := range []bool{false, true} {
+			made, secret, err := h.operator.Accounts.AddToken(t.Context(), tester, "short", []account.Scope{account.Sell}, h.clock.Now().Add(time.Hour), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // it is looked up, then recalled
+				if a := h.send(secret, "POST", purchases, order); a.Status != 201 {
+					t.Fatalf("answered %d %s", a.Status, a.Body)
+				}
+			}
+			if a := h.send(secret, "POST", "/operator/v1/users", "{}"); a.Status != 403 {
+				t.Errorf("another scope answered %d %s", a.Status, a.Body)
+			}
+			if ends {
+				h.clock.Advance(2 * time.Hour)
+			} else if _, err := h.operator.Accounts.RevokeToken(t.Context(), tester, made.ID); err != nil {
+				t.Fatal(err)
+			}
+			before := h.counts()
+			release := func() {}
+			for range 2 { // it is recalled, then looked up, and does not wait for a sale
+				a := h.sendBy(http.DefaultClient, secret, "POST", purchases+c.query, c.body)
+				if a.Status != 401 || a.Code() != "invalid_token" || a.Header.Get("WWW-Authenticate") != "Bearer" {
+					t.Errorf("%s: answered %d %s", name, a.Status, a.Body)
+				}
+				release()
+				release = h.holdSales()
+			}
+			release()
+			if after := h.counts(); after != before {
+				t.Errorf("%s changed something:\n%s\n%s", name, before, after)
+			}
+		}
+	}
+}
+
+// holdSales holds the lock of the partner until release is called.
+func (h *harness) holdSales() (release func()) {
+	h.Helper()
+	held, let, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
+			_, err := partner.Lock(tx, h.partner).One(h.Context())
+			close(held)
+			<-let
+			return err
+		})
+	}()
+	<-held
+	return func() {
+		h.Helper()
+		close(let)
+		h.Must(<-ended)
 	}
 }

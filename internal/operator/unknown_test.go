@@ -27,11 +27,14 @@ func TestUnknownNames(t *testing.T) {
 		}
 		path := strings.NewReplacer("{id}", "1", "{tier}", "1", "{key}", key).Replace(r.Path)
 		refused(r.Method, path+"?xyzzy=1", "", "xyzzy")
-		if r.Method != http.MethodGet && r.Method != http.MethodDelete {
+		if r.Method != http.MethodGet && r.Method != http.MethodDelete && path != batch {
 			refused(r.Method, path, `{"xyzzy":1}`, "xyzzy")
 		}
 	}
 	refused("POST", "/operator/v1/purchases", `{"partner_id":1,"tier":1,"external_id":"o-2","user":{"emial":"a@b.example"}}`, "user.emial")
+	if a := h.sendBy(http.DefaultClient, h.tokens[account.Sell], "POST", batch, `[{"xyzzy":1}]`); !strings.Contains(a.Body, `"error":"unknown_parameter"`) || !strings.Contains(a.Body, `"field":"xyzzy"`) {
+		t.Errorf("an order of a batch answered %s", a.Body)
+	}
 	if h.counts() != before {
 		t.Errorf("something was changed:\n%s\n%s", before, h.counts())
 	}

@@ -52,9 +52,16 @@ func QueuePlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Result[Plan] {
 
 // QueuePlanNames queues the query for the tiers and names of a partner's plans.
 func QueuePlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Plan] {
-	return sqldb.QueueQuery(tx, func(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) },
-		`SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
+	return sqldb.QueueQuery(tx, scanPlanName, `SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
 }
+
+// QueuePlanNamesOf is QueuePlanNames for some tiers. One that is not sold is not among
+// the plans.
+func QueuePlanNamesOf(tx *sqldb.Tx, partnerID int64, tiers []int64) *sqldb.Result[Plan] {
+	return sqldb.QueueQuery(tx, scanPlanName, `SELECT tier, name FROM plans WHERE partner_id = $1 AND tier = ANY($2)`, partnerID, tiers)
+}
+
+func scanPlanName(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) }
 
 // Plan returns the plan of a tier.
 func (r *Registry) Plan(ctx context.Context, partnerID int64, tier int) (Plan, error) {

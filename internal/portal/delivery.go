@@ -46,7 +46,7 @@ func (h *Handler) deliveryPages(r *http.Request, v *Visit, d history.Detail) (ar
 	names, err := peopleNames(r, h.Site.Accounts, area.Senders(d))
 	return area.DeliveryPages{
 		Path: v.Path, License: licensesPath + "/%s", Call: h.call, API: "/v2", Events: "/v2", Whose: "Your", Brand: v.Partner.Brand,
-		Who: func(by audit.Actor) string { return who(by, names) }, May: v.Covers(partner.Developer), List: area.Query(r.URL.Query(), "since"), Zone: ui.Zone(r),
+		Who: func(by audit.Actor) string { return who(by, names) }, May: v.Covers(partner.Developer), List: area.Query(r.URL.Query(), "since"),
 	}, err
 }
 

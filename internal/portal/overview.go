@@ -77,7 +77,7 @@ func (h *Handler) overviewView(r *http.Request, v *Visit) (ui.View, string, erro
 	}
 	zone := ui.Zone(r)
 	view := overviewView{
-		State: h.endpointState(v, f, zone), Stats: overviewStats(v, f), Causes: h.causesView(v, f, zone), Timeline: timeline(f, zone),
+		State: h.endpointState(v, f), Stats: overviewStats(v, f), Causes: h.causesView(v, f), Timeline: timeline(f),
 		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone), Latency: latencyChart(f.numbers.Hours, zone),
 		Behind: f.numbers.CountedTo,
 		Calls: []ui.Curl{

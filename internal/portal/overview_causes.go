@@ -49,7 +49,7 @@ type causeView struct {
 }
 
 // causesView groups what failed.
-func (h *Handler) causesView(v *Visit, f overviewFacts, zone *time.Location) causesView {
+func (h *Handler) causesView(v *Visit, f overviewFacts) causesView {
 	if len(f.causes) == 0 {
 		return causesView{}
 	}
@@ -73,12 +73,12 @@ func (h *Handler) causesView(v *Visit, f overviewFacts, zone *time.Location) cau
 		view.More = strings.TrimSpace("The largest groups are shown. " + view.More)
 	}
 	for _, c := range causes {
-		view.Groups = append(view.Groups, h.causeView(v, f, c, zone))
+		view.Groups = append(view.Groups, h.causeView(v, f, c))
 	}
 	return view
 }
 
-func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause, zone *time.Location) causeView {
+func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause) causeView {
 	since := c.Oldest
 	for _, run := range runs(f.numbers.Failures) {
 		if run.Status == c.Status && !run.LastAt.Before(c.Oldest) {
@@ -89,9 +89,9 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause, zone *ti
 	if c.Status == 0 && c.Text != "" {
 		text = "no answer: " + strings.TrimSuffix(c.Text, ".")
 	}
-	text += " since " + ui.FormatTime(since.In(zone), clockLayout(h.Now(), since))
+	text += " since " + ui.InSentence(since)
 	if act, ok := before(f.acts, since); ok {
-		text += fmt.Sprintf(", right after this at %s: %s", ui.FormatTime(act.At.In(zone), "15:04 UTC"), strings.TrimSuffix(act.Sentence(f.names), "."))
+		text += fmt.Sprintf(", right after this at %s: %s", ui.InSentence(act.At), strings.TrimSuffix(act.Sentence(f.names), "."))
 	}
 	code := string(c.Cause)
 	if c.Status != 0 {
@@ -153,13 +153,12 @@ func runs(failures []stats.Failures) []run {
 }
 
 // timeline shows failures and what was done, in one order, the newest first.
-func timeline(f overviewFacts, zone *time.Location) ui.Timeline {
+func timeline(f overviewFacts) ui.Timeline {
 	t := ui.Timeline{Label: "Failures and what was done"}
 	for _, r := range runs(f.numbers.Failures) {
-		until := ui.FormatTime(r.LastAt.In(zone), "15:04 UTC")
 		t.Entries = append(t.Entries, ui.TimelineEntry{
 			At: r.FirstAt, Title: upperFirst(statusWords(r.Status)), Status: "failed",
-			Text: plural.Of(r.Count, "failed attempt") + ", the last at " + until + ".",
+			Text: plural.Of(r.Count, "failed attempt") + ", the last at " + ui.InSentence(r.LastAt) + ".",
 		})
 	}
 	for _, e := range f.acts {

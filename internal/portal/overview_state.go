@@ -25,8 +25,8 @@ type endpointState struct {
 }
 
 // endpointState puts the state of the endpoint into words.
-func (h *Handler) endpointState(v *Visit, f overviewFacts, zone *time.Location) endpointState {
-	at := func(t time.Time) string { return ui.FormatTime(t.In(zone), clockLayout(h.Now(), t)) }
+func (h *Handler) endpointState(v *Visit, f overviewFacts) endpointState {
+	at := ui.InSentence
 	s := endpointState{Rule: h.parkingRule()}
 	e := f.health
 	switch {
@@ -54,14 +54,6 @@ func (h *Handler) endpointState(v *Visit, f overviewFacts, zone *time.Location) 
 		s.Try = v.Path(tryPath)
 	}
 	return s
-}
-
-// clockLayout shows the day of a time that is not within the last day.
-func clockLayout(now, t time.Time) string {
-	if d := now.Sub(t); d < 20*time.Hour && d > -20*time.Hour {
-		return "15:04 UTC"
-	}
-	return "2 Jan 15:04 UTC"
 }
 
 // waitingText says how many events wait.

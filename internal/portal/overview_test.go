@@ -1,9 +1,11 @@
 package portal_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +16,8 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/requestlog"
+	"claviger/internal/visitor/pagetest"
 )
 
 func init() {
@@ -70,12 +74,51 @@ func TestOverview(t *testing.T) {
 	if strings.Contains(h.as(viewer).Get(h.path("/overview")).Text(), "Try now") {
 		t.Error("a viewer may have it tried")
 	}
+	h.wantZone("/overview", "/deliveries", "/deliveries/"+eventOf(h, h.tide), "/deliveries/"+eventOf(h, h.tide)+"/send", "/requests", "/audit")
 
 	status.Store(200)
 	h.as(developer).Post(h.path("/overview/try")).WantRedirect(h.path("/overview"))
 	text = h.waitFor("Healthy")
 	if !strings.Contains(text, "No event waits.") || strings.Contains(text, "one cause") || !strings.Contains(text, "Had the webhook URL tried at once.") {
 		t.Errorf("after it was mended: %s", text)
+	}
+}
+
+// clockTime is a time of day with its zone.
+var clockTime = regexp.MustCompile(` \d\d:\d\d(?::\d\d)?(?: ([A-Z]+))?\b`)
+
+// bareTime is one in a sentence that is no element of its own.
+var bareTime = regexp.MustCompile(`(?:since|for|at|until) (?:\d[^<]{0,14})?\d\d:\d\d`)
+
+// wantZone checks that a person in India reads every time of pages in their zone, in
+// sentences, charts and filters, too, and that UTC is at hand in sentences.
+func (h *harness) wantZone(pages ...string) {
+	h.Helper()
+	site, err := url.Parse(h.web.URL)
+	h.Must(err)
+	b := h.web.NewBrowser().SignIn(developer, password)
+	b.Jar.SetCookies(site, []*http.Cookie{{Name: "claviger-zone", Value: "Asia/Kolkata"}})
+	for i := range 2 { // a second call of nobody, so that they are a group
+		h.Requests.Refused(requestlog.Call{PartnerID: h.tide.ID, Method: "POST", Path: "/openid/token", Status: 401, Code: "invalid_client", RequestID: fmt.Sprint("req_", i)})
+	}
+	h.Must(h.Requests.Flush(h.Context()))
+	for _, path := range pages {
+		page := b.Get(h.path("%s", path))
+		found := clockTime.FindAllStringSubmatch(page.Text(), -1)
+		for _, at := range found {
+			if at[1] != "IST" {
+				h.Errorf("%s has the time %q", path, at[0])
+			}
+		}
+		if at := bareTime.FindString(page.Body); at != "" {
+			h.Errorf("%s has a time in a sentence without UTC at hand: %q", path, at)
+		}
+		if page.Status != http.StatusOK || len(found) == 0 {
+			h.Errorf("%s is answered %d and has no time: %s", path, page.Status, page.Text())
+		}
+	}
+	if got := pagetest.Attr(b.Get(h.path("/deliveries?from=2026-11-16T10:00:00Z")).Input("from"), "value"); got != "2026-11-16T15:30" {
+		h.Errorf("the filter shows %q", got)
 	}
 }
 

@@ -48,7 +48,7 @@ func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) err
 		if err != nil {
 			return err
 		}
-		view.Table = requestsTable(r, v, list.Entries)
+		view.Table = requestsTable(v, list.Entries)
 		if list.Next != (requestlog.Position{}) {
 			view.Pager = ui.Pager{Label: "Pages of refused calls", Next: area.WithParam(r, "after", list.Next.String())}
 		}
@@ -112,9 +112,8 @@ func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 	return f, form
 }
 
-// cleanQuery is a text of the query without white space around it. What no stored text
 // requestsTable lists calls, one line each.
-func requestsTable(r *http.Request, v *Visit, entries []requestlog.Entry) ui.Table {
+func requestsTable(v *Visit, entries []requestlog.Entry) ui.Table {
 	t := ui.Table{
 		ID: "calls", Caption: "Refused calls, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "Time"}, {Label: "Answer"}, {Label: "What was wrong, and what to do", Wrap: true}, {Label: "Call", Wrap: true}, {Label: "License"}},
@@ -122,7 +121,7 @@ func requestsTable(r *http.Request, v *Visit, entries []requestlog.Entry) ui.Tab
 	for _, e := range entries {
 		at := ui.Cell{At: e.At, Exact: true}
 		if e.Grouped {
-			at.Note = timesSince(r, e)
+			at.Note = timesSince(e)
 		}
 		answer := ui.Cell{Text: strconv.Itoa(e.Status) + " " + e.Code, Code: true, Note: e.Cause}
 		license := ui.Cell{}
@@ -137,11 +136,11 @@ func requestsTable(r *http.Request, v *Visit, entries []requestlog.Entry) ui.Tab
 }
 
 // timesSince says how many calls a group is, and since when.
-func timesSince(r *http.Request, e requestlog.Entry) string {
+func timesSince(e requestlog.Entry) string {
 	if e.Count == 1 {
 		return "Once on this day"
 	}
-	return plural.Of(e.Count, "time") + " since " + ui.FormatTime(e.FirstAt.In(ui.Zone(r)), "15:04:05")
+	return plural.Of(e.Count, "time") + " since " + ui.ExactInSentence(e.FirstAt)
 }
 
 // sender says who sent what is not known to be the partner's.

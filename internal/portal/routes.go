@@ -235,7 +235,7 @@ func (h *Handler) visit(ctx context.Context, r *http.Request, v *visitor.Visitor
 	case !access.Role.Covers(needs.Least):
 		return nil, NotFound()
 	}
-	visit.Partner, visit.Role = access.Partner, access.Role
+	visit.Partner, visit.Role, visit.Serves = access.Partner, access.Role, true
 	return visit, nil
 }
 

@@ -34,7 +34,7 @@ func NewLive(h *Handler, log *slog.Logger) *Live {
 		setup:      of(h.Profiles.Versions, h.Partners.CredentialVersions, h.Webhooks.EndpointVersions),
 		overview:   of(h.Profiles.Versions, h.Webhooks.EndpointVersions, h.Audit.Versions, h.History.NewestVersions),
 		exports:    of(h.Exports.Versions),
-		rights:     of(h.Site.Accounts.TeamVersions, h.Partners.AccessVersions), // support may no more than their role
+		rights:     of(h.Site.Accounts.AccessVersions, h.Partners.AccessVersions),
 	}
 }
 

@@ -78,9 +78,9 @@ func (s *stream) until(text string) string {
 }
 
 // TestStreamEnds: who signs out or loses the role while a page is open is told nothing
-// but that it is over, and the page that comes back is refused. A lost role counts at
-// once, on every node, though nothing happens that the page would tell; who has another
-// role is told to load the page again.
+// but that it is over, and the page that comes back is refused. Both count at once, on
+// every node, though nothing happens that the page would tell; who has another role is
+// told to load the page again.
 func TestStreamEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(h *harness)
@@ -89,7 +89,6 @@ func TestStreamEnds(t *testing.T) {
 	}{
 		"signed out": {func(h *harness) {
 			h.as(developer).Post("/sign-out")
-			h.sell(h.tide) // a message is due
 		}, "event: close", http.StatusUnauthorized},
 		"removed": {func(h *harness) {
 			h.Must(h.Partners.RemoveMember(h.Context(), apptest.Tester, h.tide.ID, h.User(developer).ID))

@@ -174,8 +174,7 @@ func (p *Replayer) Once(ctx context.Context) (bool, error) {
 	worked := false
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		worked = false
-		ours := tx.TryLock("replay:" + strconv.FormatInt(next.PartnerID, 10))
-		if ok, err := ours.One(ctx); err != nil || !ok {
+		if ours, err := tx.TryLock(ctx, "replay:"+strconv.FormatInt(next.PartnerID, 10)); err != nil || !ours {
 			return err
 		}
 		partner.Lock(tx, next.PartnerID)

@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -12,9 +13,9 @@ import (
 // whole: literals, quoted names, comments and words, in which a $ means itself. One
 // that is not closed goes to the end of the text, as SQLite reads it.
 //
-// A list of numbers ([]int64) is one argument whatever its length, asked for by
-// "= ANY($n)", so that there is one statement to prepare. A column can hold one, too:
-// BIGINT[] on PostgreSQL, TEXT on SQLite.
+// A list of numbers ([]int64) or of texts ([]string) is one argument whatever its length,
+// asked for by "= ANY($n)", so that there is one statement to prepare. A column can hold
+// one of numbers, too: BIGINT[] on PostgreSQL, TEXT on SQLite.
 var sqliteToken = regexp.MustCompile(`(?s)'[^']*(?:'|$)|"[^"]*(?:"|$)|\x60[^\x60]*(?:\x60|$)|\[[^\]]*(?:\]|$)` +
 	`|--[^\n]*|/\*.*?(?:\*/|$)|[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_$\x{80}-\x{10FFFF}]*` +
 	`|= ANY\(\$(\d+)\)|\$(\d+)`)
@@ -49,6 +50,11 @@ func sqliteList(list []int64) string {
 	return string(append(b, ']'))
 }
 
+func sqliteTexts(list []string) (string, error) {
+	b, err := json.Marshal(list)
+	return string(b), err
+}
+
 // Unnest is a table of one column, value, to select from: the numbers of a list that is
 // stored in a column.
 func (tx *Tx) Unnest(column string) string { return tx.engine.elements(column) }
@@ -57,15 +63,60 @@ func (p *postgres) elements(column string) string { return "unnest(" + column + 
 
 func (l *sqlite) elements(column string) string { return "json_each(" + column + ") AS elements" }
 
-// Insert queues new rows of a table. Each has a value for each column, and those of a
-// column are of one type: int, int64, string, bool or time.Time.
+// PlanOnce has each statement that is queued from now on planned once on its connection,
+// for any values. PostgreSQL would plan those with lists anew in every transaction, since
+// it takes short lists to be cheaper than the usual ones, and that takes longer than to
+// run them.
+func (tx *Tx) PlanOnce() {
+	if sql := tx.engine.planOnce(); sql != "" {
+		tx.Queue(sql)
+	}
+}
+
+func (p *postgres) planOnce() string { return "SET LOCAL plan_cache_mode = force_generic_plan" }
+
+func (l *sqlite) planOnce() string { return "" }
+
+// Insert queues new rows of a table, which go to the database in the same round trip as
+// what is queued beside them. Each has a value for each column, and those of a column
+// are of one type: int, int64, string, bool or time.Time.
 func (tx *Tx) Insert(table string, columns []string, rows [][]any) {
-	if len(rows) == 0 {
+	tx.insert(&batch{table: table, columns: columns, rows: rows})
+}
+
+// Copy is Insert for rows that may be many or long: PostgreSQL copies many, which takes
+// two round trips of their own.
+func (tx *Tx) Copy(table string, columns []string, rows [][]any) {
+	tx.insert(&batch{table: table, columns: columns, rows: rows, copied: true})
+}
+
+func (tx *Tx) insert(b *batch) {
+	if len(b.rows) == 0 {
 		return
 	}
-	for _, s := range tx.engine.insert(&batch{table, columns, rows}) {
+	for _, s := range tx.engine.insert(b) {
 		tx.session.send(s)
 	}
+}
+
+// InsertNew is Insert for rows of which some may be there already: one that a unique
+// index refuses is passed over. The answer is the columns returning of the others.
+func InsertNew[T any](tx *Tx, scan func(*Row, *T) error, table string, columns []string, rows [][]any, returning string) *Result[T] {
+	a := &Result[T]{tx: tx}
+	a.expect(scan, "", nil)
+	if len(rows) == 0 {
+		a.done = true
+		return a
+	}
+	list := tx.engine.insert(&batch{table: table, columns: columns, rows: rows, rest: " ON CONFLICT DO NOTHING RETURNING " + returning})
+	last := len(list) - 1
+	for _, s := range list[:last] {
+		s.each = a.each
+		tx.session.send(s)
+	}
+	a.sql, a.args = list[last].sql, list[last].args
+	tx.session.send(&a.statement)
+	return a
 }
 
 // batch is rows for a table.
@@ -73,6 +124,8 @@ type batch struct {
 	table   string
 	columns []string
 	rows    [][]any
+	rest    string // of the statement, behind the rows
+	copied  bool   // they may be copied
 }
 
 func (b *batch) into() string {
@@ -81,12 +134,15 @@ func (b *batch) into() string {
 
 // insert is a statement for each row: it is prepared once, and a call of SQLite is
 // no trip.
-func (l *sqlite) insert(b *batch) []*statement {
+func (l *sqlite) insert(b *batch) []*statement { return b.single() }
+
+// single is a statement for each row.
+func (b *batch) single() []*statement {
 	marks := make([]string, len(b.columns))
 	for i := range marks {
 		marks[i] = "$" + strconv.Itoa(i+1)
 	}
-	sql := b.into() + "VALUES (" + strings.Join(marks, ", ") + ")"
+	sql := b.into() + "VALUES (" + strings.Join(marks, ", ") + ")" + b.rest
 	list := make([]*statement, len(b.rows))
 	for i, row := range b.rows {
 		list[i] = &statement{sql: sql, args: row}
@@ -94,15 +150,18 @@ func (l *sqlite) insert(b *batch) []*statement {
 	return list
 }
 
-// copyFrom is how many rows are cheaper to copy, which takes two round trips of its own.
+// copyFrom is how many rows are cheaper to copy, though that takes two round trips.
 const copyFrom = 64
 
 // insert is one statement with a list for each column, the same for any number of rows.
 // Many are copied: the server takes and writes them by the page, and nobody has to hold
 // all of them in one message.
 func (p *postgres) insert(b *batch) []*statement {
-	if len(b.rows) >= copyFrom {
+	if b.copied && len(b.rows) >= copyFrom {
 		return []*statement{{sql: "COPY " + b.table, copied: b}}
+	}
+	if len(b.rows) == 1 { // which takes half the time so
+		return b.single()
 	}
 	lists, args := make([]string, len(b.columns)), make([]any, len(b.columns))
 	for i := range lists {
@@ -110,7 +169,7 @@ func (p *postgres) insert(b *batch) []*statement {
 		args[i], kind = column(b.rows, i)
 		lists[i] = fmt.Sprintf("CAST($%d AS %s[])", i+1, kind)
 	}
-	return []*statement{{sql: b.into() + "SELECT * FROM unnest(" + strings.Join(lists, ", ") + ")", args: args}}
+	return []*statement{{sql: b.into() + "SELECT * FROM unnest(" + strings.Join(lists, ", ") + ")" + b.rest, args: args}}
 }
 
 // column is one column of rows as a list, and PostgreSQL's name of what it is a list of.

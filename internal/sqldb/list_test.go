@@ -28,12 +28,12 @@ func TestLists(t *testing.T) {
 	for i := range int64(1000) {
 		rows = append(rows, []any{time.Unix(0, i+1), text, i%2 == 0, 7, i + 1})
 	}
-	few := 20 // go another way than many
 	columns := []string{"at", "text", "even", "n", "id"}
 	table(t, db, `CREATE TABLE lists (id BIGINT, at BIGINT, text TEXT, even BOOLEAN, n BIGINT)`)
 	write(t, db, func(tx *sqldb.Tx) error {
-		tx.Insert("lists", columns, rows[:few])
-		tx.Insert("lists", columns, rows[few:])
+		tx.Copy("lists", columns, rows[:20]) // few go another way than many
+		tx.Copy("lists", columns, rows[20:500])
+		tx.Insert("lists", columns, rows[500:])
 		tx.Insert("lists", columns, nil)
 		return nil
 	})
@@ -49,6 +49,10 @@ func TestLists(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
 		}
+	}
+	texts, err := sqldb.One(t.Context(), db, sqldb.Value[int64], `SELECT count(*) FROM lists WHERE text = ANY($1)`, []string{"another", text})
+	if texts != 1000 || err != nil {
+		t.Errorf("%d have one of two texts, %v", texts, err)
 	}
 	even, err := sqldb.One(t.Context(), db, sqldb.Value[int64], `SELECT count(*) FROM lists WHERE even = $1`, true)
 	if even != 500 || err != nil {
@@ -67,7 +71,7 @@ func TestInsertFails(t *testing.T) {
 			rows = append(rows, []any{i % (n - 1)})
 		}
 		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			tx.Insert("singles", []string{"id"}, rows)
+			tx.Copy("singles", []string{"id"}, rows)
 			tx.Queue(`INSERT INTO singles (id) VALUES (1000)`)
 			return nil
 		})
@@ -78,6 +82,33 @@ func TestInsertFails(t *testing.T) {
 	left, err := sqldb.One(t.Context(), db, sqldb.Value[int64], `SELECT count(*) FROM singles`)
 	if left != 0 || err != nil {
 		t.Errorf("%d rows are there, %v", left, err)
+	}
+}
+
+// Rows that are there already are passed over, and the answer is those that were not.
+func TestInsertNew(t *testing.T) {
+	db := sqldbtest.Open(t)
+	table(t, db, `CREATE TABLE news (id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE)`)
+	insert := func(rows ...[]any) []string {
+		var names []string
+		write(t, db, func(tx *sqldb.Tx) (err error) {
+			names, err = sqldb.InsertNew(tx, sqldb.Value[string], "news", []string{"id", "name"}, rows, "name").All(t.Context())
+			return err
+		})
+		return names
+	}
+	for _, c := range []struct {
+		rows [][]any
+		want []string
+	}{
+		{nil, []string{}},
+		{[][]any{{1, "a"}, {2, "b"}}, []string{"a", "b"}},
+		{[][]any{{3, "b"}, {1, "c"}, {4, "d"}, {5, "d"}}, []string{"d"}},
+		{[][]any{{4, "d"}}, []string{}},
+	} {
+		if diff := cmp.Diff(c.want, insert(c.rows...)); diff != "" {
+			t.Errorf("%v (-want +got)\n%s", c.rows, diff)
+		}
 	}
 }
 
@@ -93,7 +124,7 @@ func TestInsertKeepsItsPlace(t *testing.T) {
 		}
 		write(t, db, func(tx *sqldb.Tx) error {
 			tx.Queue(`DELETE FROM places`)
-			tx.Insert("places", []string{"id"}, rows)
+			tx.Copy("places", []string{"id"}, rows)
 			there := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM places`)
 			tx.Insert("places", []string{"id"}, rows)
 			got, err := there.One(t.Context())

@@ -90,6 +90,9 @@ func (db *DB) Pending(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+// Migrations are the files of the migrations, in the folder migrations.
+func Migrations() fs.FS { return migrations }
+
 func load(folder string) ([]migration, error) {
 	files, err := fs.Glob(migrations, path.Join("migrations", folder, "*.sql"))
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 type postgres struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
-	tries     int           // of a write
-	ping      time.Duration // between two pings of a listener to itself
+	tries     int                    // of a write
+	cut       func(sql string) error // see Options
+	ping      time.Duration          // between two pings of a listener to itself
 	committed atomic.Int64
 }
 
@@ -77,7 +78,7 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	if o.NoRetry {
 		tries = 1
 	}
-	return &postgres{pool: pool, log: o.Log, ping: pingEvery, tries: tries}, nil
+	return &postgres{pool: pool, log: o.Log, ping: pingEvery, tries: tries, cut: o.Cut}, nil
 }
 
 func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }
@@ -115,7 +116,7 @@ func (p *postgres) transact(ctx context.Context, begin string, fn func(*Tx) erro
 	}
 	// A connection that is not idle, as after a panic of fn, is not used again.
 	defer conn.Release()
-	s := &pgSession{conn: conn.Conn(), begin: begin}
+	s := &pgSession{conn: conn.Conn(), begin: begin, cut: p.cut}
 	err = fn(&Tx{session: s, engine: p})
 	if err == nil {
 		err = s.commit(ctx)
@@ -142,14 +143,15 @@ func (p *postgres) query(ctx context.Context, s *statement) error {
 	return nil
 }
 
-// Advisory locks are numbers. Those with the sign bit are names (tryLock), those
+// Advisory locks are numbers. Those with the sign bit are names (tryLocks), those
 // with the bit below it are marks, and the one of migrations has neither. The third bit
 // tells marks of rows from those of drawn ids.
 
-func (p *postgres) tryLock(name string) *statement {
+func (p *postgres) tryLocks(names []string) *statement {
 	return &statement{
-		sql:  `SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0) | (-9223372036854775808))`,
-		args: []any{name},
+		sql: `SELECT name FROM unnest(CAST($1 AS text[])) AS names(name)
+			WHERE NOT pg_try_advisory_xact_lock(hashtextextended(name, 0) | (-9223372036854775808))`,
+		args: []any{names},
 	}
 }
 
@@ -203,6 +205,7 @@ type pgSession struct {
 	conn    *pgx.Conn
 	begin   string // "" once it is sent
 	pending []*statement
+	cut     func(sql string) error // see Options
 	err     error
 }
 
@@ -264,10 +267,19 @@ func (s *pgSession) copy(ctx context.Context, st *statement) error {
 // pipeline sends statements in one round trip and takes their answers in order.
 func (s *pgSession) pipeline(ctx context.Context, sts []*statement) error {
 	var b pgx.Batch
-	for _, st := range sts {
+	for i, st := range sts {
+		if s.cut != nil {
+			if err := s.cut(st.sql); err != nil {
+				return errors.Join(s.answers(s.conn.SendBatch(ctx, &b), sts[:i]), err, s.conn.Close(ctx))
+			}
+		}
 		b.Queue(st.sql, pgArgs(st.args)...)
 	}
-	answers := s.conn.SendBatch(ctx, &b)
+	return s.answers(s.conn.SendBatch(ctx, &b), sts)
+}
+
+// answers takes the answers to statements, in their order.
+func (s *pgSession) answers(answers pgx.BatchResults, sts []*statement) error {
 	var failed error
 	for _, st := range sts {
 		st.done = true

@@ -33,6 +33,10 @@ type Options struct {
 	// NoRetry makes a write on PostgreSQL that got in another's way, such as by a
 	// deadlock, fail instead of being run again. It is for tests of the order of locks.
 	NoRetry bool
+
+	// Cut is called before each statement of a write; an error cuts the connection to the
+	// database off there. It is for tests of what is left behind. Nil: nothing is cut.
+	Cut func(sql string) error
 }
 
 // DB is an open database.
@@ -60,9 +64,10 @@ type engine interface {
 	stableUpTo(ctx context.Context, of ordered) (int64, error)
 	acquireExclusive(ctx context.Context, waiting func()) (bool, error)
 	releaseExclusive() error
+	planOnce() string
 	// insert is the statements that insert rows.
 	insert(b *batch) []*statement
-	tryLock(name string) *statement
+	tryLocks(names []string) *statement
 	forUpdate() string
 	forKeyShare() string
 	forShare() string
@@ -325,10 +330,16 @@ func (tx *Tx) SkipLocked() string { return tx.engine.skipLocked() }
 // AfterCommit calls f once the transaction is on disk, and never if it fails.
 func (tx *Tx) AfterCommit(f func()) { tx.after = append(tx.after, f) }
 
-// TryLock takes the lock of that name until the transaction ends. False means
-// that another transaction holds it. SQLite has one writer, which so to say
+// TryLocks takes the locks of those names until the transaction ends. The answer is the
+// names of those that another transaction holds. SQLite has one writer, which so to say
 // holds every lock.
-func (tx *Tx) TryLock(name string) *Result[bool] {
-	s := tx.engine.tryLock(name)
-	return QueueQuery(tx, Value[bool], s.sql, s.args...)
+func (tx *Tx) TryLocks(names ...string) *Result[string] {
+	s := tx.engine.tryLocks(names)
+	return QueueQuery(tx, Value[string], s.sql, s.args...)
+}
+
+// TryLock is TryLocks for one. False means that another transaction holds it.
+func (tx *Tx) TryLock(ctx context.Context, name string) (bool, error) {
+	held, err := tx.TryLocks(name).All(ctx)
+	return err == nil && len(held) == 0, err
 }

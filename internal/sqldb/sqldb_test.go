@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -323,18 +324,18 @@ func TestTryLockIsExclusive(t *testing.T) {
 	}
 	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error {
-		got, err := tx.TryLock("a").One(t.Context())
+		got, err := tx.TryLock(t.Context(), "a")
 		if err != nil || !got {
 			t.Errorf("the first: %v, %v", got, err)
 		}
 		write(t, db, func(tx *sqldb.Tx) error {
-			a, err := tx.TryLock("a").One(t.Context())
+			a, err := tx.TryLock(t.Context(), "a")
 			if err != nil || a {
 				t.Errorf("the second: %v, %v", a, err)
 			}
-			b, err := tx.TryLock("b").One(t.Context())
-			if err != nil || !b {
-				t.Errorf("another name: %v, %v", b, err)
+			held, err := tx.TryLocks("c", "a", "b").All(t.Context())
+			if err != nil || !slices.Equal(held, []string{"a"}) {
+				t.Errorf("several names: %q are held, %v", held, err)
 			}
 			return nil
 		})

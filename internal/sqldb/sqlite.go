@@ -74,6 +74,7 @@ func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
 	for range size {
 		l.readers <- nil
 	}
+	c.cut = o.Cut
 	l.writer = newWriter(c, l, l.closing)
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
 		l.unpurged <- struct{}{} // what was left of it may be what a purge did not come to
@@ -147,7 +148,9 @@ func (l *sqlite) stableUpTo(ctx context.Context, of ordered) (int64, error) {
 	return One(ctx, &DB{engine: l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, of.name)
 }
 
-func (l *sqlite) tryLock(string) *statement { return &statement{sql: `SELECT 1`} }
+func (l *sqlite) tryLocks(names []string) *statement {
+	return &statement{sql: `SELECT value FROM json_each($1) WHERE FALSE`, args: []any{names}}
+}
 
 func (l *sqlite) forUpdate() string { return "" }
 
@@ -184,6 +187,7 @@ func (l *sqlite) close() error {
 type sqliteConn struct {
 	*sqlite3.Conn
 	prepared map[string]*sqlite3.Stmt
+	cut      func(sql string) error // see Options
 }
 
 func openSQLiteConn(ctx context.Context, fsName, path, pragmas string) (*sqliteConn, error) {
@@ -251,14 +255,25 @@ func (c *sqliteConn) exec(sql string) error { return c.run(&statement{sql: sql})
 // run runs a statement to its end.
 func (c *sqliteConn) run(st *statement) error {
 	st.done = true
-	s, err := c.stmt(st.sql)
+	var err error
+	if c.cut != nil {
+		err = c.cut(st.sql)
+	}
 	if err == nil {
-		err = c.bindAndStep(s, st)
+		err = c.bindAndRun(st)
 	}
 	if err != nil {
 		st.err = fmt.Errorf("%s: %w", firstWords(st.sql), err)
 	}
 	return st.err
+}
+
+func (c *sqliteConn) bindAndRun(st *statement) error {
+	s, err := c.stmt(st.sql)
+	if err != nil {
+		return err
+	}
+	return c.bindAndStep(s, st)
 }
 
 // bindAndStep leaves the statement ready for the next, also when a scan function
@@ -305,6 +320,11 @@ func bind(s *sqlite3.Stmt, args []any) error {
 			err = s.BindInt64(i+1, toNanos(v))
 		case []int64:
 			err = s.BindText(i+1, sqliteList(v))
+		case []string:
+			var list string
+			if list, err = sqliteTexts(v); err == nil {
+				err = s.BindText(i+1, list)
+			}
 		default:
 			var p any
 			if p, err = plain(arg); err == nil {

@@ -19,10 +19,10 @@ import (
 )
 
 //go:embed assets
-var assetFiles embed.FS
+var assetFolder embed.FS
 
-// asset is one file of the look, ready to be sent.
-type asset struct {
+// assetFile is one file of the look, ready to be sent.
+type assetFile struct {
 	kind  string
 	etag  string
 	plain []byte
@@ -42,21 +42,21 @@ var kinds = map[string]string{
 
 // loadAssets reads and compresses the files. They are part of the program, so what
 // fails here is a mistake in it.
-func loadAssets() (map[string]asset, string) {
-	files, err := fs.ReadDir(assetFiles, "assets")
+func loadAssets() (map[string]assetFile, string) {
+	files, err := fs.ReadDir(assetFolder, "assets")
 	if err != nil {
 		panic(err)
 	}
-	list, all := make(map[string]asset), sha256.New()
+	list, all := make(map[string]assetFile), sha256.New()
 	for _, f := range files {
-		text, err := assetFiles.ReadFile("assets/" + f.Name())
+		text, err := assetFolder.ReadFile("assets/" + f.Name())
 		if err != nil {
 			panic(err)
 		}
 		all.Write([]byte(f.Name() + "\x00")) // a hash never fails
 		all.Write(text)
 		sum := sha256.Sum256(text)
-		list[f.Name()] = asset{
+		list[f.Name()] = assetFile{
 			kind:  kinds[path.Ext(f.Name())],
 			etag:  hex.EncodeToString(sum[:8]),
 			plain: text,
@@ -86,6 +86,15 @@ func assetURL(name string) (string, error) {
 		return "", fmt.Errorf("there is no asset %s", name)
 	}
 	return "/assets/" + version + "/" + name, nil
+}
+
+// asset is the address of an asset that exists.
+func asset(name string) string {
+	at, err := assetURL(name)
+	if err != nil {
+		panic(err) // a mistake in the program
+	}
+	return at
 }
 
 // Assets are the routes of the look: style, script, logo and icon.

@@ -27,8 +27,11 @@ type Param struct {
 	Value any
 }
 
+// sameByAPI is what a call without a name is called.
+const sameByAPI = "The same by API"
+
 // Code returns the call as a text to copy.
-func (c Curl) Code() Code { return Code{Label: or(c.What, "The same by API"), Text: c.String()} }
+func (c Curl) Code() Code { return Code{Label: or(c.What, sameByAPI), Text: c.String()} }
 
 // String returns the command.
 func (c Curl) String() string {

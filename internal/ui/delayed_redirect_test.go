@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -123,21 +122,6 @@ type plainWriter struct {
 
 func (w plainWriter) Header() http.Header { return w.header }
 func (w plainWriter) WriteHeader(int)     {}
-
-// TestDelayedRedirectWithoutItsTag: a page that has no place to say where the browser goes
-// on to is an error before anything is sent or waited for.
-func TestDelayedRedirectWithoutItsTag(t *testing.T) {
-	p, err := ui.New(fstest.MapFS{"bare.html": {Data: []byte(`{{define "layout"}}<p>bare</p>{{end}}`)}}, nil, "*.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-	err = p.Render(w, r, "bare", onward(partnerURL, func() { t.Error("it waits") }))
-	if err == nil || !strings.Contains(err.Error(), "bare") || w.Body.Len() > 0 || len(w.Header()) > 0 {
-		t.Errorf("got %v, %v %s", err, w.Header(), w.Body)
-	}
-}
 
 // TestDelayedRedirectWithoutFlush: where nothing can be flushed, the page comes whole.
 func TestDelayedRedirectWithoutFlush(t *testing.T) {

@@ -8,18 +8,22 @@ import (
 // HTML is the field with its label, hint and error, for the part "field".
 func (f Field) HTML() template.HTML {
 	var m markup
+	f.write(&m)
+	return m.html()
+}
+
+func (f *Field) write(m *markup) {
 	m.raw(`<div class="field`)
 	if f.Error != "" {
 		m.raw(" wrong")
 	}
 	m.raw(`">`)
 	if f.Type == "checkbox" {
-		f.writeCheckbox(&m)
+		f.writeCheckbox(m)
 	} else {
-		f.writeInput(&m)
+		f.writeInput(m)
 	}
 	m.raw("\n</div>")
-	return m.html()
 }
 
 func (f *Field) writeCheckbox(m *markup) {

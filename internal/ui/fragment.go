@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"bytes"
 	"html/template"
 	"net/http"
 	"slices"
@@ -21,7 +20,7 @@ const (
 )
 
 // statusTarget is the element of the shell where a fragment's notice and errors of
-// the server are shown; see shell/layout.html.
+// the server are shown; see Page.writeFoot.
 const statusTarget = "#status"
 
 // IsHTMX reports whether htmx sent the request, for a fragment or for a whole page.
@@ -69,9 +68,9 @@ func varyByFragment(h http.Header) {
 
 // fragment writes the answer to a fragment request: the problem, the page's template
 // of that name, and the notice for the status region of the shell.
-func fragment(b *bytes.Buffer, t *template.Template, page Page) error {
+func fragment(m *markup, t *template.Template, page Page) error {
 	for _, name := range []string{"fragment-problem", page.Fragment, "fragment-notice"} {
-		if err := t.ExecuteTemplate(b, name, page); err != nil {
+		if err := t.ExecuteTemplate(m, name, page); err != nil {
 			return err
 		}
 	}

@@ -109,14 +109,15 @@ func TestFilters(t *testing.T) {
 	wants(t, part(t, `{{template "filters" .Data}}`, f), `href="/calls">Clear filters</a>`)
 }
 
-// TestFoldedFilters: what is folded is said, and a mistake is never hidden.
+// TestFoldedFilters: what is folded is said and sent again, and a mistake is never hidden.
 func TestFoldedFilters(t *testing.T) {
 	f := ui.Filters{Label: "Filter calls", URL: "/calls", Fold: true, Fields: []ui.Field{
 		{Name: "code", Label: "Code"},
 		{Name: "state", Label: "State", Type: "select", Value: "b", Options: []ui.Option{{Value: "a", Label: "A"}, {Value: "b", Label: "Bad <one>"}}},
 		{Name: "id", Label: "Id", Value: "42"},
-	}}
-	wants(t, part(t, `{{template "filters" .Data}}`, f), `<details class="fold"> <summary>Filters <span class="muted">State: Bad &lt;one&gt;, Id: 42</span></summary>`, `<form class="filters"`)
+	}, Hidden: []ui.Param{{Name: "list", Value: "calls"}}}
+	wants(t, part(t, `{{template "filters" .Data}}`, f), `<details class="fold"> <summary>Filters <span class="muted">State: Bad &lt;one&gt;, Id: 42</span></summary>`,
+		`<form class="filters" method="get" action="/calls"`, `name="list" value="calls"`, `<option value="b" selected>`, `name="id" type="text" value="42"`)
 	f.Fields[0].Error = "is no code."
 	wants(t, part(t, `{{template "filters" .Data}}`, f), `<details class="fold" open>`)
 }

@@ -51,7 +51,7 @@ func newLiveSite(t *testing.T) *liveSite {
 		page("/live", func(w http.ResponseWriter, r *http.Request) error {
 			n, _ := strconv.Atoi(r.FormValue("page"))
 			return pages.Render(w, r, "live", ui.View{
-				Title: "Live", Nav: &ui.Nav{Title: "Tide"}, Fragment: "live-rows", Data: rows{r.FormValue("q"), n, n + 1},
+				Title: "Live", Stream: "/live/stream", Nav: &ui.Nav{Title: "Tide"}, Fragment: "live-rows", Data: rows{r.FormValue("q"), n, n + 1},
 			})
 		}),
 		page("/live/broken", func(http.ResponseWriter, *http.Request) error { return errors.New("the disk is full") }),

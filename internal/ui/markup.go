@@ -3,20 +3,45 @@ package ui
 import (
 	"html/template"
 	"strings"
+	"sync"
+	"time"
 )
 
 // markup writes HTML by hand where a page repeats it: html/template looks at the types and
 // the context of each value anew, which was most of the time of a page of fifty rows. It
 // escapes as html/template does in the same place.
-type markup struct{ strings.Builder }
+type markup struct{ b []byte }
+
+// markups are used again: growing a new one for each page was a third of the memory that a
+// list took.
+var markups = sync.Pool{New: func() any { return new(markup) }}
+
+// maxMarkup is the size up to which one is used again.
+const maxMarkup = 256 << 10
+
+func getMarkup() *markup { return markups.Get().(*markup) }
+
+// release ends the use of a markup, and of what was written.
+func (m *markup) release() {
+	if cap(m.b) <= maxMarkup {
+		m.b = m.b[:0]
+		markups.Put(m)
+	}
+}
 
 // html is what was written.
-func (m *markup) html() template.HTML { return template.HTML(m.String()) } //nolint:gosec // every value in it was escaped
+func (m *markup) html() template.HTML { return template.HTML(m.b) } //nolint:gosec // every value in it was escaped
+
+// Write writes what a template made.
+func (m *markup) Write(b []byte) (int, error) {
+	m.b = append(m.b, b...)
+	return len(b), nil
+}
 
 // raw writes constant markup as it stands, part by part.
 func (m *markup) raw(parts ...string) {
 	for _, s := range parts {
-		m.WriteString(s)
+		m.b = append(m.b, s...)
 	}
 }
 
@@ -28,12 +53,11 @@ func (m *markup) text(s string) {
 	from := 0
 	for i := range len(s) {
 		if e := escapes[s[i]]; e != "" {
-			m.WriteString(s[from:i])
-			m.WriteString(e)
+			m.b = append(append(m.b, s[from:i]...), e...)
 			from = i + 1
 		}
 	}
-	m.WriteString(s[from:])
+	m.b = append(m.b, s[from:]...)
 }
 
 // attribute writes an attribute with a space before it.
@@ -46,17 +70,20 @@ func (m *markup) attribute(name, value string) {
 // anyURL makes a safe URL of any text.
 var anyURL = template.Must(template.New("url").Parse(`<a href="{{.}}">`))
 
-// href writes the attribute href. What is more than a plain path of this site is left to
-// html/template, which knows which URLs are safe.
-func (m *markup) href(url string) {
-	if !plainPath(url) {
-		var b strings.Builder
-		if anyURL.Execute(&b, url) == nil {
-			m.raw(strings.TrimSuffix(strings.TrimPrefix(b.String(), "<a"), ">"))
-		}
+// href writes the attribute href.
+func (m *markup) href(url string) { m.address("href", url) }
+
+// address writes an attribute that is a URL. What is more than a plain path of this site
+// is left to html/template, which knows which URLs are safe.
+func (m *markup) address(name, url string) {
+	if plainPath(url) {
+		m.attribute(name, url)
 		return
 	}
-	m.attribute("href", url)
+	var b strings.Builder
+	if anyURL.Execute(&b, url) == nil {
+		m.raw(" ", name, strings.TrimSuffix(strings.TrimPrefix(b.String(), "<a href"), ">"))
+	}
 }
 
 // plainPath reports whether a URL is a path of this site in which nothing has to be
@@ -77,9 +104,33 @@ func plainPath(url string) bool {
 	return true
 }
 
+// item writes an item of a list of links.
+func (m *markup) item(i Item) {
+	m.raw("<li><a")
+	m.href(i.URL)
+	if i.Current {
+		m.raw(` aria-current="page"`)
+	}
+	m.raw(">")
+	m.text(i.Label)
+	m.raw("</a></li>")
+}
+
+// notice writes what was done or could not be done; nothing if there is no text.
+func (m *markup) notice(kind, text string) {
+	if text != "" {
+		m.raw("\n<div class=\"notice ", kind, `"><p>`)
+		m.text(text)
+		m.raw("</p></div>")
+	}
+}
+
 // badge writes a status.
 func (m *markup) badge(status string) {
-	m.raw(`<span class="badge `, tone(status), `">`)
-	m.text(label(status))
+	m.raw(`<span class="badge `, toneOf(status), `">`)
+	m.text(labelOf(status))
 	m.raw("</span>")
 }
+
+// time writes a time; as is a key of layouts.
+func (m *markup) time(t time.Time, as string) { m.b = appendTime(m.b, t, as) }

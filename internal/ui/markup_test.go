@@ -20,7 +20,9 @@ type written struct {
 	Table    ui.Table
 	Field    ui.Field
 	Timeline ui.Timeline
-	Nav      ui.Nav
+	Filters  ui.Filters
+	Pager    ui.Pager
+	Curl     ui.Curl
 }
 
 // hostile are texts that mean something in HTML, in attributes or in URLs.
@@ -34,7 +36,7 @@ func drawn(t *rapid.T) written {
 	at := rapid.SampledFrom([]time.Time{{}, time.Date(2026, 11, 16, 8, 0, 1, 0, time.UTC)}).Draw(t, "at")
 	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	var w written
-	w.Table = ui.Table{Cards: yes("cards"), Lines: yes("lines"), Columns: []ui.Column{{}, {Label: text("column"), Number: yes("number"), Wide: yes("wide")}, {Wrap: yes("wrap"), Wide: yes("wide")}}}
+	w.Table = ui.Table{ID: text("id"), Caption: text("caption"), Cards: yes("cards"), Lines: yes("lines"), Columns: []ui.Column{{Label: text("column")}, {Label: text("column"), Number: yes("number"), Wide: yes("wide"), Named: yes("named")}, {Wrap: yes("wrap"), Wide: yes("wide")}}}
 	for range rapid.IntRange(0, 3).Draw(t, "rows") {
 		row := ui.Row{ID: text("row id")}
 		for range 3 {
@@ -49,13 +51,18 @@ func drawn(t *rapid.T) written {
 		}
 		w.Table.Rows = append(w.Table.Rows, row)
 		w.Timeline.Entries = append(w.Timeline.Entries, ui.TimelineEntry{At: at, Title: text("title"), URL: text("url"), Text: text("text"), Status: text("status")})
-		w.Nav.Items = append(w.Nav.Items, ui.Item{Label: text("label"), URL: text("url"), Current: yes("current"), Group: text("group")})
 	}
 	w.Field = ui.Field{
 		Name: text("name"), Label: text("label"), Value: text("value"), Hint: text("hint"), Error: text("error"), Autocomplete: text("autocomplete"),
 		Type: rapid.SampledFrom([]string{"", "email", "password", "select", "textarea", "checkbox"}).Draw(t, "type"), Rows: rapid.IntRange(0, 9).Draw(t, "lines"),
 		Options: []ui.Option{{Value: text("value"), Label: text("label")}, {}}, Checked: yes("checked"), Required: yes("required"), Autofocus: yes("autofocus"),
 	}
+	w.Filters = ui.Filters{
+		Label: text("label"), URL: text("url"), Active: yes("active"), Fold: yes("fold"), Fields: []ui.Field{w.Field, {Name: "x"}},
+		Hidden: []ui.Param{{Name: text("name"), Value: text("value")}, {Name: "n", Value: 7}},
+	}
+	w.Pager = ui.Pager{Label: text("label"), Showing: text("showing"), Prev: text("prev"), Next: text("next")}
+	w.Curl = ui.Curl{What: text("what"), URL: text("url"), JSON: text("json")}
 	return w
 }
 
@@ -73,12 +80,63 @@ func TestMarkup(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := answer.Body.String()
-		for i, got := range []string{string(w.Table.Body()), string(w.Field.HTML()), string(w.Timeline.Body()), string(w.Nav.List())} {
+		for i, got := range []string{string(w.Table.HTML()), string(w.Field.HTML()), string(w.Timeline.Body()), string(w.Filters.HTML()), string(w.Pager.HTML()), string(w.Curl.HTML())} {
 			_, rest, _ := strings.Cut(body, fmt.Sprintf(`<hr id="mark-%d">`, i+1))
 			want, _, ok := strings.Cut(rest, fmt.Sprintf(`<hr id="mark-%d">`, i+2))
 			if diff := cmp.Diff(want, got); diff != "" || !ok {
 				t.Fatalf("part %d (-html/template +by hand):\n%s", i+1, diff)
 			}
+		}
+	})
+}
+
+// drawnView draws what a page has around its content.
+func drawnView(t *rapid.T) ui.View {
+	text := func(name string) string { return hostile.Draw(t, name) }
+	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
+	items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ui.Item {
+		return ui.Item{Label: text("label"), URL: text("url"), Current: yes("current"), Group: text("group")}
+	}), 0, 3)
+	v := ui.View{
+		Title: text("title"), Person: text("person"), Menu: items.Draw(t, "menu"), Notice: text("notice"), Problem: text("problem"),
+		NoIndex: yes("no index"), Wide: yes("wide"), Refresh: rapid.IntRange(0, 3).Draw(t, "refresh"), Stream: text("stream"),
+	}
+	if yes("has nav") {
+		v.Nav = &ui.Nav{Title: text("area"), Items: items.Draw(t, "nav"), Search: text("search")}
+	}
+	if yes("has banner") {
+		v.Banner = &ui.Banner{Text: text("banner"), Until: sold, URL: text("more"), Label: text("label"), Leave: text("leave")}
+	}
+	if yes("redirects") {
+		v.DelayedRedirect = &ui.DelayedRedirect{To: text("to"), Wait: func() {}}
+	}
+	return v
+}
+
+// TestFrame holds what stands around every page against html/template.
+func TestFrame(t *testing.T) {
+	pages, err := ui.New(os.DirFS("testdata/oracle"), nil, "*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawnView(t)
+		pages.Brand, pages.Home = hostile.Draw(t, "brand"), hostile.Draw(t, "home")
+		zone := rapid.SampledFrom([]string{"", "Europe/Berlin"}).Draw(t, "zone")
+		method := rapid.SampledFrom([]string{http.MethodGet, http.MethodPost}).Draw(t, "method")
+		show := func(name string) string {
+			r := httptest.NewRequestWithContext(t.Context(), method, "/portal/1?a=%22&b=<", nil)
+			r.AddCookie(&http.Cookie{Name: "claviger-zone", Value: zone})
+			answer := httptest.NewRecorder()
+			if err := pages.Render(answer, r, name, v); err != nil {
+				t.Fatal(err)
+			}
+			return answer.Body.String()
+		}
+		_, rest, _ := strings.Cut(show("frame"), `<hr id="mark-1">`)
+		want, _, ok := strings.Cut(rest, `<hr id="mark-2">`)
+		if diff := cmp.Diff(want, show("content")); diff != "" || !ok {
+			t.Fatalf("(-html/template +by hand):\n%s", diff)
 		}
 	})
 }

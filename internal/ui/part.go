@@ -65,7 +65,6 @@ type ReceiptRow struct {
 
 // helpers are the functions that templates may call.
 var helpers = template.FuncMap{
-	"asset":  assetURL,
 	"money":  amount,
 	"time":   moment,
 	"exact":  exact,
@@ -73,6 +72,7 @@ var helpers = template.FuncMap{
 	"label":  label,
 	"tone":   tone,
 	"inc":    inc,
+	"says":   sentence,
 	"plural": countOf,
 	"button": func(label string, busyKind ...string) Button {
 		b := Button{Label: label}
@@ -116,8 +116,12 @@ func Percent(n, of int64) string {
 var labelWords = strings.NewReplacer("api_", "API ", "_url", " URL", "_", " ", "-", " ")
 
 // label makes a status readable: "refund_reversed" is "Refund reversed".
-func label(status any) string {
-	s := labelWords.Replace(fmt.Sprint(status))
+func label(status any) string { return labelOf(fmt.Sprint(status)) }
+
+func labelOf(s string) string {
+	if strings.ContainsAny(s, "_-") {
+		s = labelWords.Replace(s)
+	}
 	first, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
 		return ""
@@ -136,4 +140,6 @@ var tones = map[string]string{
 	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
 }
 
-func tone(status any) string { return or(tones[fmt.Sprint(status)], "neutral") }
+func tone(status any) string { return toneOf(fmt.Sprint(status)) }
+
+func toneOf(status string) string { return or(tones[status], "neutral") }

@@ -5,47 +5,80 @@ import (
 	"strings"
 )
 
-// Body is what stands in the table's tbody.
-func (t Table) Body() template.HTML {
-	var m markup
-	m.Grow(400 * len(t.Rows))
-	reshaped := t.Reshaped()
-	role := func(name string) {
-		if reshaped {
-			m.raw(` role="`, name, `"`)
+// HTML is the table in its box, for the part "table". Browsers drop the roles of a table
+// that is shown as cards or lines, so they are written down there.
+func (t Table) HTML() template.HTML {
+	role := func(name string) string {
+		if !t.Reshaped() {
+			return ""
 		}
+		return ` role="` + name + `"`
 	}
-	for _, row := range t.Rows {
-		m.raw("\n      <tr")
-		role("row")
-		if row.ID != "" {
-			m.attribute("id", row.ID)
+	m := markup{make([]byte, 0, 1024+512*len(t.Rows))}
+	m.raw(`<div class="table-box"`)
+	m.attribute("id", t.ID)
+	m.raw(` role="region"`)
+	m.attribute("aria-labelledby", t.ID+"-caption")
+	m.raw(` tabindex="0">`, "\n  <table class=\"", t.Class(), `"`, role("table"), ">\n    <caption")
+	m.attribute("id", t.ID+"-caption")
+	m.raw(">")
+	m.text(t.Caption)
+	m.raw("</caption>\n    <thead", role("rowgroup"), ">\n      <tr", role("row"), ">")
+	for _, c := range t.Columns {
+		m.raw("\n        <th scope=\"col\"", role("columnheader"))
+		if class := c.Class(); class != "" {
+			m.attribute("class", class)
 		}
 		m.raw(">")
-		for i, c := range row.Cells {
+		m.text(c.Label)
+		m.raw("</th>")
+	}
+	m.raw("\n      </tr>\n    </thead>\n    <tbody", role("rowgroup"), ">")
+	t.writeRows(&m, role)
+	m.raw("\n    </tbody>\n  </table>\n</div>")
+	return m.html()
+}
+
+// writeRows writes what stands in the table's tbody.
+func (t Table) writeRows(m *markup, role func(string) string) {
+	row, begins := "\n      <tr"+role("row"), t.cellsBegin(role)
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		m.raw(row)
+		if r.ID != "" {
+			m.attribute("id", r.ID)
+		}
+		m.raw(">")
+		for i := range r.Cells {
+			m.raw(begins[min(i, len(begins)-1)])
 			if i == 0 {
-				m.raw("\n        <th scope=\"row\"")
-				role("rowheader")
-				m.raw(">")
-				c.write(&m, row.ID)
+				r.Cells[i].write(m, r.ID)
 				m.raw("</th>")
 				continue
 			}
-			m.raw("\n        <td")
-			role("cell")
-			if i < len(t.Columns) && t.Columns[i].Class() != "" {
-				m.attribute("class", t.Columns[i].Class())
-			}
-			if t.Cards && i < len(t.Columns) && (t.Columns[i].Number || t.Columns[i].Named) {
-				m.attribute("data-label", t.Columns[i].Label) // on a card nothing else says what it is
-			}
-			m.raw(">")
-			c.write(&m, "")
+			r.Cells[i].write(m, "")
 			m.raw("</td>")
 		}
 		m.raw("\n      </tr>")
 	}
-	return m.html()
+}
+
+// cellsBegin is how the cells of each column begin, and, last, those beyond the columns.
+func (t Table) cellsBegin(role func(string) string) []string {
+	list := []string{"\n        <th scope=\"row\"" + role("rowheader") + ">"}
+	for _, c := range t.Columns[min(1, len(t.Columns)):] {
+		var m markup
+		m.raw("\n        <td", role("cell"))
+		if class := c.Class(); class != "" {
+			m.attribute("class", class)
+		}
+		if t.Cards && (c.Number || c.Named) {
+			m.attribute("data-label", c.Label) // on a card nothing else says what it is
+		}
+		m.raw(">")
+		list = append(list, string(m.b))
+	}
+	return append(list, "\n        <td"+role("cell")+">")
 }
 
 // write writes a cell. id is that of its row, if it is the first.
@@ -74,9 +107,9 @@ func (c *Cell) write(m *markup, id string) {
 	case c.Status != "":
 		m.badge(c.Status)
 	case !c.At.IsZero() && c.Exact:
-		m.raw(string(exact(c.At)))
+		m.time(c.At, "second")
 	case !c.At.IsZero():
-		m.raw(string(moment(c.At)))
+		m.time(c.At, "minute")
 	case c.Code:
 		m.raw("<code>")
 		m.text(c.Text)
@@ -89,7 +122,7 @@ func (c *Cell) write(m *markup, id string) {
 	}
 	if c.Note != "" {
 		m.raw(`<span class="note">`)
-		m.text(c.Note)
+		m.sentence(c.Note)
 		m.raw("</span>")
 	}
 	c.writeLinks(m)
@@ -126,7 +159,9 @@ func (c *Cell) writeLinks(m *markup) {
 func (t Timeline) Body() template.HTML {
 	var m markup
 	for _, e := range t.Entries {
-		m.raw("\n  <li class=\"", tone(e.Status), "\">\n    <p class=\"when\">", string(moment(e.At)), "</p>\n    <p class=\"what\">")
+		m.raw("\n  <li class=\"", toneOf(e.Status), "\">\n    <p class=\"when\">")
+		m.time(e.At, "minute")
+		m.raw("</p>\n    <p class=\"what\">")
 		if e.URL != "" {
 			m.raw("<a")
 			m.href(e.URL)
@@ -143,39 +178,10 @@ func (t Timeline) Body() template.HTML {
 		m.raw("</p>")
 		if e.Text != "" {
 			m.raw("\n    <p>")
-			m.text(e.Text)
+			m.sentence(e.Text)
 			m.raw("</p>")
 		}
 		m.raw("\n  </li>")
-	}
-	return m.html()
-}
-
-// List is the list of the pages, group by group.
-func (n Nav) List() template.HTML {
-	var m markup
-	for _, g := range n.Groups() {
-		if g.Label != "" {
-			m.raw("\n<p class=\"side-group\" aria-hidden=\"true\">")
-			m.text(g.Label)
-			m.raw("</p>")
-		}
-		m.raw("\n<ul")
-		if g.Label != "" {
-			m.attribute("aria-label", g.Label)
-		}
-		m.raw(">")
-		for _, item := range g.Items {
-			m.raw("\n  <li><a")
-			m.href(item.URL)
-			if item.Current {
-				m.raw(` aria-current="page"`)
-			}
-			m.raw(">")
-			m.text(item.Label)
-			m.raw("</a></li>")
-		}
-		m.raw("\n</ul>")
 	}
 	return m.html()
 }

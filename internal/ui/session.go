@@ -67,7 +67,7 @@ func NewSessions(store scs.CtxStore, secure bool) *Sessions {
 	m := &scs.SessionManager{
 		Store:    idleStore{store},
 		Lifetime: lifetime,
-		Codec:    scs.GobCodec{},
+		Codec:    codec{},
 		Cookie:   scs.SessionCookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Persist: true},
 	}
 	return &Sessions{Fail: plain.Fail, scs: m}

@@ -170,6 +170,34 @@ func TestSignInRenewsTheToken(t *testing.T) {
 	}
 }
 
+// TestOldSessions: who signed in before sessions were stored as JSON is still signed in,
+// and their session is written as JSON when something in it changes.
+func TestOldSessions(t *testing.T) {
+	v := newVisitor(t, false)
+	v.signIn(7)
+	old, err := scs.GobCodec{}.Encode(time.Now().Add(time.Hour), map[string]any{
+		"user": int64(8), "epoch": int64(3), "at": sold.UnixNano(), "factor": true, "flash": "Saved.",
+	})
+	for key, r := range v.store.rows {
+		v.store.rows[key] = row{old, r.until}
+	}
+	if err != nil || v.who() != 8 {
+		t.Errorf("signed in is %d, %v", v.who(), err)
+	}
+	v.visit(func(ctx context.Context, _ http.ResponseWriter) { v.sessions.Put(ctx, "browser", "secret") })
+	v.visit(func(ctx context.Context, _ http.ResponseWriter) {
+		got, _ := v.sessions.SignedIn(ctx)
+		if diff := cmp.Diff(ui.Signed{UserID: 8, Epoch: 3, At: sold, Factor: true}, got); diff != "" || v.sessions.Get(ctx, "browser") != "secret" {
+			t.Errorf("who (-want +got):\n%s", diff)
+		}
+	})
+	for _, r := range v.store.rows {
+		if !strings.HasPrefix(string(r.data), `{"deadline":`) {
+			t.Errorf("the session is stored as %q", r.data)
+		}
+	}
+}
+
 func TestSignOut(t *testing.T) {
 	v := newVisitor(t, false)
 	v.signIn(7)

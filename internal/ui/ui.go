@@ -24,20 +24,18 @@
 //
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
 // receipt, table, pager, tabs, timeline, stats, chart, code and curl; /dev/gallery of
-// "claviger dev" shows them. Functions for templates: money, plural, time, exact,
-// day, label, asset, inc, and button, empty and key, which make the argument of the part of that name.
+// "claviger dev" shows them. Functions for templates: money, plural, time, exact, day,
+// label, inc, and button, empty and key, which make the argument of the part of that name.
+// {{asset "app.css"}} is the address of an asset.
 package ui
 
 import (
 	"bytes"
-	"embed"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,9 +44,6 @@ import (
 
 	"claviger/internal/wire"
 )
-
-//go:embed shell/*.html
-var shell embed.FS
 
 // View is a page to be shown.
 type View struct {
@@ -155,107 +150,6 @@ func (p *Pages) For(brand, publicURL string) *Pages {
 	return &own
 }
 
-// New reads the pages of a package: the files that match a pattern of fs.Glob,
-// "*.html" when none is given. A page is called like its file, without folder and ending.
-func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
-	return NewWith(nil, files, funcs, pattern...)
-}
-
-// NewWith is New with templates that several packages of pages have, whose names match
-// the same patterns.
-func NewWith(shared, files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
-	if len(pattern) == 0 {
-		pattern = []string{"*.html"}
-	}
-	all := make(template.FuncMap)
-	maps.Copy(all, helpers)
-	maps.Copy(all, funcs)
-	base, err := template.New("shell").Funcs(all).ParseFS(shell, "shell/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("read the shell: %w", err)
-	}
-	var found []file
-	for _, from := range []fs.FS{shared, files} {
-		names, err := glob(from, pattern)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			found = append(found, file{from, name})
-		}
-	}
-	for _, name := range []string{pageFailure, PageConfirm, PageSecrets, PageInvitation, PageTeam} {
-		found = append(found, file{shell, "shell/" + name + ".html"})
-	}
-	p := &Pages{pages: make(map[string]*template.Template)}
-	for _, f := range found {
-		if f.isParts() {
-			if _, err := base.ParseFS(f.from, f.name); err != nil {
-				return nil, fmt.Errorf("read the parts %s: %w", f.name, err)
-			}
-		}
-	}
-	for _, f := range found {
-		if !f.isParts() {
-			if err := p.add(base, f.from, f.name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return p, nil
-}
-
-// file is a file of templates.
-type file struct {
-	from fs.FS
-	name string
-}
-
-// isParts reports whether the file has parts of pages, and is no page.
-func (f file) isParts() bool { return strings.HasPrefix(path.Base(f.name), "_") }
-
-// glob lists the files that match one of the patterns. A pattern without a file
-// is a mistake in the program.
-func glob(files fs.FS, patterns []string) ([]string, error) {
-	if files == nil {
-		return nil, nil
-	}
-	var names []string
-	for _, p := range patterns {
-		found, err := fs.Glob(files, p)
-		if err != nil {
-			return nil, fmt.Errorf("list pages %q: %w", p, err)
-		}
-		if len(found) == 0 {
-			return nil, fmt.Errorf("list pages: no file matches %q", p)
-		}
-		names = append(names, found...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
-
-// add makes one page: the shell with this file as its main part.
-func (p *Pages) add(base *template.Template, files fs.FS, file string) error {
-	name := strings.TrimSuffix(path.Base(file), path.Ext(file))
-	if _, ok := p.pages[name]; ok {
-		return fmt.Errorf("read page %s: there are two of that name", name)
-	}
-	text, err := fs.ReadFile(files, file)
-	if err != nil {
-		return fmt.Errorf("read page %s: %w", name, err)
-	}
-	t, err := base.Clone()
-	if err == nil {
-		_, err = t.New("main").Parse(string(text))
-	}
-	if err != nil {
-		return fmt.Errorf("read page %s: %w", name, err)
-	}
-	p.pages[name] = t
-	return nil
-}
-
 // Names lists the pages, so that a test can show each of them.
 func (p *Pages) Names() []string { return slices.Sorted(maps.Keys(p.pages)) }
 
@@ -302,37 +196,45 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v Vi
 	if err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
-	var b bytes.Buffer
+	m := getMarkup()
+	defer m.release()
 	page := p.page(r, v)
 	if r.Method == http.MethodGet {
 		page.Path = r.URL.RequestURI()
 	}
+	var end markup
 	if v.Fragment != "" && IsFragment(r) {
-		err = fragment(&b, t, page)
+		err = fragment(m, t, page)
 	} else {
-		err = t.ExecuteTemplate(&b, "layout", page)
+		err = whole(m, &end, t, &page)
 	}
 	if err != nil {
 		return fmt.Errorf("show page %s: %w", name, err)
 	}
-	body := inZone(b.Bytes(), Zone(r))
-	end, err := v.DelayedRedirect.split(body)
-	if err != nil {
-		return fmt.Errorf("show page %s: %w", name, err)
-	}
+	body := inZone(m.b, Zone(r))
 	shown() // before the first byte, with which the session is saved
 	p.guard(w.Header(), policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(end.b)))
 	if v.DelayedRedirect != nil {
 		w.Header().Set("X-Accel-Buffering", "no") // a proxy such as nginx would buffer it until it is complete
 	}
 	w.WriteHeader(max(v.Status, http.StatusOK))
-	if err := v.DelayedRedirect.send(w, r, body, end); err != nil {
+	if err := v.DelayedRedirect.send(w, r, body, end.b); err != nil {
 		wire.RequestLogOf(r.Context()).Gone = true // the client has disconnected
 		return fmt.Errorf("send page %s: %w", name, err)
 	}
 	return nil
+}
+
+// whole writes a page, its end apart.
+func whole(m, end *markup, t *template.Template, page *Page) error {
+	page.writeHead(m)
+	if err := t.ExecuteTemplate(m, "main", *page); err != nil {
+		return err
+	}
+	page.writeFoot(m)
+	return page.writeEnd(end)
 }
 
 // Headers sets the headers of every answer that belongs to pages and is none, such as

@@ -105,6 +105,7 @@ func timesOf(r *http.Request) Times {
 var layouts = map[string]string{
 	"minute": "2 Jan 2006, 15:04 UTC",
 	"second": "2 Jan 2006, 15:04:05 UTC",
+	"clock":  "15:04 UTC",
 	"day":    "2 January 2006",
 }
 
@@ -118,18 +119,23 @@ func exact(t time.Time) template.HTML { return timeTag(t, "second") }
 func day(t time.Time) template.HTML { return timeTag(t, "day") }
 
 func timeTag(t time.Time, as string) template.HTML {
-	if t.IsZero() {
-		return ""
-	}
-	t = t.UTC()
-	b := make([]byte, 0, 128)
-	b = append(append(append(t.AppendFormat(append(b, timeBegins...), time.RFC3339), timeAs...), as...), timeTitle...)
-	b = append(t.AppendFormat(b, "2006-01-02 15:04:05 UTC"), timeText...)
-	b = append(t.AppendFormat(b, layouts[as]), timeEnds...)
-	return template.HTML(b) //nolint:gosec // times have nothing to escape
+	return template.HTML(appendTime(make([]byte, 0, 128), t, as)) //nolint:gosec // times have nothing to escape
 }
 
-// What timeTag writes between its values. Nothing else that is shown can look like it:
+func appendTime(b []byte, t time.Time, as string) []byte {
+	if t.IsZero() {
+		return b
+	}
+	t = t.UTC()
+	from := len(b) + len(timeBegins)
+	b = t.AppendFormat(append(b, timeBegins...), time.RFC3339)
+	day, clock := b[from:from+len(time.DateOnly)], b[len(b)-len("15:04:05Z"):len(b)-1]
+	b = append(append(append(append(b, timeAs...), as...), timeTitle...), day...)
+	b = append(append(append(append(b, ' '), clock...), " UTC"...), timeText...)
+	return append(t.AppendFormat(b, layouts[as]), timeEnds...)
+}
+
+// What appendTime writes between its values. Nothing else that is shown can look like it:
 // what templates insert has its "<" escaped.
 const (
 	timeBegins = `<time datetime="`

@@ -45,9 +45,12 @@ func (s *Site) menu(ctx context.Context, path string, v *Visitor) ([]ui.Item, er
 	add := func(label, url, prefix string) {
 		items = append(items, ui.Item{Label: label, URL: url, Current: strings.HasPrefix(path, prefix)})
 	}
-	serves, err := s.Partners.Serves(ctx, v.User.ID)
-	if err != nil {
-		return nil, err
+	serves := v.Serves
+	if !serves {
+		var err error
+		if serves, err = s.Partners.Serves(ctx, v.User.ID); err != nil {
+			return nil, err
+		}
 	}
 	if v.User.Operator() {
 		add("Console", ConsolePath+"/", ConsolePath)

@@ -25,6 +25,8 @@ type Visitor struct {
 	User   account.User // zero when nobody is signed in
 	Signed ui.Signed    // how they signed in
 
+	Serves bool // they are known to act for a partner, as where a page of it is shown
+
 	Session string // the id of the session, for the audit
 	Client  string // the address of the client, for the audit
 }

@@ -1,6 +1,11 @@
 package webhook
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"claviger/internal/cluster"
+)
 
 // Refused is an event that was refused, for the rule of superseding.
 type Refused struct {
@@ -16,6 +21,17 @@ func (s Supersede) Applies(r Refused, now time.Time) bool {
 	return s.applies(head{
 		Item: Item{EventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
 	}, now)
+}
+
+// SupersedeBehind reads the first open events of licenses, calls between, and ends those
+// that by what it read make way.
+func (s *Store) SupersedeBehind(ctx context.Context, claim cluster.Claim, licenses []int64, between func()) error {
+	heads, err := s.headsOf(ctx, licenses)
+	if err != nil {
+		return err
+	}
+	between()
+	return s.supersedeWaiting(ctx, claim, heads, s.Now())
 }
 
 // Row is how an endpoint does, as its row tells.

@@ -15,6 +15,14 @@ import (
 // failures.
 const ParkAttempts = 5
 
+// An endpoint that gave nothing but so many failures, the last so long after the first, was
+// out: its first success has what waits for a retry sent early. One that fails now and then
+// keeps its schedule.
+const (
+	outAttempts = 5
+	outTime     = 30 * time.Second
+)
+
 // takenEvery is how often the time of a success is written when nothing was wrong: each
 // batch would be too often for an endpoint that takes a thousand a second.
 const takenEvery = 10 * time.Second
@@ -50,9 +58,31 @@ const healthColumns = `partner_id, changed, url_version, failing_since, failures
 // Parked reports whether the endpoint gets nothing but probes.
 func (h *Health) Parked() bool { return !h.parkedAt.IsZero() }
 
+// Draining reports whether what waits for a retry is sent early.
+func (h *Health) Draining() bool { return h.draining != drainNothing }
+
+// out reports whether the endpoint was out until now, with the failures that a batch has
+// before its first success.
+func (h *Health) out(more streak, now time.Time) bool {
+	since, last := h.failingSince, h.errorAt
+	if since.IsZero() {
+		since = more.since
+	}
+	if more.n > 0 {
+		last = now
+	}
+	return h.failures+more.n >= outAttempts && last.Sub(since) >= outTime
+}
+
 func scanHealth(r *sqldb.Row, h *Health) error {
 	return r.Scan(&h.partnerID, &h.Changed, &h.urlVersion, &h.failingSince, &h.failures, &h.parkedAt, &h.probeAt, &h.probed,
 		&h.takenAt, &h.errorAt, &h.error, &h.draining, &h.closed)
+}
+
+// streak is failures in a row.
+type streak struct {
+	n     int
+	since time.Time // when the first request was made
 }
 
 // tally is what a batch of answers says of an endpoint.
@@ -61,10 +91,10 @@ type tally struct {
 	url       string    // that did, the last time
 	unproven  bool      // that URL was not known to work
 	takenAt   time.Time // when the last success was answered
-	failed    bool      // at some time
-	failures  int       // since the last success
+	before    streak    // failures before the first success
+	relapsed  bool      // it failed between two successes
+	failures  streak    // since the last success
 	gone      bool      // likewise
-	since     time.Time // of the first of those failures
 	cause     string    // of the batch's first failure
 	last      string    // of its last one
 	exhausted int       // deliveries
@@ -87,13 +117,17 @@ func (t *tally) add(a *Attempt) {
 		if t.takenAt.After(at) {
 			at = t.takenAt
 		}
+		if t.succeeded {
+			t.relapsed = t.relapsed || t.failures.n > 0
+		} else {
+			t.before = t.failures
+		}
 		t.succeeded, t.url, t.unproven, t.takenAt = true, a.URL, !a.To.Proven, at
-		t.failures, t.gone, t.since, t.last = 0, false, time.Time{}, ""
+		t.failures, t.gone, t.last = streak{}, false, ""
 		return
 	}
-	t.failed = true
-	if t.failures++; t.failures == 1 {
-		t.since = a.At
+	if t.failures.n++; t.failures.n == 1 {
+		t.failures.since = a.At
 	}
 	t.last = a.Cause()
 	if t.cause == "" {
@@ -105,29 +139,32 @@ func (t *tally) add(a *Attempt) {
 	}
 }
 
+// failed reports whether the endpoint failed at some time.
+func (t *tally) failed() bool { return t.before.n > 0 || t.relapsed || t.failures.n > 0 }
+
 // after is how the endpoint does after a batch of answers: a success ends what was
 // failing and opens a parked endpoint, and nothing but failures for long enough parks it.
-// A failure ends the draining, also one with successes behind it: what failed would be
-// sent again at once.
+// The first success of one that was parked or out begins the draining. A failure ends it,
+// also one with successes behind it: what failed would be sent again at once.
 func (h Health) after(t *tally, now time.Time, p Policy) Health {
-	if t.failed {
+	if t.failed() {
 		h.draining = drainNothing
 	}
 	if t.succeeded {
-		if h.Parked() {
+		if (h.Parked() || h.out(t.before, now)) && !t.relapsed {
 			h.draining = drainWaiting
 		}
-		if age := now.Sub(h.takenAt); t.failed || !h.failingSince.IsZero() || age < 0 || age >= takenEvery {
+		if age := now.Sub(h.takenAt); t.failed() || !h.failingSince.IsZero() || age < 0 || age >= takenEvery {
 			h.takenAt = t.takenAt
 		}
 		h.failingSince, h.failures, h.parkedAt, h.probeAt = time.Time{}, 0, time.Time{}, time.Time{}
 	}
-	if t.failures > 0 {
+	if t.failures.n > 0 {
 		h.draining = drainNothing
 		if h.failingSince.IsZero() {
-			h.failingSince = t.since
+			h.failingSince = t.failures.since
 		}
-		h.failures += t.failures
+		h.failures += t.failures.n
 		h.errorAt, h.error = now, t.last
 		if !h.Parked() && (t.gone || h.failures >= ParkAttempts && !h.failingSince.After(now.Add(-p.ParkAfter))) {
 			h.parkedAt, h.probeAt = now, now.Add(p.ProbeEvery)
@@ -153,7 +190,7 @@ func writeHealth(tx *sqldb.Tx, partnerID int64, before, after Health, t *tally, 
 			after.errorAt, after.error, int(after.draining), now)
 	}
 	taken := t.succeeded && (!before.failingSince.IsZero() || after.takenAt != before.takenAt)
-	if taken || t.failures > 0 || t.exhausted > 0 {
+	if taken || t.failures.n > 0 || t.exhausted > 0 {
 		outage.Note(tx, outage.Notice{PartnerID: partnerID, At: now, Failed: !t.succeeded, Exhausted: t.exhausted, Cause: t.cause})
 	}
 	if t.succeeded && t.unproven {

@@ -10,7 +10,8 @@ import (
 )
 
 // TestHealthAfterAnswers: a success ends what was failing and opens a parked endpoint,
-// failures count, and nothing but failures for long enough parks it.
+// failures count, nothing but failures for long enough parks it, and a success after
+// enough of them has what waits sent early.
 func TestHealthAfterAnswers(t *testing.T) {
 	const second, minute = time.Second, time.Minute
 	policy := webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * minute}
@@ -53,6 +54,41 @@ func TestHealthAfterAnswers(t *testing.T) {
 			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9},
 			[]*webhook.Attempt{failed(4 * second), probe(ok(3 * second))},
 			webhook.Row{TakenAt: ago(2 * second), Probed: 7, Draining: webhook.DrainWaiting},
+		},
+		"one to a parked endpoint, and a failure before the next": {
+			webhook.Row{ParkedAt: ago(minute), ProbeAt: now, FailingSince: ago(time.Hour), Failures: 9},
+			[]*webhook.Attempt{probe(ok(4 * second)), failed(4 * second), ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second), Probed: 7},
+		},
+		"one after five failures over thirty seconds": {
+			webhook.Row{FailingSince: ago(minute), Failures: 5, ErrorAt: ago(30 * second)},
+			[]*webhook.Attempt{ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second), ErrorAt: ago(30 * second), Draining: webhook.DrainWaiting},
+		},
+		"one after four": {
+			webhook.Row{FailingSince: ago(minute), Failures: 4, ErrorAt: ago(30 * second)},
+			[]*webhook.Attempt{ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second), ErrorAt: ago(30 * second)},
+		},
+		"one after five over less": {
+			webhook.Row{FailingSince: ago(minute), Failures: 5, ErrorAt: ago(30*second + 1)},
+			[]*webhook.Attempt{ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second), ErrorAt: ago(30*second + 1)},
+		},
+		"one after five, the last in its batch": {
+			webhook.Row{FailingSince: ago(30 * second), Failures: 4, ErrorAt: ago(29 * second)},
+			[]*webhook.Attempt{failed(4 * second), ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second), ErrorAt: ago(29 * second), Draining: webhook.DrainWaiting},
+		},
+		"one after five, all in its batch": {
+			webhook.Row{ErrorAt: ago(time.Hour)},
+			[]*webhook.Attempt{failed(30 * second), failed(4 * second), failed(4 * second), failed(4 * second), failed(4 * second), ok(3 * second), ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second), ErrorAt: ago(time.Hour), Draining: webhook.DrainWaiting},
+		},
+		"one after five, and a failure before the next": {
+			webhook.Row{FailingSince: ago(minute), Failures: 5, ErrorAt: ago(30 * second)},
+			[]*webhook.Attempt{ok(3 * second), failed(3 * second), ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second), ErrorAt: ago(30 * second)},
 		},
 		"one before a failure of the batch": {
 			webhook.Row{TakenAt: ago(second), Failures: 4, FailingSince: ago(48 * time.Hour)},

@@ -151,9 +151,13 @@ func (s *Store) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*Attempt,
 		if a.Finished {
 			state = Exhausted
 		}
+		uncounted := h.Uncounted
+		if a.Early {
+			uncounted++
+		}
 		tx.Queue(`UPDATE outbox SET state = $2, attempts = $3, due_at = $4, not_before = $5, refusals = $6, refused_since = $7, refused_alone = $8,
-			updated_at = $9 WHERE event_id = $1`,
-			a.EventID, int(state), a.Attempts+1, a.Next.Due, a.Next.NotBefore, h.n, h.since, h.alone, b.now)
+			updated_at = $9, uncounted = $10 WHERE event_id = $1`,
+			a.EventID, int(state), a.Attempts+1, a.Next.Due, a.Next.NotBefore, h.n, h.since, h.alone, b.now, uncounted)
 		if a.Refused && state == Pending {
 			refused = append(refused, h)
 		}

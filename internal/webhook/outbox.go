@@ -78,35 +78,41 @@ var insertOpen = `INSERT INTO outbox (event_id, partner_id, license_id, state, a
 	FROM (SELECT coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND ` + IsPending + `) AS o
 	RETURNING (SELECT count(*) FROM outbox AS e WHERE e.license_id = $3 AND e.` + IsPending + ` AND e.event_id < $1)`
 
-// Enqueue writes the event's delivery in the event's transaction, due at once. After
-// the commit the owner of the partner's lane hears of it: this node's own lane takes
-// the delivery as it is, unless an earlier event of the license is open; otherwise the
-// lane is told the license, and looks. A nil Outbox tells nobody.
+// Enqueue writes the deliveries of events in their transaction, due at once. After the
+// commit the owner of the partner's lane hears of each: this node's own lane takes the
+// delivery as it is, unless an earlier event of the license is open; otherwise the lane
+// is told the license, and looks. A nil Outbox tells nobody.
 //
 // The event's own time may come from the clock of another node that is ahead of ours;
 // what is due goes by ours.
-func (o *Outbox) Enqueue(tx *sqldb.Tx, n Notice) {
+func (o *Outbox) Enqueue(tx *sqldb.Tx, notices ...Notice) {
 	var tell Tell
-	due := n.CreatedAt
 	if o != nil {
-		tell, due = o.Tell, o.Now()
+		tell = o.Tell
 	}
-	it := &Item{EventID: n.EventID, PartnerID: n.PartnerID, LicenseID: n.LicenseID, LicenseKey: n.LicenseKey, Body: n.body(), DueAt: due}
-	tx.Queue(`INSERT INTO deliveries (event_id, partner_id, license_id, license_key, kind, body, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.Body, n.CreatedAt)
-	if n.First {
-		// Nothing of it can be open: a plain row, at half the price.
-		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
-			VALUES ($1, $2, $3, $6, 0, $4, $5, $5)`, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(Pending))
-		tx.AfterCommit(func() { tell.offer(it) })
-		return
-	}
-	earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(Pending))
-	tx.AfterCommit(func() {
-		if open, ok := earlier.Committed(); ok && open == 0 {
-			tell.offer(it)
-		} else {
-			tell.hint(it.PartnerID, it.LicenseID)
+	rows, firsts := make([][]any, len(notices)), [][]any{}
+	for i, n := range notices {
+		due := n.CreatedAt
+		if o != nil {
+			due = o.Now()
 		}
-	})
+		it := &Item{EventID: n.EventID, PartnerID: n.PartnerID, LicenseID: n.LicenseID, LicenseKey: n.LicenseKey, Body: n.body(), DueAt: due}
+		rows[i] = []any{n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.Body, n.CreatedAt}
+		if n.First {
+			// Nothing of it can be open: a plain row, at half the price.
+			firsts = append(firsts, []any{n.EventID, n.PartnerID, n.LicenseID, int(Pending), 0, due, n.CreatedAt, n.CreatedAt})
+			tx.AfterCommit(func() { tell.offer(it) })
+			continue
+		}
+		earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(Pending))
+		tx.AfterCommit(func() {
+			if open, ok := earlier.Committed(); ok && open == 0 {
+				tell.offer(it)
+			} else {
+				tell.hint(it.PartnerID, it.LicenseID)
+			}
+		})
+	}
+	tx.Insert("deliveries", []string{"event_id", "partner_id", "license_id", "license_key", "kind", "body", "created_at"}, rows)
+	tx.Insert("outbox", []string{"event_id", "partner_id", "license_id", "state", "attempts", "due_at", "created_at", "updated_at"}, firsts)
 }

@@ -112,7 +112,7 @@ func writeAttempts(tx *sqldb.Tx, attempts []*Attempt, now time.Time) {
 	if len(rows) > 0 {
 		sqldb.MarkRows(tx, "webhook_responses")
 	}
-	tx.Insert("webhook_responses", attemptColumns, rows)
+	tx.Copy("webhook_responses", attemptColumns, rows)
 }
 
 func eventIDs(attempts []*Attempt) []int64 {

@@ -21,6 +21,7 @@ var reopen = `INSERT INTO outbox (event_id, partner_id, license_id, state, attem
 // reopened is how one that is in the outbox begins anew. One that is open keeps its attempts.
 var reopened = ` ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, updated_at = $1, due_at = $1, generation = $1, not_before = 0,
 	attempts = CASE WHEN outbox.` + IsPending + ` THEN outbox.attempts ELSE 0 END,
+	uncounted = CASE WHEN outbox.` + IsPending + ` THEN outbox.uncounted ELSE 0 END,
 	refusals = CASE WHEN outbox.` + IsPending + ` THEN outbox.refusals ELSE 0 END,
 	refused_since = CASE WHEN outbox.` + IsPending + ` THEN outbox.refused_since ELSE 0 END,
 	refused_alone = outbox.` + IsPending + ` AND outbox.refused_alone`

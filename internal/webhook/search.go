@@ -91,14 +91,18 @@ func (s *Store) findHeads(ctx context.Context, q Search, f *Found) ([]head, erro
 		}
 		return s.findProbe(ctx, q.PartnerID, f.To.probed)
 	}
-	hinted, err := s.findHinted(ctx, q, f.To.draining, now)
-	if err != nil || !q.Due {
-		return hinted, err
+	found, err := s.findHinted(ctx, q, f.To.draining, now)
+	if err == nil && q.Due {
+		q.Space -= len(found)
+		var due []head
+		due, err = s.findDue(ctx, q, f, now)
+		f.Due = len(due)
+		found = append(due, found...)
 	}
-	q.Space -= len(hinted)
-	due, err := s.findDue(ctx, q, f, now)
-	f.Due = len(due)
-	return append(due, hinted...), err
+	for i := range found {
+		found[i].Early = found[i].Attempts > 0 && found[i].DueAt.After(now)
+	}
+	return found, err
 }
 
 // head is the first open delivery of a license.
@@ -108,13 +112,13 @@ type head struct {
 	notBefore time.Time
 }
 
-const headColumns = `h.event_id, h.partner_id, h.license_id, h.attempts, h.generation, h.due_at, h.not_before, h.refusals, h.refused_since, h.refused_alone`
+const headColumns = `h.event_id, h.partner_id, h.license_id, h.attempts, h.uncounted, h.generation, h.due_at, h.not_before, h.refusals, h.refused_since, h.refused_alone`
 
 // newestOpen is the newest open event of the license of h.
 var newestOpen = `(SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = h.license_id AND n.` + IsPending + `)`
 
 func scanHead(r *sqldb.Row, h *head) error {
-	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
+	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
 }
 
 // sentColumns are what is sent of h. Asked for one by one, they are looked up for each h
@@ -122,7 +126,7 @@ func scanHead(r *sqldb.Row, h *head) error {
 const sentColumns = `(SELECT d.license_key FROM deliveries AS d WHERE d.event_id = h.event_id), (SELECT d.body FROM deliveries AS d WHERE d.event_id = h.event_id)`
 
 func scanSent(r *sqldb.Row, h *head) error {
-	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest,
+	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest,
 		&h.LicenseKey, &h.Body)
 }
 
@@ -224,7 +228,8 @@ func (s *Store) findProbe(ctx context.Context, partnerID, probed int64) ([]head,
 }
 
 // PutOff makes what was cut off when a shard was handed over due a little later, without
-// a counted attempt: the endpoint may still be at work with it.
+// a counted attempt: the endpoint may still be at work with it. What came early keeps its
+// own time.
 func (s *Store) PutOff(ctx context.Context, c cluster.Claim, events []int64, wait time.Duration) error {
 	due := s.Now().Add(wait)
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -232,7 +237,7 @@ func (s *Store) PutOff(ctx context.Context, c cluster.Claim, events []int64, wai
 		if err != nil || !held(c) {
 			return err
 		}
-		tx.Queue(`UPDATE outbox SET due_at = $2, not_before = $2 WHERE event_id = ANY($1) AND `+IsPending, events, due)
+		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN due_at > $2 THEN due_at ELSE $2 END, not_before = $2 WHERE event_id = ANY($1) AND `+IsPending, events, due)
 		return nil
 	})
 }

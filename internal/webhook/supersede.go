@@ -64,24 +64,25 @@ func Refuses(status int, body string) bool {
 
 // supersede ends refused events that make way, and with each what waits between it and the
 // newest of its license, which is due now: it says all that the license became. The
-// endpoints are locked. It returns the licenses.
+// endpoints are locked. One that was redelivered since it was read is sent first. It
+// returns the licenses.
 func (s *Store) supersede(ctx context.Context, tx *sqldb.Tx, refused []head, now time.Time) (map[int64]bool, error) {
 	refused = slices.DeleteFunc(refused, func(h head) bool { return h.n < s.Policy.Supersede.Attempts || !h.alone })
 	if len(refused) == 0 || s.Policy.Supersede.Attempts <= 0 {
 		return nil, nil
 	}
-	ids := make([]int64, len(refused))
-	for i, h := range refused {
-		ids[i] = h.EventID
+	generation := make(map[int64]int64, len(refused))
+	for _, h := range refused {
+		generation[h.EventID] = h.Generation
 	}
 	heads, err := sqldb.All(ctx, tx, scanHead, `SELECT `+headColumns+`, `+newestOpen+` FROM outbox AS h
-		WHERE h.event_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, ids)
+		WHERE h.event_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, slices.Sorted(maps.Keys(generation)))
 	if err != nil {
 		return nil, fmt.Errorf("look for newer events: %w", err)
 	}
 	licenses := map[int64]bool{}
 	for _, h := range heads {
-		if s.Policy.Supersede.applies(h, now) {
+		if h.Generation == generation[h.EventID] && s.Policy.Supersede.applies(h, now) {
 			licenses[h.LicenseID] = true
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/cluster"
+	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/webhooktest"
 )
 
 func TestSupersedeRule(t *testing.T) {
@@ -60,5 +63,40 @@ func TestWhatIsARefusal(t *testing.T) {
 		if webhook.Refuses(status, `{"success":false}`) {
 			t.Errorf("%d is a refusal by its body", status)
 		}
+	}
+}
+
+// TestRedeliveredEventMakesNoWay: who had a refused event sent again while it was to make
+// way for a newer one has it sent.
+func TestRedeliveredEventMakesNoWay(t *testing.T) {
+	for name, redelivered := range map[string]bool{"left alone": false, "redelivered": true} {
+		t.Run(name, func(t *testing.T) {
+			o := box(t)
+			claim := cluster.Claim{Shard: 1, Node: "us", Epoch: 7}
+			write(t, o, func(tx *sqldb.Tx) {
+				tx.Queue(`UPDATE outbox SET attempts = 4, refusals = 4, refused_since = 1, refused_alone = TRUE, due_at = $1 WHERE event_id = 1`, o.Now().Add(time.Hour))
+				tx.Queue(`DELETE FROM shards`)
+				tx.Queue(`INSERT INTO shards (shard, node, epoch) VALUES ($1, $2, $3)`, claim.Shard, claim.Node, claim.Epoch)
+			})
+			s := webhook.Store{
+				DB: o.DB, Now: o.Now, Node: &cluster.Node{}, Superseded: func(int64, int64) {},
+				Policy: webhook.Policy{Supersede: webhook.Supersede{After: time.Minute, Attempts: 4}},
+			}
+			err := s.SupersedeBehind(t.Context(), claim, []int64{1}, func() {
+				if redelivered {
+					if err := o.Redeliver(t.Context(), tester, 1, 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"3 after 0", "4 after 0"}
+			if redelivered {
+				want = []string{"1 after 4", "2 after 0", "3 after 0", "4 after 0"}
+			}
+			webhooktest.Same(t, "open", due(t, o), want)
+		})
 	}
 }

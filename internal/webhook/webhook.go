@@ -46,9 +46,11 @@ type Item struct {
 	LicenseKey string
 	Body       string
 	Attempts   int // made before this one
+	Uncounted  int // of those, the ones that came early
 	Generation int64
 	DueAt      time.Time
 	Probe      bool // sent to see whether a parked endpoint is back
+	Early      bool // sent before the time of its retry, while the endpoint drains: an attempt that the schedule does not count
 }
 
 // State is where a delivery stands, in the table.

@@ -97,6 +97,36 @@ func Raw(w http.ResponseWriter, status int, body []byte) error {
 	return send(w, status, "application/json", body)
 }
 
+// NDJSON is the content type of JSON values on a line each.
+const NDJSON = "application/x-ndjson"
+
+// Lines answers JSON values on a line each, as they come: next returns the next of them,
+// and none when all are answered. What it returned is on its way before it is called
+// again.
+func Lines[T any](w http.ResponseWriter, next func() []T) error {
+	h := w.Header()
+	h.Set("Content-Type", NDJSON)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	for list := next(); len(list) > 0; list = next() {
+		var b bytes.Buffer
+		for _, v := range list {
+			if err := encode(&b, v); err != nil {
+				return err
+			}
+			b.WriteByte('\n')
+		}
+		if _, err := w.Write(b.Bytes()); err != nil {
+			return &sendError{err}
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return &sendError{err}
+		}
+	}
+	return nil
+}
+
 // Text answers plain text.
 func Text(w http.ResponseWriter, status int, text string) error {
 	return send(w, status, "text/plain; charset=utf-8", []byte(text))

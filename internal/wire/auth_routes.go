@@ -18,6 +18,10 @@ type AuthRoutes[P any] struct {
 	// the credentials are missing (code NoCredentials) or wrong.
 	Authenticate func(r *http.Request) (P, error)
 
+	// Recall returns a caller whom Authenticate returned before, without looking whether
+	// the credentials are still right. It serves RouteRecalling.
+	Recall func(r *http.Request) (P, bool)
+
 	// Name is the caller in the request line, such as "partner:3". It must not
 	// be a secret. The rate limit is kept under it too, unless Bucket is set.
 	Name func(P) string
@@ -75,6 +79,37 @@ func (d *AuthRoutes[P]) RouteWithQuery(method, path string, h Handler[P], may ..
 		defer answer.finish()
 		return h(answer, r, who)
 	}}
+}
+
+// RouteRecalling is Route for a handler that refuses a caller whose credentials are no
+// longer right itself, with what else it reads. Who was seen before is then not looked up
+// first. Before any other refusal is answered, they are.
+func (d *AuthRoutes[P]) RouteRecalling(method, path string, h Handler[P], may ...func(P) error) Route {
+	quick := *d
+	quick.Authenticate = func(r *http.Request) (P, error) {
+		if who, ok := d.Recall(r); ok {
+			return who, nil
+		}
+		return d.Authenticate(r)
+	}
+	route := quick.Route(method, path, h, may...)
+	handle := route.handle
+	route.handle = func(w http.ResponseWriter, r *http.Request) error {
+		err := handle(w, r)
+		if err == nil {
+			return nil
+		}
+		if _, recalled := d.Recall(r); !recalled {
+			return err
+		}
+		if _, gone := d.Authenticate(r); fault.Of(gone) != nil && fault.Of(gone).Kind == fault.Unknown {
+			RequestLogOf(r.Context()).Who = ""
+			Quota{}.Header(w.Header())
+			return d.failed(r, gone)
+		}
+		return err
+	}
+	return route
 }
 
 // enter authenticates the caller and counts the call.

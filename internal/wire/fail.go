@@ -101,6 +101,18 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = JSON(w, status, p) // it holds nothing that cannot be encoded
 }
 
+// Problem is the status and the body that Fail answers an error with, for an answer that
+// has several in it. An error that is no fault is recorded in the request's note.
+func Problem(r *http.Request, err error) (status int, body any) {
+	note := RequestLogOf(r.Context())
+	if fault.Of(err) == nil {
+		note.Err = err
+	}
+	status, p := problemOf(http.Header{}, err)
+	p.RequestID = note.ID
+	return status, p
+}
+
 // problemOf chooses status, headers and body of an error.
 func problemOf(h http.Header, err error) (int, problem) {
 	if f := fault.Of(err); f != nil {

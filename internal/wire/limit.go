@@ -44,6 +44,9 @@ type Quota struct {
 // Header sets the RateLimit headers, when there is a limit.
 func (q Quota) Header(h http.Header) {
 	if q.Limit <= 0 {
+		for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
+			h.Del(name)
+		}
 		return
 	}
 	h.Set("RateLimit-Limit", strconv.Itoa(q.Limit))

@@ -110,6 +110,7 @@ func TestEveryOperation(t *testing.T) {
 	marketService(t, h, market, made.ID)
 	marketSessions(t, h, market)
 	marketOperations(t, market, made.ID, key, sale.Licenses.Items[1].LicenseKey)
+	marketBatch(t, market)
 	if left := slices.DeleteFunc(contract.Unseen(), func(op string) bool { return op == "GET /operator/v1/openapi.json" }); len(left) > 0 {
 		t.Errorf("the client has no method for %v, or this test does not call it", left)
 	}

@@ -5,7 +5,10 @@ package sqldbtest
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,7 +16,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -96,16 +98,12 @@ func Texts(t testing.TB, db *sqldb.DB) map[string][]string {
 	return texts
 }
 
-// template is a migrated database made once per test binary: the bytes of an
-// SQLite file, or the name of a PostgreSQL database that is copied.
+// template is a migrated database that is copied: the bytes of an SQLite file, made
+// once per test binary, or the name of a PostgreSQL database, made once per server.
 var template = sync.OnceValues(func() (string, error) {
 	ctx := context.Background()
 	if Postgres() {
-		name := fmt.Sprintf("t%d_template_%d", os.Getpid(), time.Now().UnixNano())
-		if err := admin(ctx, "CREATE DATABASE "+name); err != nil {
-			return "", err
-		}
-		return name, migrate(ctx, at(name))
+		return postgresTemplate(ctx)
 	}
 	dir, err := os.MkdirTemp("", "claviger")
 	if err != nil {
@@ -119,6 +117,48 @@ var template = sync.OnceValues(func() (string, error) {
 	made, err := os.ReadFile(file) //nolint:gosec // the path is ours
 	return string(made), err
 })
+
+// postgresTemplate makes the template of the server, unless another test binary has: the
+// migrations take longer than many tests. Its name tells the migrations that it has, and
+// it gets that name when it has them all.
+func postgresTemplate(ctx context.Context) (name string, err error) {
+	sum := sha256.New()
+	if err := fs.WalkDir(sqldb.Migrations(), "migrations/postgres", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(sqldb.Migrations(), path)
+		_, _ = fmt.Fprintln(sum, path, len(text), string(text)) // a hash never fails
+		return err
+	}); err != nil {
+		return "", err
+	}
+	name = fmt.Sprintf("claviger_template_%.8x", sum.Sum(nil))
+	conn, err := pgx.Connect(ctx, os.Getenv(Variable))
+	if err != nil {
+		return "", fmt.Errorf("connect to %s: %w", Variable, err)
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	// The connection's end ends the lock.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1, 0))", name); err != nil {
+		return "", err
+	}
+	var made bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", name).Scan(&made); err != nil || made {
+		return name, err
+	}
+	half := name + "_half"
+	for _, sql := range []string{"DROP DATABASE IF EXISTS " + half, "CREATE DATABASE " + half} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return "", err
+		}
+	}
+	if err := migrate(ctx, at(half)); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "ALTER DATABASE "+half+" RENAME TO "+name)
+	return name, err
+}
 
 func migrate(ctx context.Context, url string) error {
 	db, err := sqldb.Open(ctx, url, sqldb.Options{})

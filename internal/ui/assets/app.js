@@ -101,7 +101,8 @@ document.addEventListener('htmx:sse:before:connection', (event) => {
   if (refused.has(event.target)) event.preventDefault();
 });
 // htmx does not notice a tab that is hidden while its stream connects.
-document.addEventListener('htmx:sse:after:connection', () => setTimeout(() => {
+// A timer would do, but browsers let those of hidden tabs wait, up to a minute.
+document.addEventListener('htmx:sse:after:connection', () => queueMicrotask(() => {
   if (document.hidden) document.dispatchEvent(new Event('visibilitychange'));
 }));
 // "close" says that nothing more comes, and the server ends the stream. With

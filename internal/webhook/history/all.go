@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -168,11 +169,8 @@ type allWalk struct {
 // run returns what the filter means, until the page is full or the search is long enough.
 func (w *allWalk) run(ctx context.Context, limit int) ([]Delivery, error) {
 	var found []Delivery
-	chunk := searchChunk
-	if !w.filter.narrows() {
-		chunk = limit + 1
-	}
-	for looked := 0; looked < maxLooked; looked += chunk {
+	chunk := limit + 1
+	for looked := 0; looked < paging.MaxLooked; chunk = paging.NextChunk(chunk, looked) {
 		rows, err := w.read(ctx, chunk)
 		if err != nil {
 			return nil, err
@@ -185,7 +183,7 @@ func (w *allWalk) run(ctx context.Context, limit int) ([]Delivery, error) {
 			w.next, w.searchedTo = found[limit-1].Key(), time.Time{}
 			return found[:limit], nil
 		}
-		if len(rows) < chunk || !w.filter.From.IsZero() && rows[len(rows)-1].CreatedAt.Before(w.filter.From.Add(-skew)) {
+		if looked += chunk; len(rows) < chunk || !w.filter.From.IsZero() && rows[len(rows)-1].CreatedAt.Before(w.filter.From.Add(-skew)) {
 			w.next, w.searchedTo = Key{}, time.Time{}
 			return found, nil
 		}

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"claviger/internal/audit"
+	"claviger/internal/courier"
 	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
 	"claviger/internal/webhook/webhooktest"
 )
@@ -37,6 +39,22 @@ func TestExchange(t *testing.T) {
 	} {
 		if _, _, err := read(o).Exchange(t.Context(), c.partner, c.event, c.id); !fault.Is(err, "unknown_event") && !fault.Is(err, "unknown_attempt") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTiming: each part of an attempt is read as it was recorded.
+func TestTiming(t *testing.T) {
+	o := mixed(t)
+	store := &webhook.Store{DB: o.DB, Now: o.Now} // which owns no shard: the attempt is recorded alone
+	took := courier.Timing{DNS: 1 * time.Millisecond, Connect: 2 * time.Millisecond, TLS: 3 * time.Millisecond, FirstByte: 4 * time.Millisecond}
+	for _, want := range []courier.Timing{took, {FirstByte: time.Microsecond, Reused: true}, {}} {
+		a := &webhook.Attempt{Item: &webhook.Item{EventID: 4, PartnerID: 1, LicenseID: 4}, At: o.Now(), Timing: want}
+		if _, err := store.Record(t.Context(), []*webhook.Attempt{a}, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, e, err := read(o).Exchange(t.Context(), 1, 4, 0); err != nil || e.Timing != want || e.Measured != (want != courier.Timing{}) {
+			t.Errorf("recorded %+v, read %+v, measured %v, %v", want, e.Timing, e.Measured, err)
 		}
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
 // MaxLooked is how many deliveries one page searches.
-const MaxLooked = maxLooked
+const MaxLooked = paging.MaxLooked
 
 // Statement is a statement with its arguments.
 type Statement struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -190,13 +191,6 @@ func (l List) Of(partnerID int64) []OfPartner {
 	return list
 }
 
-// The bounds of a search. A filter that few deliveries match and no index serves is
-// searched for in this many of them; the next page goes on.
-const (
-	maxLooked   = 5000
-	searchChunk = 500
-)
-
 // List returns a page of a partner's deliveries, newest first, behind a key.
 func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, limit int) (List, error) {
 	var list List
@@ -207,15 +201,13 @@ func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, 
 			return err
 		}
 		chunk := limit + 1
-		if f.narrows() {
-			chunk = max(chunk, searchChunk)
-		}
-		for len(list.Deliveries) <= limit && !w.ended && w.looked < maxLooked {
+		for len(list.Deliveries) <= limit && !w.ended && w.looked < paging.MaxLooked {
 			found, err := w.next(ctx, chunk)
 			if err != nil {
 				return err
 			}
 			list.Deliveries = append(list.Deliveries, found...)
+			chunk = paging.NextChunk(chunk, w.looked)
 		}
 		switch {
 		case len(list.Deliveries) > limit:
@@ -232,6 +224,9 @@ func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, 
 	return list, nil
 }
 
+// countChunk is how many rows a count reads at once.
+const countChunk = 1000
+
 // Count is how many deliveries match, and whether that is not all: counting ends at
 // most, and where the search does.
 func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) (n int, more bool, err error) {
@@ -246,8 +241,8 @@ func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) 
 		if err != nil {
 			return err
 		}
-		for n <= most && !w.ended && w.looked < max(maxLooked, most) {
-			found, err := w.next(ctx, 2*searchChunk)
+		for n <= most && !w.ended && w.looked < max(paging.MaxLooked, most) {
+			found, err := w.next(ctx, countChunk)
 			if err != nil {
 				return err
 			}
@@ -270,16 +265,6 @@ func countFailed(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, m
 	}
 	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT `+of(webhook.IsPending+` AND attempts > 0`)+` + `+of(webhook.IsGivenUp), partnerID, f.From, f.last().At, most)
 	return int(n), err
-}
-
-// narrows reports whether rows of the source may not match.
-func (f Filter) narrows() bool {
-	switch f.State {
-	case Delivered, Exhausted, Superseded, Waiting:
-		return true
-	case AnyState, Failing, Failed:
-	}
-	return f.Kind != 0 || f.Codes.Set
 }
 
 // matches reports whether a row is meant; its last attempt is looked at elsewhere.

@@ -598,6 +598,24 @@ type Sale struct {
 	Licenses LicenseList `json:"licenses"`
 }
 
+// OrderResult: what became of an order of a batch.
+type OrderResult struct {
+	// What `POST /operator/v1/purchases` would have answered with: 201 when it was sold, also
+	// before.
+	Status int `json:"status"`
+	// That of the order; empty when it could not be read.
+	ExternalID string `json:"external_id"`
+	Sale       Sale   `json:"sale,omitzero"`
+	Problem    Error  `json:"problem,omitzero"`
+}
+
+// OrderResultList is an object of the API.
+type OrderResultList struct {
+	// How many items are in this answer.
+	Size  int           `json:"size"`
+	Items []OrderResult `json:"items"`
+}
+
 // PurchaseList is an object of the API.
 type PurchaseList struct {
 	// How many items are in this answer.

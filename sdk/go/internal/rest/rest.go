@@ -78,6 +78,9 @@ type Request struct {
 
 	// IdempotencyKey makes a POST safe to repeat.
 	IdempotencyKey string
+
+	// Repeatable says that a POST is safe to repeat without a key.
+	Repeatable bool
 }
 
 // Response is an answer, whatever its status.
@@ -91,7 +94,7 @@ type Response struct {
 // answered with 2xx is an *Error. A request that is safe to repeat is sent again after
 // 429 and 503, when the service says it may.
 func (c *Client) Do(ctx context.Context, r Request, out any) (*Response, error) {
-	safe := r.Method == http.MethodGet || r.Method == http.MethodPost && r.IdempotencyKey != ""
+	safe := r.Method == http.MethodGet || r.Method == http.MethodPost && (r.Repeatable || r.IdempotencyKey != "")
 	for try := 0; ; try++ {
 		resp, err := c.Send(ctx, r)
 		if err != nil {

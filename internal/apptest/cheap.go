@@ -1,0 +1,46 @@
+package apptest
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"sync"
+
+	"claviger/internal/account"
+	"claviger/internal/app"
+)
+
+// Cheapen spares the services of an application on that database what passwords and
+// signing keys cost: those of tests need no protection. RSA keys of that many bits are
+// made once per test binary. No two keys of one database are the same.
+func Cheapen(s *app.Services, database string, bits int) {
+	s.Accounts.HashCost = account.HashCost{KiB: 8, Passes: 1}
+	s.OAuth.Keys.NewRSA = func() (*rsa.PrivateKey, error) { return nextKey(database, bits) }
+}
+
+var (
+	keyLock sync.Mutex
+	keys    = map[int][]*rsa.PrivateKey{} // by bits; guarded by keyLock
+	taken   = map[user]int{}              // how many are in use; likewise
+)
+
+// user is a database with keys of one length: its nodes need not agree on one.
+type user struct {
+	database string
+	bits     int
+}
+
+// nextKey returns a key that the database has not got yet.
+func nextKey(database string, bits int) (*rsa.PrivateKey, error) {
+	keyLock.Lock()
+	defer keyLock.Unlock()
+	of := user{database, bits}
+	if taken[of] == len(keys[bits]) {
+		key, err := rsa.GenerateKey(rand.Reader, bits)
+		if err != nil {
+			return nil, err
+		}
+		keys[bits] = append(keys[bits], key)
+	}
+	taken[of]++
+	return keys[bits][taken[of]-1], nil
+}

@@ -1,0 +1,120 @@
+package license_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// hold holds the lock of a partner, so that a set of it is under way until release is
+// called.
+func (h *harness) hold(partnerID int64) (release func()) {
+	h.Helper()
+	held, let, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- h.db.Write(context.WithoutCancel(h.Context()), func(tx *sqldb.Tx) error {
+			_, err := partner.Lock(tx, partnerID).One(h.Context())
+			close(held)
+			<-let
+			return err
+		})
+	}()
+	<-held
+	return func() {
+		h.Helper()
+		close(let)
+		if err := <-ended; err != nil {
+			h.Error(err)
+		}
+	}
+}
+
+// await waits until so many orders of a partner wait behind a set that is under way.
+func (h *harness) await(partnerID int64, want int) {
+	for {
+		if n, under := h.licenses.Gather.Waiting(partnerID); under && n == want {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// Who comes while a set is under way is in the next one: fifty orders take two
+// transactions. Somebody who goes away before it begins buys nothing.
+func TestOrdersThatComeTogether(t *testing.T) {
+	h := newHarness(t)
+	p := h.partner()
+	release := h.hold(p)
+	var wg sync.WaitGroup
+	buy := func(ctx context.Context, order license.Purchase, want string) {
+		wg.Go(func() {
+			order.PartnerID, order.Quantity = p, 1
+			if _, err := h.licenses.Purchase(ctx, tester, order); code(err) != want {
+				t.Errorf("%s: got %q, want %q", order.ExternalID, code(err), want)
+			}
+		})
+	}
+	buy(t.Context(), license.Purchase{Tier: 1, ExternalID: "first"}, "")
+	h.await(p, 0)
+	before, _ := h.db.Counts()
+	for i := range 47 {
+		buy(t.Context(), license.Purchase{Tier: 1, ExternalID: fmt.Sprint("order ", i%40)}, "")
+	}
+	buy(t.Context(), license.Purchase{Tier: 9, ExternalID: "refused"}, "unknown_tier")
+	h.await(p, 48)
+	gone, leave := context.WithCancel(t.Context())
+	buy(gone, license.Purchase{Tier: 1, ExternalID: "gone"}, "wait for a sale: context canceled")
+	h.await(p, 49)
+	leave()
+	release()
+	wg.Wait()
+	if after, _ := h.db.Counts(); after-before != 3 { // with the one that held the lock
+		t.Errorf("%d transactions, want 3", after-before)
+	}
+	if n := h.count(`SELECT count(*) FROM licenses`); n != 41 {
+		t.Errorf("%d licenses, want 41", n)
+	}
+	for { // the goroutine ends when nobody waits
+		if _, under := h.licenses.Gather.Waiting(p); !under {
+			break
+		}
+		runtime.Gosched()
+	}
+	h.verify()
+}
+
+// A set has a bounded number of orders, so that the last who waits for it waits for no
+// more of them: what is over is the next set.
+func TestSetsAreBounded(t *testing.T) {
+	h := newHarness(t)
+	p := h.partner()
+	release := h.hold(p)
+	var wg sync.WaitGroup
+	buy := func(n int) {
+		wg.Go(func() {
+			if _, err := h.licenses.Purchase(t.Context(), tester, license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, ExternalID: fmt.Sprint(n)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	buy(0)
+	h.await(p, 0)
+	before, _ := h.db.Counts()
+	const orders = 300 // a set has 256 at most
+	for n := range orders {
+		buy(n + 1)
+	}
+	h.await(p, orders)
+	release()
+	wg.Wait()
+	if after, _ := h.db.Counts(); after-before != 4 { // the lock's, the first order's, and two sets
+		t.Errorf("%d transactions, want 4", after-before)
+	}
+	h.verify()
+}

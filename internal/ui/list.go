@@ -1,0 +1,109 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+)
+
+// HTML is the links to the neighbouring pages, for the part "pager".
+func (p Pager) HTML() template.HTML {
+	var m markup
+	m.raw(`<nav class="pager"`)
+	m.attribute("aria-label", or(p.Label, "Pages"))
+	m.raw(">")
+	p.write(&m, "prev", p.Prev, "Previous")
+	m.raw("\n  <span class=\"muted\">")
+	m.text(p.Showing)
+	m.raw("</span>")
+	p.write(&m, "next", p.Next, "Next")
+	m.raw("\n</nav>")
+	return m.html()
+}
+
+func (p Pager) write(m *markup, rel, url, label string) {
+	if url == "" {
+		m.raw("\n  <span></span>")
+		return
+	}
+	m.raw("\n  <a class=\"button secondary\" rel=\"", rel, `"`)
+	m.href(url)
+	m.raw(">", label, "</a>")
+}
+
+// HTML is the form of the filters, for the part "filters".
+func (f Filters) HTML() template.HTML {
+	m := markup{make([]byte, 0, 4096)}
+	if !f.Fold {
+		f.write(&m)
+		return m.html()
+	}
+	m.raw(`<details class="fold"`)
+	if f.Failed() {
+		m.raw(" open")
+	}
+	m.raw(">\n  <summary>Filters")
+	if said := f.Said(); said != "" {
+		m.raw(` <span class="muted">`)
+		m.text(said)
+		m.raw("</span>")
+	}
+	m.raw("</summary>\n  ")
+	f.write(&m)
+	m.raw("\n</details>")
+	return m.html()
+}
+
+func (f Filters) write(m *markup) {
+	m.raw(`<form class="filters" method="get"`)
+	m.address("action", f.URL)
+	m.raw(` role="search"`)
+	m.attribute("aria-label", f.Label)
+	m.raw(">")
+	for _, p := range f.Hidden {
+		m.raw("\n  <input type=\"hidden\"")
+		m.attribute("name", p.Name)
+		m.attribute("value", fmt.Sprint(p.Value))
+		m.raw(">")
+	}
+	for i := range f.Fields {
+		m.raw("\n  ")
+		f.Fields[i].write(m)
+	}
+	m.raw("\n  <div class=\"actions\">\n    <button class=\"button secondary\" type=\"submit\">Filter</button>")
+	if f.Active {
+		m.raw("\n    <a class=\"button quiet\"")
+		m.href(f.URL)
+		m.raw(">Clear filters</a>")
+	}
+	m.raw("\n  </div>\n</form>")
+}
+
+// HTML is the text with a button that copies it, for the part "code".
+func (c Code) HTML() template.HTML {
+	var m markup
+	c.write(&m)
+	return m.html()
+}
+
+func (c Code) write(m *markup) {
+	m.raw("<div class=\"code\">\n  <div class=\"code-head\"><span>")
+	m.text(c.Label)
+	m.raw(`</span><button class="button quiet copy" type="button" data-copy><span>Copy</span><span class="sr"> `)
+	m.text(c.Label)
+	m.raw(`</span></button><span class="sr" role="status"></span></div>`, "\n  <pre tabindex=\"0\" role=\"region\"")
+	m.attribute("aria-label", c.Label)
+	m.raw("><code>")
+	m.text(c.Text)
+	m.raw("</code></pre>\n</div>")
+}
+
+// HTML is the call, folded, for the part "curl".
+func (c Curl) HTML() template.HTML {
+	m := markup{make([]byte, 0, 1024)}
+	m.raw("<details class=\"curl\">\n  <summary>")
+	m.text(or(c.What, sameByAPI))
+	m.raw("</summary>\n  ")
+	c.Code().write(&m)
+	m.raw("\n</details>")
+	return m.html()
+}

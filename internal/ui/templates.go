@@ -1,0 +1,143 @@
+package ui
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed shell/*.html
+var shell embed.FS
+
+// New reads the pages of a package: the files that match a pattern of fs.Glob,
+// "*.html" when none is given. A page is called like its file, without folder and ending.
+func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
+	return NewWith(nil, files, funcs, pattern...)
+}
+
+// NewWith is New with templates that several packages of pages have, whose names match
+// the same patterns.
+func NewWith(shared, files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
+	if len(pattern) == 0 {
+		pattern = []string{"*.html"}
+	}
+	all := make(template.FuncMap)
+	maps.Copy(all, helpers)
+	maps.Copy(all, funcs)
+	base := template.New("shell").Funcs(all)
+	parts, err := glob(shell, []string{"shell/*.html"})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range parts {
+		if err := (file{shell, name}).parse(base.New(path.Base(name))); err != nil {
+			return nil, err
+		}
+	}
+	var found []file
+	for _, from := range []fs.FS{shared, files} {
+		names, err := glob(from, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			found = append(found, file{from, name})
+		}
+	}
+	for _, name := range []string{pageFailure, PageConfirm, PageSecrets, PageInvitation, PageTeam} {
+		found = append(found, file{shell, "shell/" + name + ".html"})
+	}
+	p := &Pages{pages: make(map[string]*template.Template)}
+	for _, f := range found {
+		if f.isParts() {
+			if err := f.parse(base.New(path.Base(f.name))); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, f := range found {
+		if !f.isParts() {
+			if err := p.add(base, f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// file is a file of templates.
+type file struct {
+	from fs.FS
+	name string
+}
+
+// isParts reports whether the file has parts of pages, and is no page.
+func (f file) isParts() bool { return strings.HasPrefix(path.Base(f.name), "_") }
+
+// glob lists the files that match one of the patterns. A pattern without a file
+// is a mistake in the program.
+func glob(files fs.FS, patterns []string) ([]string, error) {
+	if files == nil {
+		return nil, nil
+	}
+	var names []string
+	for _, p := range patterns {
+		found, err := fs.Glob(files, p)
+		if err != nil {
+			return nil, fmt.Errorf("list pages %q: %w", p, err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("list pages: no file matches %q", p)
+		}
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// add makes one page: the shell with this file as its main part.
+func (p *Pages) add(base *template.Template, f file) error {
+	name := strings.TrimSuffix(path.Base(f.name), path.Ext(f.name))
+	if _, ok := p.pages[name]; ok {
+		return fmt.Errorf("read page %s: there are two of that name", name)
+	}
+	t, err := base.Clone()
+	if err != nil {
+		return fmt.Errorf("read page %s: %w", name, err)
+	}
+	if err := f.parse(t.New("main")); err != nil {
+		return err
+	}
+	p.pages[name] = t
+	return nil
+}
+
+// namedAsset is where a template has the address of an asset.
+var namedAsset = regexp.MustCompile(`\{\{asset "([^"]*)"\}\}`)
+
+// parse reads the file as a template. Addresses of assets are put in now: they are the same
+// for every page, and html/template would check each of them whenever one is shown.
+func (f file) parse(t *template.Template) error {
+	text, err := fs.ReadFile(f.from, f.name)
+	if err == nil {
+		text = namedAsset.ReplaceAllFunc(text, func(found []byte) []byte {
+			at, unknown := assetURL(string(namedAsset.FindSubmatch(found)[1]))
+			err = errors.Join(err, unknown)
+			return []byte(at)
+		})
+	}
+	if err == nil {
+		_, err = t.Parse(string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.name, err)
+	}
+	return nil
+}
