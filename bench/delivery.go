@@ -168,9 +168,7 @@ func (p *post) deliver(ctx context.Context) (float64, error) {
 	start := time.Now()
 	_, _, stop := p.run(ctx, p.db, cluster.Times{})
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
-		// As cheap a question as there is: it is asked beside what it measures.
-		waiting, err = sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
-		if err != nil {
+		if waiting, err = p.waiting(ctx); err != nil {
 			return 0, errors.Join(err, stop())
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // view is a list whose deep page is held against its first.
 type view struct {
 	name   string
-	target string // with a query, without page and limit
+	target string // with a query, without page and limit; "": no page has a number there
 	limit  int64
 	deep   int64 // page
 	goal   figure.Goal
@@ -40,9 +40,26 @@ func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 			return len(list.Events), err
 		}
 	}
+	// A page of changes begins at a cursor: here, that of the license before it.
+	changes := func(ctx context.Context, p paging.Page) (int, error) {
+		last := p.Offset()
+		f := license.Filter{UpdatedSince: time.Unix(1, 0)}
+		p.Number, p.Order = 1, paging.OldestFirst
+		var err error
+		if last > 0 {
+			f.After.Ord = last
+			f.After.UpdatedAt, err = sqldb.One(ctx, db, sqldb.Value[time.Time], `SELECT updated_at FROM licenses WHERE partner_id = $1 AND ord = $2`, m.Partners[0], last)
+		}
+		if err != nil {
+			return 0, err
+		}
+		list, err := (&license.Registry{DB: db}).List(ctx, m.Partners[0], f, p)
+		return len(list.Licenses), err
+	}
 	flat, filtered := figure.AtMost(1.2, ""), figure.AtMost(2, "")
 	return []view{
 		{"licenses", "/v2/licenses?", 100, deep, flat, licenses(0)},
+		{"licenses, updated_since", "", 100, deep, flat, changes},
 		{"licenses, status=active", "/v2/licenses?status=active&", 100, m.Active / 100, filtered, licenses(event.Active)},
 		{"licenses, status=active", "/v2/licenses?status=active&", 50, min(deep, m.Active/50), filtered, licenses(event.Active)},
 		{"events", "/v2/licenses/events?", 100, deep, flat, events(0)},
@@ -83,6 +100,9 @@ func (b *bench) depths(ctx context.Context, store seed.Store) error {
 		})
 		if err != nil {
 			return err
+		}
+		if v.target == "" {
+			continue
 		}
 		err = b.depth(v.title("HTTP"), store, v, func(p paging.Page) error {
 			status, size, err := client.Do(load.Get(fmt.Sprintf("%slimit=%d&page=%d", v.target, p.Limit, p.Number), seed.APIKey(1)))

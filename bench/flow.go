@@ -11,7 +11,7 @@ import (
 	"claviger/bench/internal/seed"
 )
 
-// flow is a server process that sells and delivers as fast as it can: 16 clients buy by
+// flow is a server process that sells and delivers as fast as it can: clients buy by
 // HTTP, and the benchmark's own endpoints accept what is sent.
 type flow struct {
 	*post
@@ -19,12 +19,13 @@ type flow struct {
 	service *server
 	crowd   load.Crowd
 	scene   scene
+	turns   []turn // by client; nil: no order is sent twice
 	arrived atomic.Int64
 }
 
-// openFlow starts it on a new database of that name. prepare, if it is not nil, changes
-// the database first.
-func openFlow(ctx context.Context, store seed.Store, name string, partners int, sc scene, prepare func(*post) error) (_ *flow, err error) {
+// openFlow starts it on a new database of that name, with so many clients. prepare, if it
+// is not nil, changes the database first.
+func openFlow(ctx context.Context, store seed.Store, name string, partners, buyers int, sc scene, prepare func(*post) error) (_ *flow, err error) {
 	f := &flow{scene: sc}
 	f.scene.one = partners == 1
 	if f.post, err = openPost(ctx, store, name, partners); err != nil {
@@ -48,7 +49,7 @@ func openFlow(ctx context.Context, store seed.Store, name string, partners int, 
 	if f.service, err = startService(ctx, f.post.url); err != nil {
 		return nil, err
 	}
-	f.crowd, err = load.Gather(ctx, f.service.Addr, clients)
+	f.crowd, err = load.Gather(ctx, f.service.Addr, buyers)
 	return f, err
 }
 
@@ -61,7 +62,12 @@ func (f *flow) close() error {
 }
 
 // next is the next order of a client.
-func (f *flow) next(client int) []byte { return f.request(f.scene, client) }
+func (f *flow) next(client int) []byte {
+	if f.turns != nil {
+		return f.nextOrTwice(client)
+	}
+	return f.request(f.scene, client)
+}
 
 // run sells for a while and waits until each sale has arrived at its partner. It returns
 // how many that were and how long it took.

@@ -27,7 +27,7 @@ func (b *bench) live(ctx context.Context, store seed.Store) error {
 
 // followed delivers with and without open pages, in turns.
 func (b *bench) followed(ctx context.Context, store seed.Store) error {
-	f, err := openFlow(ctx, store, "live", clients, scene{}, nil)
+	f, err := openFlow(ctx, store, "live", clients, clients, scene{}, nil)
 	if err != nil {
 		return err
 	}
@@ -187,12 +187,12 @@ var listIndexes = []string{
 
 // indexed sells and delivers with and without the indexes of the lists, in turns.
 func (b *bench) indexed(ctx context.Context, store seed.Store) error {
-	with, err := openFlow(ctx, store, "indexed", clients, scene{buyer: true}, nil)
+	with, err := openFlow(ctx, store, "indexed", clients, clients, scene{buyer: true}, nil)
 	if err != nil {
 		return err
 	}
 	defer with.close() //nolint:errcheck // what matters was read
-	without, err := openFlow(ctx, store, "unindexed", clients, scene{buyer: true}, func(p *post) error {
+	without, err := openFlow(ctx, store, "unindexed", clients, clients, scene{buyer: true}, func(p *post) error {
 		return p.db.Write(ctx, func(tx *sqldb.Tx) error {
 			for _, name := range listIndexes {
 				if _, err := tx.Exec(ctx, `DROP INDEX `+name); err != nil {

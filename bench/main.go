@@ -54,7 +54,9 @@ var cases = []struct {
 	{"search", (*bench).search},
 	{"purchases", (*bench).purchases},
 	{"delivery", (*bench).delivery},
+	{"outage", (*bench).outage},
 	{"sustained", (*bench).sustained},
+	{"launch", (*bench).launch},
 	{"oauth", (*bench).oauth},
 	{"footprint", (*bench).footprint},
 }
@@ -80,7 +82,7 @@ func run(ctx context.Context, args []string) error {
 	var b bench
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
-	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, delivery, sustained, oauth, footprint")
+	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, delivery, outage, sustained, launch, oauth, footprint")
 	db := flags.String("db", bothDatabases, "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
 	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
 	flags.BoolVar(&b.profile, "profile", false, "write CPU profiles of the server into the data folder")

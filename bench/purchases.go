@@ -78,6 +78,9 @@ func (b *bench) purchases(ctx context.Context, store seed.Store) error {
 	if err := b.crowded(ctx, store, s); err != nil {
 		return err
 	}
+	if err := b.batches(ctx, store, s); err != nil {
+		return err
+	}
 	if err := s.audit(ctx); err != nil {
 		return err
 	}
@@ -200,7 +203,7 @@ func (s *shop) partner(sc scene, client int) int64 {
 	if sc.one {
 		return s.partners[0]
 	}
-	return s.partners[client]
+	return s.partners[client%len(s.partners)]
 }
 
 // order is the n-th order of all.
@@ -230,7 +233,7 @@ func (b *bench) sellHere(ctx context.Context, sc scene, s *shop, at string) (run
 	if err != nil {
 		return nil, nil, err
 	}
-	registry := &license.Registry{DB: db, Now: app.Now}
+	registry := &license.Registry{DB: db, Now: app.Now, Gather: &license.Gatherer{}}
 	sell := func(ctx context.Context, client int) error {
 		order, _ := s.order(sc, client)
 		_, err := registry.Purchase(ctx, audit.System("bench"), order)

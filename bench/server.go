@@ -16,6 +16,7 @@ import (
 
 	"claviger/bench/internal/seed"
 	"claviger/bench/internal/yard"
+	"claviger/internal/account"
 	"claviger/internal/app"
 	claviger "claviger/sdk/go"
 )
@@ -48,8 +49,10 @@ func serveService(ctx context.Context, args []string) error {
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
+	cfg.RequireSecondFactor = account.RequireNone // an operator looks at the console by a password alone
 	cfg.Log = cfg.Logger(io.Discard)
 	cfg.Now = func() time.Time { return app.Now().Add(-*behind) }
+	app.SpendMemory()
 	service, err := app.New(ctx, cfg)
 	if err != nil {
 		return err

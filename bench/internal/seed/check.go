@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"claviger/internal/event"
 	"claviger/internal/sqldb"
@@ -53,8 +54,8 @@ func look(ctx context.Context, db *sqldb.DB) (Market, error) {
 // are: ordinals are dense from 1, the ledger has the last, the counts of blocks
 // are those of the rows.
 func Check(ctx context.Context, tx *sqldb.Tx, what string, partnerID int64) (int64, error) {
-	type span struct{ n, low, high, ledger int64 }
-	s, err := sqldb.One(ctx, tx, func(r *sqldb.Row, s *span) error { return r.Scan(&s.n, &s.low, &s.high, &s.ledger) },
+	type numbers struct{ n, low, high, ledger int64 }
+	s, err := sqldb.One(ctx, tx, func(r *sqldb.Row, s *numbers) error { return r.Scan(&s.n, &s.low, &s.high, &s.ledger) },
 		`SELECT (SELECT count(*) FROM `+what+`s WHERE partner_id = $1), (SELECT coalesce(min(ord), 1) FROM `+what+`s WHERE partner_id = $1),
 			(SELECT coalesce(max(ord), 0) FROM `+what+`s WHERE partner_id = $1), `+what+`s
 		FROM partner_counters WHERE partner_id = $1`, partnerID)
@@ -65,16 +66,24 @@ func Check(ctx context.Context, tx *sqldb.Tx, what string, partnerID int64) (int
 	if s.low != 1 || s.high != s.n || s.ledger != s.n {
 		return 0, fmt.Errorf("%d %ss have the ordinals %d to %d, and the ledger has %d", s.n, what, s.low, s.high, s.ledger)
 	}
-	wrong, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM (
-			SELECT status, (ord - 1) / 4096 AS block, count(*) AS n FROM `+what+`s WHERE partner_id = $1 GROUP BY status, (ord - 1) / 4096
-		) AS t FULL JOIN (SELECT status, block, n FROM `+what+`_blocks WHERE partner_id = $1 AND n <> 0) AS b
-			ON b.status = t.status AND b.block = t.block
-		WHERE t.n IS NULL OR b.n IS NULL OR t.n <> b.n`, partnerID)
-	if err != nil {
-		return 0, err
-	}
-	if wrong > 0 {
-		return 0, fmt.Errorf("%d blocks of %ss have another count than their rows", wrong, what)
+	last := (s.n/partRows + 1) * partRows
+	for r := range ranges(last, false) {
+		if r.to == last {
+			r.to = math.MaxInt64 // with blocks that no row belongs to
+		}
+		wrong, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM (
+				SELECT status, (ord - 1) / 4096 AS block, count(*) AS n FROM `+what+`s
+				WHERE partner_id = $1 AND ord >= $2 AND ord <= $3 GROUP BY status, (ord - 1) / 4096
+			) AS t FULL JOIN (SELECT status, block, n FROM `+what+`_blocks WHERE partner_id = $1 AND n <> 0
+				AND block >= ($2 - 1) / 4096 AND block <= ($3 - 1) / 4096) AS b
+				ON b.status = t.status AND b.block = t.block
+			WHERE t.n IS NULL OR b.n IS NULL OR t.n <> b.n`, partnerID, r.from, r.to)
+		if err != nil {
+			return 0, err
+		}
+		if wrong > 0 {
+			return 0, fmt.Errorf("%d blocks of %ss have another count than their rows", wrong, what)
+		}
 	}
 	return s.n, nil
 }

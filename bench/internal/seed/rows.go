@@ -36,9 +36,8 @@ func begun(licenses int64) int64 {
 	return time.Now().UTC().Truncate(time.Hour).UnixNano() - licenses*EventsPerLicense*spacing
 }
 
-// addLicenses writes one part of so many of the licenses.
-func (s series) addLicenses(ctx context.Context, tx *sqldb.Tx, part, parts int64) error {
-	from, to := s.licenses*part/parts+1, s.licenses*(part+1)/parts
+// addLicenses writes a range of the licenses.
+func (s series) addLicenses(ctx context.Context, tx *sqldb.Tx, from, to int64) error {
 	_, err := tx.Exec(ctx, words.Replace(`
 		WITH RECURSIVE n (i) AS (SELECT CAST($5 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < $6)
 		INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held, erased,
@@ -50,12 +49,9 @@ func (s series) addLicenses(ctx context.Context, tx *sqldb.Tx, part, parts int64
 	return err
 }
 
-// addEvents writes one part of so many of the events. A license's first event is
-// its purchase; the last one's kind is the license's status; those between are
-// changes of the tier.
-func (s series) addEvents(ctx context.Context, tx *sqldb.Tx, part, parts int64) error {
-	events := s.licenses * EventsPerLicense
-	from, to := events*part/parts+1, events*(part+1)/parts
+// addEvents writes a range of the events. A license's first event is its purchase; the
+// last one's kind is the license's status; those between are changes of the tier.
+func (s series) addEvents(ctx context.Context, tx *sqldb.Tx, from, to int64) error {
 	_, err := tx.Exec(ctx, words.Replace(`
 		WITH RECURSIVE n (e) AS (SELECT CAST($5 AS bigint) UNION ALL SELECT e + 1 FROM n WHERE e < $6),
 			numbered AS (SELECT e, (e - 1) % $2 + 1 AS i, (e - 1) / $2 AS k FROM n)
@@ -69,18 +65,18 @@ func (s series) addEvents(ctx context.Context, tx *sqldb.Tx, part, parts int64) 
 	return err
 }
 
-// count writes what the service keeps beside the rows: counts of blocks, the
-// sequences, the partner's ledger.
+// addBlocks writes the counts of the blocks of a range, which are all in it.
+func (s series) addBlocks(ctx context.Context, tx *sqldb.Tx, table string, from, to int64) error {
+	_, err := tx.Exec(ctx, `INSERT INTO `+table+`_blocks (partner_id, status, block, n)
+		SELECT partner_id, status, (ord - 1) / 4096, count(*) FROM `+table+`s WHERE partner_id = $1 AND ord >= $2 AND ord <= $3
+		GROUP BY partner_id, status, (ord - 1) / 4096`, s.partnerID, from, to)
+	return err
+}
+
+// count writes what else the service keeps beside the rows: the sequences, the partner's
+// ledger.
 func (s series) count(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
 	events := s.licenses * EventsPerLicense
-	for _, table := range []string{"license", "event"} {
-		_, err := tx.Exec(ctx, `INSERT INTO `+table+`_blocks (partner_id, status, block, n)
-			SELECT partner_id, status, (ord - 1) / 4096, count(*) FROM `+table+`s WHERE partner_id = $1
-			GROUP BY partner_id, status, (ord - 1) / 4096`, s.partnerID)
-		if err != nil {
-			return err
-		}
-	}
 	for name, last := range map[string]int64{"license_ids": s.licenses, "event_ids": events} {
 		sql := `UPDATE sequences SET last = $2 WHERE name = $1`
 		if postgres {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -114,10 +115,6 @@ func outside(ctx context.Context, db *sqldb.DB, sql string) error {
 // a database which was not filled to its end shows it.
 func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses int64) error {
 	var indexes []index
-	parts := int64(20) // SQLite keeps what a transaction changed in memory
-	if postgres {
-		parts = 1
-	}
 	steps := []func(*sqldb.Tx) error{func(tx *sqldb.Tx) (err error) {
 		if postgres { // which builds an index faster than it keeps one
 			indexes, err = dropIndexes(ctx, tx, "licenses", "events")
@@ -125,11 +122,15 @@ func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses 
 		return err
 	}}
 	s := series{partnerID: partnerID, licenses: licenses, begun: begun(licenses)}
-	for i := range parts {
-		steps = append(steps, func(tx *sqldb.Tx) error { return s.addLicenses(ctx, tx, i, parts) })
+	for r := range ranges(licenses, postgres) {
+		steps = append(steps, func(tx *sqldb.Tx) error {
+			return errors.Join(s.addLicenses(ctx, tx, r.from, r.to), s.addBlocks(ctx, tx, "license", r.from, r.to))
+		})
 	}
-	for i := range parts {
-		steps = append(steps, func(tx *sqldb.Tx) error { return s.addEvents(ctx, tx, i, parts) })
+	for r := range ranges(licenses*EventsPerLicense, postgres) {
+		steps = append(steps, func(tx *sqldb.Tx) error {
+			return errors.Join(s.addEvents(ctx, tx, r.from, r.to), s.addBlocks(ctx, tx, "event", r.from, r.to))
+		})
 	}
 	steps = append(steps, func(tx *sqldb.Tx) error { return makeIndexes(ctx, tx, indexes) },
 		func(tx *sqldb.Tx) error { return s.count(ctx, tx, postgres) })
@@ -140,6 +141,29 @@ func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses 
 		}
 	}
 	return nil
+}
+
+// partRows is how many rows are written or checked at once: SQLite keeps what a
+// transaction changed and what a statement sorts in memory. It is a multiple of a block.
+const partRows = 32 * 4096
+
+// span is a range of numbers, both ends included.
+type span struct{ from, to int64 }
+
+// ranges are the numbers from 1 to n in parts of partRows; where the database is a server,
+// in one.
+func ranges(n int64, postgres bool) iter.Seq[span] {
+	part := int64(partRows)
+	if postgres {
+		part = n
+	}
+	return func(yield func(span) bool) {
+		for from := int64(1); from <= n; from += part {
+			if !yield(span{from, min(from+part-1, n)}) {
+				return
+			}
+		}
+	}
 }
 
 // prepare makes bulk writing cheap for this transaction or connection.
