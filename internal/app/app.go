@@ -210,7 +210,9 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Simulator = &simulator.Simulator{
 		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller, Now: a.cfg.Now, Log: a.log,
 	}
-	r.Licenses = &license.Registry{DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, CountRefund: stats.CountRefund, EraseAddress: eraseAddress}
+	r.Licenses = &license.Registry{
+		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, CountRefund: stats.CountRefund, EraseAddress: eraseAddress,
+	}
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}

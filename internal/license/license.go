@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"time"
 
@@ -22,8 +23,9 @@ import (
 type Registry struct {
 	DB     *sqldb.DB
 	Now    func() time.Time
-	Events *event.Log // nil: deliveries wait for a dispatcher of another node
-	Gather *Gatherer  // nil: each purchase has a transaction of its own
+	Events *event.Log   // nil: deliveries wait for a dispatcher of another node
+	Gather *Gatherer    // nil: each purchase has a transaction of its own
+	Log    *slog.Logger // nil: slog.Default()
 
 	// CountRefund is told, in the transaction, when a license becomes wholly refunded (1) or
 	// stops being so (-1): stats.CountRefund. Nil: nobody counts.

@@ -2,6 +2,7 @@ package license
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"claviger/internal/account"
@@ -145,6 +146,9 @@ func (r *Registry) PurchaseAll(ctx context.Context, list []Order) []Result {
 	}
 	err := r.sellSet(ctx, orders)
 	alone := err != nil && len(orders) > 1 && !sqldb.IsUnavailable(err) && ctx.Err() == nil
+	if alone { // each may succeed, so that nobody else would hear of it
+		r.log().Warn("a set of orders could not be sold; they are sold one by one", "partner_id", orders[0].PartnerID, "orders", len(orders), "err", err)
+	}
 	for _, o := range orders {
 		if alone {
 			err = r.sellSet(ctx, []*order{o})
@@ -154,4 +158,11 @@ func (r *Registry) PurchaseAll(ctx context.Context, list []Order) []Result {
 		}
 	}
 	return results
+}
+
+func (r *Registry) log() *slog.Logger {
+	if r.Log != nil {
+		return r.Log
+	}
+	return slog.Default()
 }

@@ -3,6 +3,7 @@ package license_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -238,9 +239,11 @@ func codes(results []license.Result) []string {
 	return list
 }
 
-// An order that breaks the transaction of its set fails alone.
+// An order that breaks the transaction of its set fails alone, and the log says so once.
 func TestOneOrderFailsAlone(t *testing.T) {
 	h := newHarness(t)
+	var log strings.Builder
+	h.licenses.Log = slog.New(slog.NewTextHandler(&log, nil))
 	p := h.partner()
 	if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		tx.Queue(`CREATE UNIQUE INDEX one_of_them ON purchases (currency) WHERE currency = 'ZZZ'`)
@@ -260,6 +263,9 @@ func TestOneOrderFailsAlone(t *testing.T) {
 	h.verify()
 	if n := h.count(`SELECT count(*) FROM licenses`); n != 4 {
 		t.Errorf("%d licenses", n)
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, fmt.Sprintf("partner_id=%d orders=5 err=", p)) {
+		t.Errorf("logged %q", got)
 	}
 }
 
