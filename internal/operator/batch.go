@@ -40,14 +40,14 @@ func (o *Operator) purchaseBatch(w http.ResponseWriter, r *http.Request, t accou
 		return fault.New(fault.Invalid, idempotency.CodeInvalidIdempotencyKey,
 			"A batch takes no Idempotency-Key: each order is recognised by its external_id, so that the batch can be repeated as it is.").On("Idempotency-Key")
 	}
+	b, lines, err := readBatch(w, r, t) // before its turn: a slow sender delays nobody
+	if err != nil {
+		return err
+	}
 	if err := o.Batches.Acquire(r.Context(), name(t), 1); err != nil {
 		return err
 	}
 	defer o.Batches.Release(name(t), 1)
-	b, lines, err := readBatch(w, r, t)
-	if err != nil {
-		return err
-	}
 	next := func() []orderResultJSON {
 		var list []orderResultJSON
 		for ; b.told < len(b.orders) && b.sold[b.told]; b.told++ {

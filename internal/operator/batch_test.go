@@ -2,13 +2,18 @@ package operator_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/wire"
 )
 
 const batch = purchases + "/batch"
@@ -94,5 +99,51 @@ func TestBatchOfSeveralPartners(t *testing.T) {
 	lines := h.must(200, "POST", batch, strings.Join(orders, "\n"), "Content-Type: application/x-ndjson")
 	if want := strings.TrimSuffix(strings.TrimPrefix(first.Body, `{"size":20,"items":[`), "]}"); strings.ReplaceAll(strings.TrimSpace(lines.Body), "\n", ",") != want {
 		t.Errorf("in lines: answered\n%s", lines.Body)
+	}
+}
+
+// slowBody tells when it is read, and has nothing to read until it is let go.
+type slowBody struct {
+	io.Reader
+	read, let chan struct{}
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	if b.read != nil {
+		close(b.read)
+		b.read = nil
+		<-b.let
+	}
+	return b.Reader.Read(p)
+}
+
+// TestBatchesTakeTurns: a token has so many batches sold at once and is told to wait with
+// more; one whose body is still on its way is none of them.
+func TestBatchesTakeTurns(t *testing.T) {
+	h := newHarness(t)
+	h.operator.Batches = &wire.Share{Total: 2, Patience: time.Nanosecond} // a token may have half
+	body := fmt.Sprintf(`[{"partner_id":%d,"tier":1,"external_id":"one"}]`, h.partner)
+	slow := &slowBody{strings.NewReader(body), make(chan struct{}), make(chan struct{})}
+	read, answered := slow.read, httptest.NewRecorder()
+	r := httptest.NewRequest("POST", batch, slow)
+	r.Header.Set("Authorization", "Bearer "+h.tokens[account.Sell])
+	r.Header.Set("Content-Type", "application/json")
+	var wg sync.WaitGroup
+	wg.Go(func() { h.operator.Handler().ServeHTTP(answered, r) })
+	<-read
+	if a := h.send(h.tokens[account.Sell], "POST", batch, body); a.Status != 200 {
+		t.Errorf("beside a slow sender: answered %d %s", a.Status, a.Body)
+	}
+	me, err := h.Accounts.ByToken(t.Context(), h.tokens[account.Sell])
+	h.Must(err)
+	key := fmt.Sprint("token:", me.ID)
+	h.Must(h.operator.Batches.Acquire(t.Context(), key, 1))
+	if a := h.send(h.tokens[account.Sell], "POST", batch, body); a.Status != 429 || a.Code() != "too_many_at_once" {
+		t.Errorf("one too many: answered %d %s", a.Status, a.Body)
+	}
+	h.operator.Batches.Release(key, 1)
+	close(slow.let)
+	if wg.Wait(); answered.Code != 200 {
+		t.Errorf("the slow sender: answered %d %s", answered.Code, answered.Body)
 	}
 }
