@@ -53,8 +53,7 @@ func (h *Handler) causesView(v *Visit, f overviewFacts) causesView {
 	if len(f.causes) == 0 {
 		return causesView{}
 	}
-	causes := slices.Clone(f.causes)
-	slices.SortStableFunc(causes, func(a, b history.Cause) int { return b.Deliveries - a.Deliveries })
+	causes := f.causes
 	var all int
 	for _, c := range causes {
 		all += c.Deliveries

@@ -40,12 +40,13 @@ type Indexed struct {
 	Whole   []string
 }
 
-// TroubleStatements are what Today asks of the outbox.
+// TroubleStatements are what Today and the overview of a partner ask of the outbox.
 func TroubleStatements() map[string]Indexed {
 	return map[string]Indexed{
 		"what waits":                 {Statement{waitingOf, []any{int64(1), 501}}, []string{"outbox_"}, nil},
 		"partners with what is lost": {Statement{givenUpPartners, []any{500}}, []string{"outbox_given_up"}, nil},
 		"what was given up":          {Statement{givenUpOf, []any{int64(1), 501}}, []string{"outbox_given_up"}, nil},
+		"what failed, by cause":      {Statement{causesOf, []any{int64(1), MaxCauses}}, []string{"outbox_failing", "outbox_given_up", "webhook_responses_event"}, nil},
 		"what is due":                {Statement{oldestDue, []any{time.Unix(1<<31, 0)}}, []string{"outbox_due"}, []string{"endpoints"}},
 	}
 }

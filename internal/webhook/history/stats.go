@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"claviger/internal/courier"
 	"claviger/internal/sqldb"
 )
 
@@ -45,77 +44,4 @@ func AttemptFacts(ctx context.Context, r sqldb.Reader, after, upTo int64, limit 
 		return nil, fmt.Errorf("read what attempts met: %w", err)
 	}
 	return list, nil
-}
-
-// MaxCauses is how many failed deliveries Causes looks at.
-const MaxCauses = 1000
-
-// Cause is what stands in the way of deliveries: those whose last attempt met the same.
-type Cause struct {
-	Status     int           // 0: no HTTP answer
-	Cause      courier.Cause // where there was no answer
-	Text       string        // that in words, of the newest of them
-	Diagnosis  string        // the likely mistake, of the newest of them; may be ""
-	Deliveries int           // failing, exhausted or superseded
-	Oldest     time.Time
-	Newest     time.Time // of their events
-	LastAt     time.Time // of the last attempt of all
-}
-
-// Causes groups the failed deliveries of a partner by what their last attempt met, the
-// largest group first. It looks at the newest MaxCauses; more says that there are others.
-func (r Reader) Causes(ctx context.Context, partnerID int64) (causes []Cause, more bool, err error) {
-	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		causes = nil
-		w, err := newWalk(ctx, tx, partnerID, Filter{State: Failed}, Key{})
-		if err != nil {
-			return err
-		}
-		rows, err := w.next(ctx, MaxCauses)
-		if err != nil {
-			return err
-		}
-		more = !w.ended
-		if err := w.addAttempts(ctx, rows); err != nil {
-			return err
-		}
-		causes = grouped(rows)
-		return nil
-	})
-	if err != nil {
-		return nil, false, fmt.Errorf("group failed deliveries: %w", err)
-	}
-	return causes, more, nil
-}
-
-// grouped groups deliveries, which are the newest first.
-func grouped(rows []Delivery) []Cause {
-	type key struct {
-		status int
-		cause  courier.Cause
-	}
-	at := map[key]int{}
-	var causes []Cause
-	for _, d := range rows {
-		if d.Last.ID == 0 {
-			continue // its attempts are not on record any more
-		}
-		k := key{status: d.Last.Status}
-		if k.status == 0 {
-			k.cause = courier.CauseOf(d.Last.Cause)
-		}
-		i, ok := at[k]
-		if !ok {
-			i = len(causes)
-			at[k] = i
-			causes = append(causes, Cause{Status: k.status, Cause: k.cause, Text: d.Last.Cause, Newest: d.CreatedAt})
-		}
-		c := &causes[i]
-		c.Deliveries++
-		c.Oldest = d.CreatedAt
-		if d.Last.At.After(c.LastAt) {
-			c.LastAt, c.Diagnosis = d.Last.At, d.Last.Diagnosis
-		}
-	}
-	return causes
 }
