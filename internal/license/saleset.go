@@ -139,8 +139,9 @@ func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (
 	pending := queueSaleTx(tx, partnerID, licenses, tiers...)
 	s.tokens = account.QueueTokenCheck(tx, tokens, r.Now())
 	s.once = idempotency.QueueLookups(tx, requests...)
+	// By external id: PostgreSQL might look through all purchases of a partner who is new.
 	earlier := sqldb.QueueQuery(tx, scanSale, `SELECT `+saleColumns+` FROM purchases
-		WHERE partner_id = $1 AND kind = $2 AND external_id = ANY($3) AND external_id <> ''`, partnerID, int(NewLicense), externals)
+		WHERE partner_id + 0 = $1 AND kind = $2 AND external_id = ANY($3) AND external_id <> ''`, partnerID, int(NewLicense), externals)
 	saleIDs := sqldb.NextIDs(tx, "purchase_ids", len(orders))
 	licenseIDs := sqldb.NextIDs(tx, "license_ids", licenses)
 	s.buyers = account.QueueFinder(tx, persons...)

@@ -64,16 +64,20 @@ func (p *postgres) elements(column string) string { return "unnest(" + column + 
 func (l *sqlite) elements(column string) string { return "json_each(" + column + ") AS elements" }
 
 // PlanOnce has each statement that is queued from now on planned once on its connection,
-// for any values. PostgreSQL would plan those with lists anew in every transaction, since
-// it takes short lists to be cheaper than the usual ones, and that takes longer than to
-// run them.
+// for any values, by an index if there is one. PostgreSQL would plan those with lists anew
+// in every transaction, since it takes short lists to be cheaper than the usual ones, and
+// that takes longer than to run them. A plan that reads the whole of a table while that is
+// small would be used until the server looks at the table again, a minute later, when a
+// launch day has made it large.
 func (tx *Tx) PlanOnce() {
 	if sql := tx.engine.planOnce(); sql != "" {
 		tx.Queue(sql)
 	}
 }
 
-func (p *postgres) planOnce() string { return "SET LOCAL plan_cache_mode = force_generic_plan" }
+func (p *postgres) planOnce() string {
+	return "SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)"
+}
 
 func (l *sqlite) planOnce() string { return "" }
 

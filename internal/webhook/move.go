@@ -26,7 +26,7 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	fence := s.Node.Fence(tx, slices.Collect(maps.Keys(claims)))
 	endpoints := sqldb.QueueQuery(tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
 		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLockedNoKey(), slices.Sorted(maps.Keys(partners)))
-	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+IsPending, eventIDs(b.attempts))
+	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+isPendingToo, eventIDs(b.attempts))
 	next := queueNext(tx, settled)
 	held, err := fence.Held(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 func queueNext(tx *sqldb.Tx, settled []int64) *sqldb.Result[head] {
 	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumns+` FROM outbox AS s JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o
 			WHERE o.license_id = s.license_id AND o.`+IsPending+` AND NOT (o.event_id = ANY($1)) ORDER BY o.event_id LIMIT 1)
-		WHERE s.event_id = ANY($1) AND s.`+IsPending, settled)
+		WHERE s.event_id = ANY($1) AND s.`+isPendingToo, settled)
 }
 
 // read takes what was locked and asked for.
@@ -120,7 +120,7 @@ func (s *Store) move(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 		tallies[a.PartnerID].add(a)
 	}
 	if len(done) > 0 {
-		tx.Queue(`DELETE FROM outbox WHERE event_id = ANY($1) AND `+IsPending, done)
+		tx.Queue(`DELETE FROM outbox WHERE event_id = ANY($1) AND `+isPendingToo, done)
 	}
 	if err := s.moveFailed(ctx, tx, failed, b); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *Store) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*Attempt,
 		}
 	}
 	tx.Queue(`UPDATE outbox SET due_at = h.due_at FROM outbox AS h
-		WHERE h.event_id = ANY($1) AND h.`+IsPending+` AND outbox.license_id = h.license_id AND outbox.`+IsPending+`
+		WHERE h.event_id = ANY($1) AND h.`+isPendingToo+` AND outbox.license_id = h.license_id AND outbox.`+IsPending+`
 			AND outbox.event_id > h.event_id AND outbox.due_at < h.due_at`, eventIDs(failed))
 	var err error
 	b.superseded, err = s.supersede(ctx, tx, refused, b.now)
@@ -189,6 +189,6 @@ func makeDue(tx *sqldb.Tx, b *batch) {
 	}
 	if len(waiting) > 0 {
 		slices.Sort(waiting)
-		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN not_before > $2 THEN not_before ELSE $2 END WHERE event_id = ANY($1) AND `+IsPending, waiting, b.now)
+		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN not_before > $2 THEN not_before ELSE $2 END WHERE event_id = ANY($1) AND `+isPendingToo, waiting, b.now)
 	}
 }

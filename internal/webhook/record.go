@@ -39,6 +39,7 @@ func (s *Store) Record(ctx context.Context, attempts []*Attempt, again bool) ([]
 	var b *batch
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b = &batch{now: s.Now(), attempts: attempts, recorded: make([]Recorded, len(attempts))}
+		tx.PlanOnce()
 		unlogged := slices.DeleteFunc(slices.Clone(attempts), func(a *Attempt) bool { return a.logged || a.dropped > 1 })
 		if again {
 			var err error

@@ -68,6 +68,11 @@ const (
 var (
 	IsPending = "state = " + strconv.Itoa(int(Pending))
 	IsGivenUp = "state > " + strconv.Itoa(int(Delivered))
+
+	// isPendingToo is IsPending beside a list of events, which no partial index is for:
+	// PostgreSQL takes what is open to be little, and would read all of it, with what left
+	// it lately.
+	isPendingToo = "state + 0 = " + strconv.Itoa(int(Pending))
 )
 
 // Stats counts deliveries by state.
