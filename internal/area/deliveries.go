@@ -217,16 +217,16 @@ func Tail(key string) string { return "…" + key[max(0, len(key)-keyTail):] }
 
 // DeliveryTable says how a list of deliveries is shown.
 type DeliveryTable struct {
-	Path    func(path string, values ...any) string // of a page
-	License string                                  // the path of a license's page, with a verb for its key
-	Query   string                                  // of the list: the page of a delivery gets it, so that it leads back
-	Partner func(id int64) ui.Cell                  // nil: all are of one partner
+	Deliveries string            // the page of a delivery is below it
+	Licenses   string            // that of a license is below it
+	Query      string            // of the list: the page of a delivery gets it, so that it leads back
+	Partners   map[int64]ui.Cell // by id; nil: all are of one partner
 }
 
 // Of lists deliveries, one line each.
 func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
 	table := ui.Table{ID: "deliveries", Caption: "Deliveries, newest event first", Lines: true, Columns: []ui.Column{{Label: "State"}}}
-	if t.Partner != nil {
+	if t.Partners != nil {
 		table.Columns = append(table.Columns, ui.Column{Label: "Partner"})
 	}
 	table.Columns = append(table.Columns, []ui.Column{
@@ -238,28 +238,31 @@ func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
 		{Label: "Next attempt", Wide: true},
 		{Label: "Event time"},
 	}...)
-	for _, d := range list {
-		table.Rows = append(table.Rows, t.row(d))
+	table.Reserve(len(list))
+	cells := make([]ui.Cell, 0, len(table.Columns))
+	for i := range list {
+		id := strconv.FormatInt(list[i].EventID, 10)
+		table.Add("delivery-"+id, t.cells(cells, &list[i], id)...)
 	}
 	return table
 }
 
-func (t DeliveryTable) row(d history.OfPartner) ui.Row {
+// cells appends those of a delivery.
+func (t DeliveryTable) cells(cells []ui.Cell, d *history.OfPartner, id string) []ui.Cell {
 	next := ui.Cell{At: d.NextAt}
 	if d.NextAt.IsZero() {
 		next = ui.Cell{Text: "–"}
 	}
-	cells := []ui.Cell{{Status: string(d.State), URL: t.Path(DeliveriesPath+"/%d", d.EventID) + t.Query}}
-	if t.Partner != nil {
-		cells = append(cells, t.Partner(d.PartnerID))
+	cells = append(cells, ui.Cell{Status: string(d.State), URL: t.Deliveries + "/" + id + t.Query})
+	if t.Partners != nil {
+		cells = append(cells, t.Partners[d.PartnerID])
 	}
-	return ui.Row{ID: fmt.Sprintf("delivery-%d", d.EventID), Cells: append(cells, []ui.Cell{
-		{Text: event.Kind(d.Kind).String()},
-		{Text: Tail(d.LicenseKey), Code: true, URL: t.Path(t.License, d.LicenseKey)},
-		{Text: AnswerWords(d.Last.ID, d.Last.Status, d.Last.Success, d.Last.Words())},
-		{Text: strconv.Itoa(d.Attempts)},
-		{Text: Duration(d.Last.ID != 0, d.Last.Took)},
+	return append(cells,
+		ui.Cell{Text: event.Kind(d.Kind).String()},
+		ui.Cell{Text: Tail(d.LicenseKey), Code: true, URL: t.Licenses + "/" + d.LicenseKey},
+		ui.Cell{Text: AnswerWords(d.Last.ID, d.Last.Status, d.Last.Success, d.Last.Words())},
+		ui.Cell{Text: strconv.Itoa(d.Attempts)},
+		ui.Cell{Text: Duration(d.Last.ID != 0, d.Last.Took)},
 		next,
-		{At: d.CreatedAt, Exact: true},
-	}...)}
+		ui.Cell{At: d.CreatedAt, Exact: true})
 }

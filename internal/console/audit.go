@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -114,9 +113,12 @@ func auditTable(v *Visit, list []audit.Entry, names map[int64]string) ui.Table {
 		ID: "entries", Caption: "Entries, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "Time"}, {Label: "Who"}, {Label: "Action"}, {Label: "Subject"}, {Label: "Before", Wrap: true}, {Label: "After", Wrap: true}, {Label: "From"}},
 	}
-	for _, e := range list {
-		a := e.Actor
-		who := ui.Cell{Text: a.Name, Note: a.Kind, URL: v.Path(auditPath) + "?actor=" + a.Kind}
+	t.Reserve(len(list))
+	at := v.Path(auditPath)
+	for i := range list {
+		e := &list[i]
+		a := &e.Actor
+		who := ui.Cell{Text: a.Name, Note: a.Kind, URL: at + "?actor=" + a.Kind}
 		if a.Kind == audit.ByUser {
 			who.Text = names[a.ID]
 			if who.Text == "" {
@@ -124,22 +126,16 @@ func auditTable(v *Visit, list []audit.Entry, names map[int64]string) ui.Table {
 			}
 		}
 		if a.ID != 0 {
-			who.Note = fmt.Sprintf("%s %d", a.Kind, a.ID)
-			who.URL += "&id=" + strconv.FormatInt(a.ID, 10)
+			id := strconv.FormatInt(a.ID, 10)
+			who.Note += " " + id
+			who.URL += "&id=" + id
 		}
 		from := ui.Cell{Text: a.Client}
 		if a.Session != "" {
 			from.Note = "session " + a.Session
 		}
-		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("entry-%d", e.ID), Cells: []ui.Cell{
-			{At: e.At, Exact: true},
-			who,
-			{Text: e.Action, Code: true},
-			{Text: e.Subject, Code: true, URL: v.Path(auditPath) + "?subject=" + url.QueryEscape(e.Subject)},
-			{Text: e.Before},
-			{Text: e.After},
-			from,
-		}})
+		t.Add("entry-"+strconv.FormatInt(e.ID, 10), ui.Cell{At: e.At, Exact: true}, who, ui.Cell{Text: e.Action, Code: true},
+			ui.Cell{Text: e.Subject, Code: true, URL: at + "?subject=" + url.QueryEscape(e.Subject)}, ui.Cell{Text: e.Before}, ui.Cell{Text: e.After}, from)
 	}
 	return t
 }

@@ -56,9 +56,11 @@ func (b *Bulk) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	return b.showList(w, r, v, listView{
 		Heading: "Bulk acts", Lead: "Acts on many rows at once, newest first. They begin at a list: filter it, then choose what to do with all that it shows.",
-		Table: ui.JobsTable("Bulk acts, newest first", "Act", []string{"Rows", "Done", "Refused", "Skipped"}, rows), Pager: pager(r, "Pages of bulk acts", next),
-		Nothing: ui.Empty{Title: "No bulk acts yet", Text: "Filter the licenses, purchases, deliveries or partners, and choose what to do with all of them."},
-		Curl:    b.call("The same by API", http.MethodGet, "/operator/v1/bulk"),
+		Results: ui.Results{
+			Table: ui.JobsTable("Bulk acts, newest first", "Act", []string{"Rows", "Done", "Refused", "Skipped"}, rows), Pager: pager(r, "Pages of bulk acts", next),
+			Nothing: ui.Empty{Title: "No bulk acts yet", Text: "Filter the licenses, purchases, deliveries or partners, and choose what to do with all of them."},
+		},
+		Curl: b.call("The same by API", http.MethodGet, "/operator/v1/bulk"),
 	})
 }
 

@@ -89,9 +89,9 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	if err != nil {
 		return err
 	}
-	table := area.DeliveryTable{
-		Path: v.Path, License: licenseVerb, Query: area.Query(r.URL.Query(), "live"),
-		Partner: func(id int64) ui.Cell { return ui.Cell{Text: names[id].Name, URL: d.pageOfPartner(v, id)} },
+	table := area.DeliveryTable{Deliveries: v.Path(deliveriesPath), Licenses: v.Path(licensesPath), Query: area.Query(r.URL.Query(), "live"), Partners: map[int64]ui.Cell{}}
+	for id, p := range names {
+		table.Partners[id] = ui.Cell{Text: p.Name, URL: d.pageOfPartner(v, id)}
 	}
 	view.Results = ui.Results{
 		Filters: view.Filters, Table: table.Of(list.Deliveries),

@@ -154,11 +154,13 @@ func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) er
 		return err
 	}
 	return l.showList(w, r, v, listView{
-		Heading: "Licenses", Lead: "The licenses of all partners, newest first.", Form: form, Filters: ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath)},
-		Table: licensesTable(v, found.Licenses, names), Pager: pager(r, "Pages of licenses", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
-		Acts:    l.bulkActs(r, v, bulk.Licenses),
-		Export:  exportURL(r, v, export.Licenses),
-		Nothing: ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
+		Heading: "Licenses", Lead: "The licenses of all partners, newest first.", Form: form,
+		Results: ui.Results{
+			Filters: ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath)}, Table: licensesTable(v, found.Licenses, names),
+			Pager: pager(r, "Pages of licenses", found.Next), SearchedTo: found.SearchedTo,
+			Nothing: ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
+		},
+		Acts: l.bulkActs(r, v, bulk.Licenses), Export: exportURL(r, v, export.Licenses),
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/search", ui.Param{Name: "key", Value: f.Key}, ui.Param{Name: "email", Value: email},
 			ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "status", Value: f.Status.String()}, ui.Param{Name: "tier", Value: orNil(int64(f.Tier))},
 			ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
@@ -171,14 +173,6 @@ func orNil(n int64) any {
 		return nil
 	}
 	return n
-}
-
-// searchedTo says how far a search went that ended before its page was full.
-func searchedTo(r *http.Request, at time.Time, next int64) ui.Cell {
-	if at.IsZero() {
-		return ui.Cell{}
-	}
-	return ui.Cell{At: at, URL: area.WithParam(r, "before", strconv.FormatInt(next, 10))}
 }
 
 // licenseView is the case of a license.
@@ -254,7 +248,7 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 		Columns: []ui.Column{{Label: "Purchase"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference"}, {Label: "Time"}, {Label: "State"}},
 	}
 	for _, k := range d.Links {
-		what, state := saleWords(k.Sale), ui.Cell{Text: "paid"}
+		what, state := saleWords(&k.Sale), ui.Cell{Text: "paid"}
 		switch {
 		case !k.Open():
 			state = ui.Cell{Text: fmt.Sprintf("refunded (refund %d)", k.Refund.ID), URL: v.Path(refundsPath+"/%d", k.Refund.ID)}
@@ -266,7 +260,7 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", k.Sale.ID), Cells: []ui.Cell{
 			{Text: fmt.Sprintf("Purchase %d", k.Sale.ID), URL: v.Path(purchasesPath+"/%d", k.Sale.ID)},
 			{Text: what},
-			{Text: paid(k.Sale)},
+			{Text: paid(&k.Sale)},
 			{Text: dash(k.Sale.ExternalID)},
 			{At: k.Sale.CreatedAt},
 			state,

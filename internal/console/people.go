@@ -46,18 +46,11 @@ const perPage = 50
 type listView struct {
 	Heading, Lead string
 	Form          ui.Form
-	Filters       ui.Filters
-	Table         ui.Table
-	Pager         ui.Pager
+	Results       ui.Results
 	Acts          []ui.Tab // what can be done with all that match
-	SearchedTo    ui.Cell  // up to which time was searched, with where to go on
-	Nothing       ui.Empty
-	Export        string // where the list is exported, "" if it is not
+	Export        string   // where the list is exported, "" if it is not
 	Curl          ui.Curl
 }
-
-// Empty reports whether there is nothing to list.
-func (v listView) Empty() bool { return len(v.Table.Rows) == 0 }
 
 // showList shows a list; a filter that is not acceptable is said at its field.
 func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view listView) error {
@@ -65,9 +58,10 @@ func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view 
 	if view.Form.Failed() {
 		status = http.StatusBadRequest
 	}
-	view.Filters.Fields, view.Filters.Active, view.Filters.Fold = view.Form.Fields, narrowed(r), true
-	if view.Filters.Active {
-		view.Nothing = ui.Empty{Title: "Nothing matches", Text: "Take a filter out, or clear all of them.", URL: view.Filters.URL, Action: "Clear filters"}
+	f := &view.Results.Filters
+	f.Fields, f.Active, f.Fold = view.Form.Fields, narrowed(r), true
+	if !view.Results.SearchedTo.IsZero() { // it is the same page
+		view.Results.GoOn, view.Results.Pager.Next = view.Results.Pager.Next, ""
 	}
 	return s.render(w, r, v, "list", ui.View{Title: view.Heading, Status: status, Data: view})
 }
@@ -80,8 +74,10 @@ func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		Form: ui.Form{Fields: []ui.Field{
 			{Name: "email", Label: "Email address", Value: f.Email}, {Name: "external_id", Label: "External id", Value: f.ExternalID},
 		}},
-		Filters: ui.Filters{Label: "Search people", URL: v.Path(peoplePath)},
-		Nothing: ui.Empty{Title: "Nobody yet", Text: "People appear with their first purchase, or when they sign up."},
+		Results: ui.Results{
+			Filters: ui.Filters{Label: "Search people", URL: v.Path(peoplePath)},
+			Nothing: ui.Empty{Title: "Nobody yet", Text: "People appear with their first purchase, or when they sign up."},
+		},
 		Curl: p.call("The same by API", http.MethodGet, "/operator/v1/users",
 			ui.Param{Name: "email", Value: f.Email}, ui.Param{Name: "external_id", Value: f.ExternalID}),
 	}
@@ -90,12 +86,12 @@ func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		if err != nil {
 			return err
 		}
-		view.Table = peopleTable(v, list)
+		view.Results.Table = peopleTable(v, list)
 		next := int64(0)
 		if more {
 			next = list[len(list)-1].ID
 		}
-		view.Pager = pager(r, "Pages of people", next)
+		view.Results.Pager = pager(r, "Pages of people", next)
 	}
 	return p.showList(w, r, v, view)
 }

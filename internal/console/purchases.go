@@ -47,11 +47,12 @@ func (l *Licenses) purchases(w http.ResponseWriter, r *http.Request, v *Visit) e
 	}
 	return l.showList(w, r, v, listView{
 		Heading: "Purchases", Lead: "Purchases and plan changes of all partners, newest first.", Form: form,
-		Filters: ui.Filters{Label: "Search purchases", URL: v.Path(purchasesPath)}, Table: purchasesTable(v, found.Sales, names),
-		Pager: pager(r, "Pages of purchases", found.Next), SearchedTo: searchedTo(r, found.SearchedTo, found.Next),
-		Acts:    l.bulkActs(r, v, bulk.Purchases),
-		Export:  exportURL(r, v, export.Purchases),
-		Nothing: ui.Empty{Title: "Nothing was sold yet", Text: "Purchases appear when your checkout records them."},
+		Results: ui.Results{
+			Filters: ui.Filters{Label: "Search purchases", URL: v.Path(purchasesPath)}, Table: purchasesTable(v, found.Sales, names),
+			Pager: pager(r, "Pages of purchases", found.Next), SearchedTo: found.SearchedTo,
+			Nothing: ui.Empty{Title: "Nothing was sold yet", Text: "Purchases appear when your checkout records them."},
+		},
+		Acts: l.bulkActs(r, v, bulk.Purchases), Export: exportURL(r, v, export.Purchases),
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/purchases/search", ui.Param{Name: "external_id", Value: f.ExternalID},
 			ui.Param{Name: "email", Value: email}, ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
 	})
@@ -81,7 +82,7 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 		return err
 	}
 	view := purchaseView{
-		Sale: s.Sale, What: saleWords(s.Sale), Amount: paid(s.Sale),
+		Sale: s.Sale, What: saleWords(&s.Sale), Amount: paid(&s.Sale),
 		Partner:  factView{"Application", ui.Cell{Text: names[s.PartnerID], URL: l.partnerURL(v, s.PartnerID)}},
 		Buyer:    factView{"Buyer", ui.Cell{Text: "none was named"}},
 		Licenses: licensesTable(v, s.Licenses, names), Curl: l.call("The same by API", http.MethodGet, fmt.Sprintf("/operator/v1/purchases/%d", s.ID)),

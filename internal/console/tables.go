@@ -49,19 +49,16 @@ func licensesTable(v *Visit, list []license.License, partners map[int64]string) 
 		ID: "licenses", Caption: "Licenses", Cards: true,
 		Columns: []ui.Column{{Label: "License key"}, {Label: "Application"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
 	}
-	for _, l := range list {
+	t.Reserve(len(list))
+	below := v.Path(licensesPath) + "/"
+	for i := range list {
+		l := &list[i]
 		status := ui.Cell{Status: l.Status.String()}
 		if l.Held != 0 {
 			status.Note = "on hold"
 		}
-		t.Rows = append(t.Rows, ui.Row{ID: "license-" + l.Key, Cells: []ui.Cell{
-			{Text: l.Key, Code: true, URL: v.Path(licensesPath+"/%s", l.Key)},
-			{Text: partners[l.PartnerID]},
-			status,
-			{Text: strconv.Itoa(l.Tier)},
-			{At: l.CreatedAt},
-			{At: l.UpdatedAt},
-		}})
+		t.Add("license-"+l.Key, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Text: partners[l.PartnerID]}, status,
+			ui.Cell{Text: strconv.Itoa(l.Tier)}, ui.Cell{At: l.CreatedAt}, ui.Cell{At: l.UpdatedAt})
 	}
 	return t
 }
@@ -71,10 +68,11 @@ func peopleTable(v *Visit, list []account.User) ui.Table {
 		ID: "people", Caption: "People", Cards: true,
 		Columns: []ui.Column{{Label: "Person"}, {Label: "Name"}, {Label: "External id"}, {Label: "Since"}},
 	}
+	t.Reserve(len(list))
+	below := v.Path(peoplePath) + "/"
 	for _, u := range list {
-		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("person-%d", u.ID), Cells: []ui.Cell{
-			{Text: personName(u), URL: v.Path(peoplePath+"/%d", u.ID)}, {Text: dash(u.Name)}, {Text: dash(u.ExternalID)}, {At: u.CreatedAt},
-		}})
+		id := strconv.FormatInt(u.ID, 10)
+		t.Add("person-"+id, ui.Cell{Text: personName(u), URL: below + id}, ui.Cell{Text: dash(u.Name)}, ui.Cell{Text: dash(u.ExternalID)}, ui.Cell{At: u.CreatedAt})
 	}
 	return t
 }
@@ -91,7 +89,7 @@ func personName(u account.User) string {
 }
 
 // paid is what a purchase cost; "–" if none was recorded.
-func paid(s license.Sale) string {
+func paid(s *license.Sale) string {
 	if s.AmountCents == 0 && s.Currency == "" {
 		return "–"
 	}
@@ -103,28 +101,27 @@ func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui
 		ID: "purchases", Caption: "Purchases", Cards: true,
 		Columns: []ui.Column{{Label: "Purchase"}, {Label: "Application"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference"}, {Label: "Time"}},
 	}
-	for _, s := range list {
-		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", s.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Purchase %d", s.ID), URL: v.Path(purchasesPath+"/%d", s.ID)},
-			{Text: partners[s.PartnerID]},
-			{Text: saleWords(s)},
-			{Text: paid(s)},
-			{Text: dash(s.ExternalID)},
-			{At: s.CreatedAt},
-		}})
+	t.Reserve(len(list))
+	below := v.Path(purchasesPath) + "/"
+	for i := range list {
+		s := &list[i]
+		id := strconv.FormatInt(s.ID, 10)
+		t.Add("purchase-"+id, ui.Cell{Text: "Purchase " + id, URL: below + id}, ui.Cell{Text: partners[s.PartnerID]}, ui.Cell{Text: saleWords(s)},
+			ui.Cell{Text: paid(s)}, ui.Cell{Text: dash(s.ExternalID)}, ui.Cell{At: s.CreatedAt})
 	}
 	return t
 }
 
 // saleWords says what was bought.
-func saleWords(s license.Sale) string {
+func saleWords(s *license.Sale) string {
+	tier := strconv.Itoa(s.Tier)
 	switch {
 	case s.Kind == license.PlanUpgrade:
-		return fmt.Sprintf("plan change to tier %d", s.Tier)
+		return "plan change to tier " + tier
 	case s.Quantity > 1:
-		return fmt.Sprintf("%s of tier %d", plural.Of(s.Quantity, "license"), s.Tier)
+		return plural.Of(s.Quantity, "license") + " of tier " + tier
 	}
-	return fmt.Sprintf("license of tier %d", s.Tier)
+	return "license of tier " + tier
 }
 
 func refundsTable(v *Visit, list []license.Refund) ui.Table {

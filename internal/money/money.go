@@ -3,7 +3,6 @@
 package money
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -57,7 +56,8 @@ func plain(n uint64, digits int, whole func(uint64) string) string {
 	for range digits {
 		unit *= 10
 	}
-	return fmt.Sprintf("%s.%0*d", whole(n/unit), digits, n%unit)
+	part := strconv.FormatUint(unit+n%unit, 10) // with a 1 before it, so that it has all digits
+	return whole(n/unit) + "." + part[1:]
 }
 
 // Max is the largest amount.

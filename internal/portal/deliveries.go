@@ -78,7 +78,7 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	if err != nil {
 		return err
 	}
-	table := area.DeliveryTable{Path: v.Path, License: licensesPath + "/%s", Query: area.Query(r.URL.Query(), "live")}
+	table := area.DeliveryTable{Deliveries: v.Path(deliveriesPath), Licenses: v.Path(licensesPath), Query: area.Query(r.URL.Query(), "live")}
 	view.Results = ui.Results{Filters: view.Filters, Table: table.Of(list.Of(v.Partner.ID))}
 	next, first := "", ""
 	if !list.Next.IsZero() {

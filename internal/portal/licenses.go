@@ -144,11 +144,12 @@ func licensesTable(v *Visit, list []license.License) ui.Table {
 		ID: "licenses", Caption: "Licenses, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "License key"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
 	}
-	t.Rows = make([]ui.Row, 0, len(list))
-	for _, l := range list {
-		t.Rows = append(t.Rows, ui.Row{ID: "license-" + l.Key, Cells: []ui.Cell{
-			{Text: l.Key, Code: true, URL: v.Path(licensesPath+"/%s", l.Key)}, {Status: l.Status.String()}, {Text: strconv.Itoa(l.Tier)}, {At: l.CreatedAt}, {At: l.UpdatedAt},
-		}})
+	t.Reserve(len(list))
+	below := v.Path(licensesPath) + "/"
+	for i := range list {
+		l := &list[i]
+		t.Add("license-"+l.Key, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Status: l.Status.String()}, ui.Cell{Text: strconv.Itoa(l.Tier)},
+			ui.Cell{At: l.CreatedAt}, ui.Cell{At: l.UpdatedAt})
 	}
 	return t
 }

@@ -8,19 +8,24 @@ import (
 // HTML is the links to the neighbouring pages, for the part "pager".
 func (p Pager) HTML() template.HTML {
 	var m markup
-	m.raw(`<nav class="pager"`)
-	m.attribute("aria-label", or(p.Label, "Pages"))
-	m.raw(">")
-	p.write(&m, "prev", p.Prev, "Previous")
-	m.raw("\n  <span class=\"muted\">")
-	m.text(p.Showing)
-	m.raw("</span>")
-	p.write(&m, "next", p.Next, "Next")
-	m.raw("\n</nav>")
+	p.write(&m)
 	return m.html()
 }
 
-func (p Pager) write(m *markup, rel, url, label string) {
+func (p *Pager) write(m *markup) {
+	m.raw(`<nav class="pager"`)
+	m.attribute("aria-label", or(p.Label, "Pages"))
+	m.raw(">")
+	m.neighbour("prev", p.Prev, "Previous")
+	m.raw("\n  <span class=\"muted\">")
+	m.text(p.Showing)
+	m.raw("</span>")
+	m.neighbour("next", p.Next, "Next")
+	m.raw("\n</nav>")
+}
+
+// neighbour writes the link to a neighbouring page, or what stands in its place.
+func (m *markup) neighbour(rel, url, label string) {
 	if url == "" {
 		m.raw("\n  <span></span>")
 		return
@@ -28,6 +33,52 @@ func (p Pager) write(m *markup, rel, url, label string) {
 	m.raw("\n  <a class=\"button secondary\" rel=\"", rel, `"`)
 	m.href(url)
 	m.raw(">", label, "</a>")
+}
+
+// HTML is what was found, for the part "results".
+func (r Results) HTML() template.HTML {
+	m := getMarkup()
+	defer m.release()
+	m.raw("\n")
+	switch {
+	case !r.Empty():
+		r.Table.write(m)
+	case !r.SearchedTo.IsZero():
+		m.raw(`<p class="muted">Nothing matches so far.</p>`)
+	case r.Filters.Active:
+		m.empty(Empty{Title: "Nothing matches", Text: "Take a filter out, or clear all of them.", URL: r.Filters.URL, Action: "Clear filters"})
+	default:
+		m.empty(r.Nothing)
+	}
+	if !r.SearchedTo.IsZero() {
+		m.raw("\n<p class=\"bar\"><span class=\"muted\">Searched back to ")
+		m.time(r.SearchedTo, "second")
+		m.raw(`.</span> <a class="button secondary"`)
+		m.href(r.GoOn)
+		m.raw(">Go on</a></p>")
+	}
+	if r.Pager.Prev != "" || r.Pager.Next != "" {
+		m.raw("\n")
+		r.Pager.write(m)
+	}
+	return m.html()
+}
+
+// empty writes that there is nothing to list, as the part "empty" does.
+func (m *markup) empty(e Empty) {
+	m.raw("<div class=\"empty\">\n  <h2>")
+	m.text(e.Title)
+	m.raw("</h2>\n  <p>")
+	m.text(e.Text)
+	m.raw("</p>")
+	if e.Action != "" {
+		m.raw("\n  <p><a class=\"button secondary\"")
+		m.href(e.URL)
+		m.raw(">")
+		m.text(e.Action)
+		m.raw("</a></p>")
+	}
+	m.raw("\n</div>")
 }
 
 // HTML is the form of the filters, for the part "filters".

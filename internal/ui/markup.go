@@ -86,23 +86,29 @@ func (m *markup) address(name, url string) {
 	}
 }
 
+// plainBytes are those that stand in a URL as they are.
+var plainBytes = func() (plain [256]bool) {
+	for _, c := range []byte("/-_.~?=&,:;@!$*#ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") {
+		plain[c] = true
+	}
+	return plain
+}()
+
 // plainPath reports whether a URL is a path of this site in which nothing has to be
-// encoded.
+// encoded, or what has to is.
 func plainPath(url string) bool {
 	if !strings.HasPrefix(url, "/") {
 		return false
 	}
 	for i := range len(url) {
-		c := url[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
-			continue
-		}
-		if strings.IndexByte("/-_.~?=&,:;@!$*#", c) < 0 {
+		if c := url[i]; !plainBytes[c] && (c != '%' || i+2 >= len(url) || !isHex(url[i+1]) || !isHex(url[i+2])) {
 			return false
 		}
 	}
 	return true
 }
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
 // item writes an item of a list of links.
 func (m *markup) item(i Item) {
@@ -125,8 +131,27 @@ func (m *markup) notice(kind, text string) {
 	}
 }
 
+// badges are those of the statuses that have a tone.
+var badges = func() map[string]string {
+	all := make(map[string]string, len(tones))
+	for status := range tones {
+		var m markup
+		m.writeBadge(status)
+		all[status] = string(m.b)
+	}
+	return all
+}()
+
 // badge writes a status.
 func (m *markup) badge(status string) {
+	if made, ok := badges[status]; ok {
+		m.raw(made)
+		return
+	}
+	m.writeBadge(status)
+}
+
+func (m *markup) writeBadge(status string) {
 	m.raw(`<span class="badge `, toneOf(status), `">`)
 	m.text(labelOf(status))
 	m.raw("</span>")

@@ -23,17 +23,18 @@ type written struct {
 	Filters  ui.Filters
 	Pager    ui.Pager
 	Curl     ui.Curl
+	Results  ui.Results
 }
 
 // hostile are texts that mean something in HTML, in attributes or in URLs.
 var hostile = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 	"", "a", "<script>alert(1)</script>", `" onclick="alert(1)`, "'", "&amp;", "+1", "\x00", "javascript:alert(1)", "/portal/1?a=b&c=d", "//evil.example",
-	"/a b", "/a%20b", "https://example.com/?q=a&b=<", "data:text/html,x", "mailto:a@example.com", "#x", "/ü", "/a\"b", "JaVaScRiPt:x", "\xff",
+	"/a b", "/a%20b", "/a?b=partner%3A1&c=%3cd%3E", "/a%", "/a%2", "/a%zz", "/a%2g", "https://example.com/?q=a&b=<", "data:text/html,x", "mailto:a@example.com", "#x", "/ü", "/a\"b", "JaVaScRiPt:x", "\xff", "active", "no_url",
 }))
 
 func drawn(t *rapid.T) written {
 	text := func(name string) string { return hostile.Draw(t, name) }
-	at := rapid.SampledFrom([]time.Time{{}, time.Date(2026, 11, 16, 8, 0, 1, 0, time.UTC)}).Draw(t, "at")
+	at := rapid.SampledFrom([]time.Time{{}, time.Date(2026, 11, 16, 8, 0, 1, 0, time.UTC), time.Date(2027, 5, 6, 0, 9, 59, 999, time.FixedZone("", 3600))}).Draw(t, "at")
 	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	var w written
 	w.Table = ui.Table{ID: text("id"), Caption: text("caption"), Cards: yes("cards"), Lines: yes("lines"), Columns: []ui.Column{{Label: text("column")}, {Label: text("column"), Number: yes("number"), Wide: yes("wide"), Named: yes("named")}, {Wrap: yes("wrap"), Wide: yes("wide")}}}
@@ -63,6 +64,7 @@ func drawn(t *rapid.T) written {
 	}
 	w.Pager = ui.Pager{Label: text("label"), Showing: text("showing"), Prev: text("prev"), Next: text("next")}
 	w.Curl = ui.Curl{What: text("what"), URL: text("url"), JSON: text("json")}
+	w.Results = ui.Results{Filters: w.Filters, Table: w.Table, Nothing: ui.Empty{Title: text("title"), Text: text("text"), URL: text("url"), Action: text("action")}, SearchedTo: at, GoOn: text("go on"), Pager: w.Pager}
 	return w
 }
 
@@ -80,7 +82,7 @@ func TestMarkup(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := answer.Body.String()
-		for i, got := range []string{string(w.Table.HTML()), string(w.Field.HTML()), string(w.Timeline.Body()), string(w.Filters.HTML()), string(w.Pager.HTML()), string(w.Curl.HTML())} {
+		for i, got := range []string{string(w.Table.HTML()), string(w.Field.HTML()), string(w.Timeline.Body()), string(w.Filters.HTML()), string(w.Pager.HTML()), string(w.Curl.HTML()), string(w.Results.HTML())} {
 			_, rest, _ := strings.Cut(body, fmt.Sprintf(`<hr id="mark-%d">`, i+1))
 			want, _, ok := strings.Cut(rest, fmt.Sprintf(`<hr id="mark-%d">`, i+2))
 			if diff := cmp.Diff(want, got); diff != "" || !ok {
@@ -137,6 +139,21 @@ func TestFrame(t *testing.T) {
 		want, _, ok := strings.Cut(rest, `<hr id="mark-2">`)
 		if diff := cmp.Diff(want, show("content")); diff != "" || !ok {
 			t.Fatalf("(-html/template +by hand):\n%s", diff)
+		}
+	})
+}
+
+// TestTimesByHand holds times that are written by hand against package time.
+func TestTimesByHand(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		at := time.Unix(rapid.Int64Range(-2_000_000_000, 250_000_000_000).Draw(rt, "seconds"), 999).In(time.FixedZone("", 3600))
+		shown := func(layout string) string { return ">" + at.UTC().Format(layout) + "</time>" }
+		got := part(t, `{{time .Data}}{{exact .Data}}`, at)
+		want := fmt.Sprintf(` title="%s"`, at.UTC().Format("2006-01-02 15:04:05 UTC"))
+		for _, want := range []string{want, shown("2 Jan 2006, 15:04 UTC"), shown("2 Jan 2006, 15:04:05 UTC")} {
+			if !strings.Contains(got, want) {
+				rt.Fatalf("no %s in %s", want, got)
+			}
 		}
 	})
 }

@@ -5,16 +5,23 @@ import (
 	"strings"
 )
 
-// HTML is the table in its box, for the part "table". Browsers drop the roles of a table
-// that is shown as cards or lines, so they are written down there.
+// HTML is the table in its box, for the part "table".
 func (t Table) HTML() template.HTML {
+	m := getMarkup()
+	defer m.release()
+	t.write(m)
+	return m.html()
+}
+
+// write writes the table. Browsers drop the roles of one that is shown as cards or lines,
+// so they are written down there.
+func (t *Table) write(m *markup) {
 	role := func(name string) string {
 		if !t.Reshaped() {
 			return ""
 		}
 		return ` role="` + name + `"`
 	}
-	m := markup{make([]byte, 0, 1024+512*len(t.Rows))}
 	m.raw(`<div class="table-box"`)
 	m.attribute("id", t.ID)
 	m.raw(` role="region"`)
@@ -34,13 +41,12 @@ func (t Table) HTML() template.HTML {
 		m.raw("</th>")
 	}
 	m.raw("\n      </tr>\n    </thead>\n    <tbody", role("rowgroup"), ">")
-	t.writeRows(&m, role)
+	t.writeRows(m, role)
 	m.raw("\n    </tbody>\n  </table>\n</div>")
-	return m.html()
 }
 
 // writeRows writes what stands in the table's tbody.
-func (t Table) writeRows(m *markup, role func(string) string) {
+func (t *Table) writeRows(m *markup, role func(string) string) {
 	row, begins := "\n      <tr"+role("row"), t.cellsBegin(role)
 	for i := range t.Rows {
 		r := &t.Rows[i]
@@ -64,7 +70,7 @@ func (t Table) writeRows(m *markup, role func(string) string) {
 }
 
 // cellsBegin is how the cells of each column begin, and, last, those beyond the columns.
-func (t Table) cellsBegin(role func(string) string) []string {
+func (t *Table) cellsBegin(role func(string) string) []string {
 	list := []string{"\n        <th scope=\"row\"" + role("rowheader") + ">"}
 	for _, c := range t.Columns[min(1, len(t.Columns)):] {
 		var m markup
@@ -99,7 +105,9 @@ func (c *Cell) write(m *markup, id string) {
 		m.raw("<a")
 		m.href(c.URL)
 		if id != "" {
-			m.attribute("id", id+"-link")
+			m.raw(` id="`)
+			m.text(id)
+			m.raw(`-link"`)
 		}
 		m.raw(">")
 	}

@@ -15,6 +15,20 @@ type Table struct {
 	Rows    []Row
 	Cards   bool // on a narrow screen each record is a card with its cells below one another
 	Lines   bool // on a narrow screen each record is two lines: three cells, then two; see Column.Wide
+
+	cells []Cell // of all rows that Add added
+}
+
+// Reserve allocates so many rows at once, and their cells.
+func (t *Table) Reserve(rows int) {
+	t.Rows, t.cells = make([]Row, 0, rows), make([]Cell, 0, rows*len(t.Columns))
+}
+
+// Add adds a row.
+func (t *Table) Add(id string, cells ...Cell) {
+	from := len(t.cells)
+	t.cells = append(t.cells, cells...)
+	t.Rows = append(t.Rows, Row{ID: id, Cells: t.cells[from:len(t.cells):len(t.cells)]})
 }
 
 // Class is what its element is called for the style sheet.

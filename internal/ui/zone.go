@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -132,7 +133,24 @@ func appendTime(b []byte, t time.Time, as string) []byte {
 	day, clock := b[from:from+len(time.DateOnly)], b[len(b)-len("15:04:05Z"):len(b)-1]
 	b = append(append(append(append(b, timeAs...), as...), timeTitle...), day...)
 	b = append(append(append(append(b, ' '), clock...), " UTC"...), timeText...)
-	return append(t.AppendFormat(b, layouts[as]), timeEnds...)
+	return append(appendShown(b, t, as, clock), timeEnds...)
+}
+
+// appendShown writes a time in UTC by one of the layouts. Those of rows are written by
+// hand: a list has two or three of them in each row. clock is the time of day.
+func appendShown(b []byte, t time.Time, as string, clock []byte) []byte {
+	switch as {
+	case "minute":
+		clock = clock[:len("15:04")]
+	case "second":
+	default:
+		return t.AppendFormat(b, layouts[as])
+	}
+	year, month, day := t.Date()
+	b = append(strconv.AppendInt(b, int64(day), 10), ' ')
+	b = append(append(b, month.String()[:len("Jan")]...), ' ')
+	b = append(strconv.AppendInt(b, int64(year), 10), ", "...)
+	return append(append(b, clock...), " UTC"...)
 }
 
 // What appendTime writes between its values. Nothing else that is shown can look like it:
