@@ -65,11 +65,17 @@ func (d *Dispatcher) Hints() []string {
 
 // Gather is how many of the answers that wait the recorder takes at once, while so many
 // requests are in flight and so many answers are expected, which come one by one, each a
-// while after the one before.
-func Gather(ctx context.Context, inFlight, answers, expected int, each time.Duration) (batch, left int, waited time.Duration) {
+// while after the one before. It took before answers 1 ms ago.
+func Gather(ctx context.Context, before, inFlight, answers, expected int, each time.Duration) (batch, left int, waited time.Duration) {
 	d := &Dispatcher{}
-	d.limits.inFlight.Store(int64(inFlight))
 	c := &recorder{d: d, wake: make(chan struct{}, 1), enough: make(chan struct{}, 1)}
+	if before > 0 {
+		c.add(make([]*answer, before)...)
+		c.next(ctx)
+		c.next(ctx) // no more
+		time.Sleep(time.Millisecond)
+	}
+	d.limits.inFlight.Store(int64(inFlight))
 	c.soon.Store(int64(expected))
 	c.add(make([]*answer, answers)...)
 	var arrivals sync.WaitGroup

@@ -12,13 +12,15 @@ import (
 
 // The sizes of batches. While answers are on their way that will be here in a moment, or
 // many requests are in flight, answers wait for one another before they are recorded: a
-// transaction for each few costs more than the requests do. One that comes alone is
-// recorded at once.
+// transaction for each few costs more than the requests do. So do those that come soon
+// after a batch of several: where a partner sells set after set, each would be followed by
+// a record of its own. One that comes alone is recorded at once.
 const (
 	batchSize    = 1024
 	gatherFrom   = 16 // requests in flight, however slow; fewer may all be of one lane that hangs
 	gatherEnough = 256
 	gatherTime   = 5 * time.Millisecond
+	recordEvery  = 10 * time.Millisecond // at most, behind a batch of several
 	lockedRetry  = 10 * time.Millisecond // until answers are tried again whose endpoint somebody else has locked
 )
 
@@ -28,6 +30,7 @@ type recorder struct {
 	wake   chan struct{}
 	enough chan struct{} // the answers that wait need not wait for others
 	soon   atomic.Int64  // requests whose answers are expected in a moment
+	after  time.Time     // until when answers wait for others behind the last batch; of run alone
 
 	mu      sync.Mutex
 	answers []*answer
@@ -73,6 +76,12 @@ func (c *recorder) next(ctx context.Context) []*answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := min(len(c.answers), batchSize)
+	switch {
+	case n > 1:
+		c.after = time.Now().Add(recordEvery)
+	case n == 1:
+		c.after = time.Time{}
+	}
 	batch := c.answers[:n:n]
 	if c.answers = c.answers[n:]; len(c.answers) == 0 {
 		c.answers = nil
@@ -85,12 +94,12 @@ func (c *recorder) gathers() bool {
 	c.mu.Lock()
 	n := len(c.answers)
 	c.mu.Unlock()
-	return n > 0 && n < gatherEnough && (c.soon.Load() > 0 || c.d.limits.inFlight.Load() >= gatherFrom)
+	return n > 0 && n < gatherEnough && (c.soon.Load() > 0 || c.d.limits.inFlight.Load() >= gatherFrom || time.Now().Before(c.after))
 }
 
 // gather waits a moment for others, and no longer than there are some to wait for.
 func (c *recorder) gather(ctx context.Context) {
-	timer := time.NewTimer(gatherTime)
+	timer := time.NewTimer(max(gatherTime, time.Until(c.after)))
 	defer timer.Stop()
 	for c.gathers() {
 		select {

@@ -11,8 +11,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// While others are expected, or many requests are in flight, answers wait a moment for one
-// another, unless there are many already. One that comes alone waits for nothing.
+// While others are expected, or many requests are in flight, or several were recorded just
+// now, answers wait a moment for one another, unless there are many already. One that comes
+// alone, or behind one that did, waits for nothing.
 func TestAnswersWaitForOneAnother(t *testing.T) {
 	const moment = 5 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -20,22 +21,27 @@ func TestAnswersWaitForOneAnother(t *testing.T) {
 		waits                    time.Duration
 		expected                 int
 		each                     time.Duration // until the next of those
+		before                   int           // answers of the last batch
 	}{
-		"few requests":             {15, 1, 1, 0, 0, 0},
-		"many requests":            {16, 1, 1, moment, 0, 0},
-		"not yet many answers":     {16, 255, 255, moment, 0, 0},
-		"many answers":             {16, 256, 256, 0, 0, 0},
-		"no answer":                {16, 0, 0, 0, 0, 0},
-		"as many as fit":           {16, 1024, 1024, 0, 0, 0},
-		"more than fit into batch": {16, 1025, 1024, 0, 0, 0},
-		"until all are there":      {1, 1, 4, 3 * time.Millisecond, 3, time.Millisecond},
-		"until many are there":     {99, 250, 256, 6 * time.Microsecond, 99, time.Microsecond},
-		"and no longer":            {9, 1, 3, moment, 9, 2 * time.Millisecond},
-		"those that keep coming":   {16, 1, 4, moment, 3, time.Millisecond},
+		"few requests":             {15, 1, 1, 0, 0, 0, 0},
+		"many requests":            {16, 1, 1, moment, 0, 0, 0},
+		"not yet many answers":     {16, 255, 255, moment, 0, 0, 0},
+		"many answers":             {16, 256, 256, 0, 0, 0, 0},
+		"no answer":                {16, 0, 0, 0, 0, 0, 0},
+		"as many as fit":           {16, 1024, 1024, 0, 0, 0, 0},
+		"more than fit into batch": {16, 1025, 1024, 0, 0, 0, 0},
+		"until all are there":      {1, 1, 4, 3 * time.Millisecond, 3, time.Millisecond, 0},
+		"until many are there":     {99, 250, 256, 6 * time.Microsecond, 99, time.Microsecond, 0},
+		"and no longer":            {9, 1, 3, moment, 9, 2 * time.Millisecond, 0},
+		"those that keep coming":   {16, 1, 4, moment, 3, time.Millisecond, 0},
+		"behind one":               {1, 1, 1, 0, 0, 0, 1},
+		"behind several":           {1, 1, 1, 9 * time.Millisecond, 0, 0, 2},
+		"many behind several":      {1, 256, 256, 0, 0, 0, 8},
+		"more behind several":      {1, 1, 5, 9 * time.Millisecond, 5, 2 * time.Millisecond, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				batch, left, waited := dispatch.Gather(t.Context(), c.inFlight, c.answers, c.expected, c.each)
+				batch, left, waited := dispatch.Gather(t.Context(), c.before, c.inFlight, c.answers, c.expected, c.each)
 				same(t, "batch", batch, c.batch)
 				same(t, "left", left, c.answers+c.expected-c.batch)
 				same(t, "waited", waited, c.waits)
