@@ -41,7 +41,7 @@ func TestCauses(t *testing.T) {
 	o := mixed(t)
 	refused := "the connection was refused by 192.0.2.1"
 	silent := "there was no answer within 10s"
-	failed(t, o, "401", refused, "401", silent)
+	failed(t, o, "401", refused, "401", "there was no answer within 20s", silent)
 	got, more, err := read(o).Causes(t.Context(), 1)
 	if err != nil || more {
 		t.Fatalf("%v, more %v", err, more)
@@ -55,9 +55,9 @@ func TestCauses(t *testing.T) {
 	unauthorized.Diagnosis, unauthorized.LastAt = "diagnosis of 401", at(day+13)
 	none := cause(0, courier.CauseRefused, refused, 2, 7, 12)
 	none.Diagnosis, none.LastAt = "diagnosis of "+refused, at(day+12)
-	late := cause(0, courier.CauseTimeout, silent, 1, 14, 14)
-	late.Diagnosis, late.LastAt = "diagnosis of "+silent, at(day+14)
-	want := []history.Cause{unauthorized, none, late, cause(422, "", "", 1, 6, 6), cause(500, "", "", 1, 3, 3)}
+	late := cause(0, courier.CauseTimeout, silent, 2, 14, 15)
+	late.Diagnosis, late.LastAt = "diagnosis of "+silent, at(day+15)
+	want := []history.Cause{unauthorized, late, none, cause(422, "", "", 1, 6, 6), cause(500, "", "", 1, 3, 3)}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(history.Cause{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
