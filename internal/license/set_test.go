@@ -211,6 +211,9 @@ func TestSetCutOffBetweenStatements(t *testing.T) {
 		c.left = 0
 		c.Unlock()
 		if through {
+			for slices.Contains(codes(results), idempotency.CodeIdempotencyKeyInUse) { // by the one cut off, until the server notices
+				results = h.licenses.PurchaseAll(t.Context(), set)
+			}
 			if diff := cmp.Diff([]string{"", "", "", "", "unknown_tier"}, codes(results)); diff != "" {
 				t.Errorf("in the end (-want +got)\n%s", diff)
 			}
