@@ -46,6 +46,8 @@ func (s *script) run(command string) string {
 		err = s.refund(license.RefundOrder{LicenseKey: key})
 	case "refund-link":
 		err = s.refund(license.RefundOrder{PartnerID: s.l.PartnerID, PurchaseExternalID: words[1]})
+	case "sell":
+		err = s.sellTogether(words[1:]...)
 	case "reverse":
 		_, err = r.ReverseRefund(ctx, tester, s.refunds[len(s.refunds)-1].ID)
 	default:

@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"claviger/internal/license"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
 // model is a license as the table of commands describes it, separate from the
@@ -154,9 +156,11 @@ func (m *model) expectRefund(from, to int) string {
 }
 
 // Any sequence of commands comes to what the table of commands says: the same
-// answers, the same events, the same end, whatever the order.
+// answers, the same events, the same end, whatever the order, and whatever is sold or cut
+// off between.
 func TestAnySequenceOfCommands(t *testing.T) {
-	h := newHarness(t)
+	c := &cutter{}
+	h := newHarnessOn(t, sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{Cut: c.cut}))
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -170,6 +174,7 @@ func TestAnySequenceOfCommands(t *testing.T) {
 		}
 		m.events = []string{fmt.Sprintf("purchase %d purchased", order.Tier)}
 		s := &script{harness: h, l: h.buy(order)[0]}
+		sets := newCounter(h, c, order, s.l)
 		who := rapid.SampledFrom([]string{"ann", "bob", "cyd"})
 		externals := 0
 		step := func(command, arg string, n int, line string) {
@@ -191,6 +196,7 @@ func TestAnySequenceOfCommands(t *testing.T) {
 		}
 		actions := map[string]func(*rapid.T){
 			"refund": func(*rapid.T) { step("refund", "", 0, "refund") },
+			"set":    func(rt *rapid.T) { sets.set(rt, name("dan")) },
 		}
 		for _, c := range []string{"hold", "reinstate", "release"} {
 			actions[c] = func(*rapid.T) { step(c, "", 0, c) }
@@ -252,7 +258,7 @@ func TestCommandsAllAtOnce(t *testing.T) {
 		}
 		command := rapid.SampledFrom([]string{
 			"redeem ann", "redeem bob", "hold", "reinstate", "release", "plan 1", "plan 2", "plan 3", "refund",
-			"refund-link base", "transfer bob", "activate", "erase ann",
+			"refund-link base", "transfer bob", "activate", "erase ann", "sell s1", "sell s2 s1", "sell s1 s3 s2",
 		})
 		var wg sync.WaitGroup
 		for w := range 8 {

@@ -179,6 +179,20 @@ func (c *cutter) cut(string) error {
 	return nil
 }
 
+// cutting runs sell with the connection cut off before the n-th statement, or never if n
+// is 0. It reports whether it came through.
+func (c *cutter) cutting(n int, sell func() []license.Result) (results []license.Result, through bool) {
+	c.Lock()
+	c.left = n
+	c.Unlock()
+	results = sell()
+	c.Lock()
+	defer c.Unlock()
+	through = n == 0 || c.left > 0
+	c.left = 0
+	return results, through
+}
+
 // A set that is cut off before any of its statements leaves nothing behind, all of its
 // orders are answered that the database is away, and repeated it is sold whole.
 func TestSetCutOffBetweenStatements(t *testing.T) {
@@ -202,14 +216,7 @@ func TestSetCutOffBetweenStatements(t *testing.T) {
 	}
 	before := rows()
 	for n := 1; ; n++ {
-		c.Lock()
-		c.left = n
-		c.Unlock()
-		results := h.licenses.PurchaseAll(t.Context(), set)
-		c.Lock()
-		through := c.left > 0
-		c.left = 0
-		c.Unlock()
+		results, through := c.cutting(n, func() []license.Result { return h.licenses.PurchaseAll(t.Context(), set) })
 		if through {
 			for slices.Contains(codes(results), idempotency.CodeIdempotencyKeyInUse) { // by the one cut off, until the server notices
 				results = h.licenses.PurchaseAll(t.Context(), set)
