@@ -24,7 +24,9 @@ func Removable(ctx context.Context, tx *sqldb.Tx, id int64) error {
 		return fault.New(fault.Conflict, codePartnerHasLicenses,
 			"Licenses of this partner were sold (%d), and licenses are never deleted. Pause the partner instead.", l.Licenses)
 	}
-	_, err = lock(ctx, tx, id)
+	// FOR UPDATE also waits for those who write the first row that refers to the partner,
+	// such as its endpoint; lock does not, and their row would be in the way.
+	_, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`+tx.ForUpdate(), id)
 	return err
 }
 
