@@ -93,6 +93,14 @@ func TestVersions(t *testing.T) {
 		if diff := cmp.Diff([]int64{1, 2, 3}, s.reads[len(s.reads)-1]); diff != "" {
 			t.Errorf("topics of a read (-want +got):\n%s", diff)
 		}
+		for i := range 5 { // at other times between two reads, too
+			version := fmt.Sprint("b", i)
+			s.set(1, version, nil)
+			time.Sleep(time.Second)
+			if diff := cmp.Diff([]string{version + " true", version + " true", "nothing", "nothing"}, look()); diff != "" {
+				t.Errorf("a second after change %d (-want +got):\n%s", i, diff)
+			}
+		}
 		s.set(2, "y", errors.New("away"))
 		time.Sleep(3 * time.Second)
 		if got := look(); got[2] != "nothing" {

@@ -17,6 +17,7 @@ func TestInABrowser(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Run("pages", func(t *testing.T) { pagesLookRight(t, b, server.URL) })
 	t.Run("summary", func(t *testing.T) { summaryHasTheFocus(t, b.Tab(t), server.URL) })
+	t.Run("filters", func(t *testing.T) { filtersFold(t, b.Tab(t), server.URL) })
 	t.Run("busy", func(t *testing.T) { busyFormIsSentOnce(t, b.Tab(t), server.URL) })
 	t.Run("back", func(t *testing.T) { backShowsThePage(t, b.Tab(t), server.URL) })
 	t.Run("memory", func(t *testing.T) { pageFromMemoryReloads(t, b.Tab(t), server.URL) })
@@ -54,6 +55,38 @@ func summaryHasTheFocus(t *testing.T, tab *browser.Tab, url string) {
 	tab.Click(".summary a")
 	if got := browser.Eval[string](tab, focus); got != "email" {
 		t.Errorf("following the first error leads to %q, not to its field", got)
+	}
+}
+
+// filtersFold: filters are in sight on a wide screen; on a phone they are folded until
+// somebody unfolds them, and say what is set. A mistake in them is always in sight.
+func filtersFold(t *testing.T, tab *browser.Tab, url string) {
+	const phone = 390
+	seen := func() []bool {
+		t.Helper()
+		return browser.Eval[[]bool](tab, `['.filters input', '.fold > summary'].map((css) => document.querySelector(css).checkVisibility())`)
+	}
+	tab.Open(url + "/filters")
+	tab.Look("filters")
+	for _, c := range []struct {
+		name  string
+		width int64
+		do    func()
+		want  []bool // the fields, the summary
+	}{
+		{"wide", browser.Desk, func() {}, []bool{true, false}},
+		{"phone", phone, func() {}, []bool{false, true}},
+		{"unfolded", phone, func() { tab.Click(".fold > summary") }, []bool{true, true}},
+		{"mistaken", phone, func() { tab.Open(url + "/mistaken") }, []bool{true, true}},
+	} {
+		tab.Resize(c.width)
+		c.do()
+		if diff := cmp.Diff(c.want, seen()); diff != "" {
+			t.Errorf("%s: fields and summary in sight (-want +got):\n%s", c.name, diff)
+		}
+	}
+	if got := tab.Text(".fold > summary"); got != "Filters Code: 404" {
+		t.Errorf("the summary is %q", got)
 	}
 }
 

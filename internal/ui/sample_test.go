@@ -91,6 +91,8 @@ func site(t *testing.T) http.Handler {
 	wide.Wide = true
 	routes := append(ui.Assets(),
 		show("/all", "all", full(all())),
+		show("/filters", "filters", ui.View{Title: "Filters", Data: folded("")}),
+		show("/mistaken", "filters", ui.View{Title: "Filters", Data: folded("is no code.")}),
 		show("/list", "list", ui.View{Title: "List", Fragment: "rows", Data: "Rows"}),
 		show("/wide", "all", wide),
 		show("/form", "form", ui.View{Title: "Sign up", Menu: []ui.Item{{Label: "Sign in", URL: "/"}}, Data: map[string]any{"Form": signUp()}}),
@@ -105,6 +107,11 @@ func site(t *testing.T) http.Handler {
 	mux := wire.NewMux(routes...)
 	mux.Else = pages.NotFound()
 	return pages.SameOrigin(mux)
+}
+
+// folded are filters that are folded on a narrow screen; the first has that mistake.
+func folded(mistake string) ui.Filters {
+	return ui.Filters{Label: "Filter calls", URL: "/calls", Fold: true, Fields: []ui.Field{{Name: "code", Label: "Code", Value: "404", Error: mistake}, {Name: "id", Label: "Id"}}}
 }
 
 // get asks a handler for one path.

@@ -54,6 +54,12 @@ func (tab *Tab) Shots(name string, widths ...int64) {
 	tab.paint("light", Desk)
 }
 
+// Resize shows the page on a screen of a width.
+func (tab *Tab) Resize(width int64) {
+	tab.t.Helper()
+	tab.paint("light", width)
+}
+
 // breaches lists what axe finds, a line for each element. All rules are looked at in
 // light; in dark only those that look at colours, since nothing else differs.
 var breaches = map[string]string{
