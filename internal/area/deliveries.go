@@ -73,8 +73,8 @@ func ReadDeliveryQuery(r *http.Request, now time.Time) DeliveryQuery {
 		}
 	}
 	q.Form = ui.Form{Fields: []ui.Field{
-		{Name: "state", Label: "State", Type: "select", Value: text("state"), Options: stateOptions()},
-		{Name: "event", Label: "Event", Type: "select", Value: text("event"), Options: kindOptions()},
+		{Name: "state", Label: "State", Type: "select", Value: text("state"), Options: stateOptions},
+		{Name: "event", Label: "Event", Type: "select", Value: text("event"), Options: kindOptions},
 		{Name: "code", Label: "Status code", Value: text("code"), Hint: "404, 4xx, none or timeout"},
 		{Name: "range", Label: "Time", Type: "select", Value: span, Options: ranges},
 		{Name: "from", Label: "From", Type: "datetime-local"},
@@ -145,13 +145,13 @@ func (q *DeliveryQuery) readRange(r *http.Request, span string, now time.Time) {
 	}
 }
 
-func stateOptions() []ui.Option {
+var stateOptions = func() []ui.Option {
 	list := []ui.Option{{Value: "", Label: "All"}}
 	for _, s := range history.States {
 		list = append(list, ui.Option{Value: string(s), Label: stateWords[s]})
 	}
 	return list
-}
+}()
 
 // stateWords say what the states mean.
 var stateWords = map[history.State]string{
@@ -159,13 +159,13 @@ var stateWords = map[history.State]string{
 	history.Superseded: "Superseded by a newer event", history.Failed: "Failed: the three before",
 }
 
-func kindOptions() []ui.Option {
+var kindOptions = func() []ui.Option {
 	list := []ui.Option{{Value: "", Label: "All"}}
 	for _, k := range []event.Kind{event.Purchase, event.Activate, event.Deactivate} {
 		list = append(list, ui.Option{Value: k.String(), Label: k.String()})
 	}
 	return list
-}
+}()
 
 // Params are the filters as the APIs take them.
 func (q DeliveryQuery) Params() []ui.Param {

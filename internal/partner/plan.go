@@ -93,6 +93,15 @@ func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 	return list, nil
 }
 
+// HighestTier returns the highest tier of a partner's plans; 0 if it has none.
+func (r *Registry) HighestTier(ctx context.Context, partnerID int64) (int, error) {
+	tier, err := sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT coalesce(max(tier), 0) FROM plans WHERE partner_id = $1`, partnerID)
+	if err != nil {
+		return 0, fmt.Errorf("read the highest tier: %w", err)
+	}
+	return int(tier), nil
+}
+
 func queuePartner(tx *sqldb.Tx, id int64) *sqldb.Result[int64] {
 	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`, id)
 }

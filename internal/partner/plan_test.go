@@ -46,6 +46,9 @@ func TestPutPlan(t *testing.T) {
 	if _, _, err := d.PutPlan(t.Context(), operator, p.ID, partner.Plan{Tier: 1, Name: "Free"}); err != nil {
 		t.Errorf("a free plan without a currency: %v", err)
 	}
+	if tier, err := d.HighestTier(t.Context(), p.ID); tier != 2 || err != nil {
+		t.Errorf("the highest tier is %d, %v", tier, err)
+	}
 	list, err := d.Plans(t.Context(), p.ID)
 	if err != nil || len(list) != 2 || list[0].Tier != 1 || list[1] != want {
 		t.Errorf("Plans = %+v, %v", list, err)
@@ -91,6 +94,9 @@ func TestPutPlanRefuses(t *testing.T) {
 	}
 	if _, _, err := d.PutPlan(t.Context(), operator, 99, pro); !fault.Is(err, "unknown_partner") {
 		t.Errorf("unknown partner: %v", err)
+	}
+	if tier, err := d.HighestTier(t.Context(), p.ID); tier != 0 || err != nil {
+		t.Errorf("the highest tier of none is %d, %v", tier, err)
 	}
 	if list, err := d.Plans(t.Context(), p.ID); len(list) != 0 || err != nil {
 		t.Errorf("refused plans were stored: %+v, %v", list, err)

@@ -38,7 +38,7 @@ func (h *Handler) fileCall(kind export.Kind, params ...ui.Param) ui.Curl {
 }
 
 func (h *Handler) exportLicenses(r *http.Request, v *Visit) (area.ExportQuery, error) {
-	tiers, err := h.tiers(r, v)
+	tiers, err := h.Partners.HighestTier(r.Context(), v.Partner.ID)
 	if err != nil {
 		return area.ExportQuery{}, err
 	}

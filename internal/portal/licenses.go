@@ -72,7 +72,7 @@ func licenseFind(r *http.Request, tiers int) (license.Find, ui.Form) {
 
 // licenses lists the licenses of a partner.
 func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	tiers, err := h.tiers(r, v)
+	tiers, err := h.Partners.HighestTier(r.Context(), v.Partner.ID)
 	if err != nil {
 		return err
 	}
@@ -108,16 +108,6 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		view.Results.Pager.Prev, view.Results.Pager.Showing = area.WithParam(r, "before", ""), "Older licenses"
 	}
 	return h.render(w, r, v, "licenses", ui.View{Title: "Licenses", Status: status, Data: view})
-}
-
-// tiers is the highest tier that the partner sells.
-func (h *Handler) tiers(r *http.Request, v *Visit) (int, error) {
-	plans, err := h.Partners.Plans(r.Context(), v.Partner.ID)
-	tiers := 0
-	for _, p := range plans {
-		tiers = max(tiers, p.Tier)
-	}
-	return tiers, err
 }
 
 // licenseParams are the parameters of the API for what is searched for.
