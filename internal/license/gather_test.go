@@ -2,11 +2,14 @@ package license_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
+	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
@@ -39,6 +42,17 @@ func (h *harness) hold(partnerID int64) (release func()) {
 func (h *harness) await(partnerID int64, want int) {
 	for {
 		if n, under := h.licenses.Gather.Waiting(partnerID); under && n == want {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// awaitNone waits until no set of a partner is under way: the goroutine ends when nobody
+// waits.
+func (h *harness) awaitNone(partnerID int64) {
+	for {
+		if _, under := h.licenses.Gather.Waiting(partnerID); !under {
 			return
 		}
 		runtime.Gosched()
@@ -80,41 +94,79 @@ func TestOrdersThatComeTogether(t *testing.T) {
 	if n := h.count(`SELECT count(*) FROM licenses`); n != 41 {
 		t.Errorf("%d licenses, want 41", n)
 	}
-	for { // the goroutine ends when nobody waits
-		if _, under := h.licenses.Gather.Waiting(p); !under {
-			break
-		}
-		runtime.Gosched()
-	}
+	h.awaitNone(p)
 	h.verify()
 }
 
-// A set has a bounded number of orders, so that the last who waits for it waits for no
-// more of them: what is over is the next set.
+// A set has a bounded number of orders and of licenses, so that the last who waits for it
+// waits for no more of them: what is over is the next set.
 func TestSetsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct{ orders, quantity int }{
+		"orders":   {300, 1},  // a set has 256 at most
+		"licenses": {12, 100}, // a set has 1,000 at most
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			p := h.partner()
+			release := h.hold(p)
+			var wg sync.WaitGroup
+			buy := func(n, quantity int) {
+				wg.Go(func() {
+					if _, err := h.licenses.Purchase(t.Context(), tester, license.Purchase{PartnerID: p, Tier: 1, Quantity: quantity, ExternalID: fmt.Sprint(n)}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			buy(0, 1)
+			h.await(p, 0)
+			before, _ := h.db.Counts()
+			for n := range c.orders {
+				buy(n+1, c.quantity)
+			}
+			h.await(p, c.orders)
+			release()
+			wg.Wait()
+			if after, _ := h.db.Counts(); after-before != 4 { // the lock's, the first order's, and two sets
+				t.Errorf("%d transactions, want 4", after-before)
+			}
+			h.verify()
+		})
+	}
+}
+
+// So many orders of a partner may wait; one more is told to come again. When they have
+// gone, orders are sold as before.
+func TestOrdersThatWaitAreBounded(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
+	order := license.Purchase{PartnerID: p, Tier: 1, Quantity: 1}
 	release := h.hold(p)
+	ctx, leave := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	buy := func(n int) {
+	wait := func() {
 		wg.Go(func() {
-			if _, err := h.licenses.Purchase(t.Context(), tester, license.Purchase{PartnerID: p, Tier: 1, Quantity: 1, ExternalID: fmt.Sprint(n)}); err != nil {
-				t.Error(err)
+			if _, err := h.licenses.Purchase(ctx, tester, order); !errors.Is(err, context.Canceled) {
+				t.Errorf("who went away was answered %v", err)
 			}
 		})
 	}
-	buy(0)
+	wait()
 	h.await(p, 0)
-	before, _ := h.db.Counts()
-	const orders = 300 // a set has 256 at most
-	for n := range orders {
-		buy(n + 1)
+	const most = 10_000
+	for range most {
+		wait()
 	}
-	h.await(p, orders)
+	h.await(p, most)
+	_, err := h.licenses.Purchase(t.Context(), tester, order)
+	if f := fault.Of(err); f == nil || f.Kind != fault.Busy || f.Code != "too_many_orders" || f.After != time.Second {
+		t.Errorf("one more was answered %v", err)
+	}
+	leave()
 	release()
 	wg.Wait()
-	if after, _ := h.db.Counts(); after-before != 4 { // the lock's, the first order's, and two sets
-		t.Errorf("%d transactions, want 4", after-before)
+	h.awaitNone(p)
+	if _, err := h.licenses.Purchase(t.Context(), tester, order); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 	h.verify()
 }
