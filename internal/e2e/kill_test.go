@@ -26,7 +26,8 @@ type ledger struct {
 	open []string
 }
 
-// TestPowerCuts kills the program under load, again and again. Whatever was
+// TestPowerCuts kills the program under load, again and again, while orders of one partner
+// are sold in sets: some clients buy one by one, others by batches. Whatever was
 // acknowledged is there afterwards; what was not can be sent again, and makes
 // one license whether it had been written or not.
 func TestPowerCuts(t *testing.T) {
@@ -76,17 +77,22 @@ func buyUntilCut(t *testing.T, c *child, known *ledger, round int) {
 	for client := range clients {
 		buyers.Go(func() {
 			for n := 0; ; n++ {
-				order := fmt.Sprintf("order-%d-%d-%d", round, client, n)
-				key, err := buy(t.Context(), c, order)
+				orders := []string{fmt.Sprintf("order-%d-%d-%d", round, client, n)}
+				for i := range client % 4 * 3 { // a batch
+					orders = append(orders, fmt.Sprintf("%s-%d", orders[0], i))
+				}
+				keys, err := buyAll(t.Context(), c, orders)
 				known.Lock()
 				if err != nil {
-					known.open = append(known.open, order)
+					known.open = append(known.open, orders...)
 					known.Unlock()
 					return
 				}
-				known.sold[order] = key
-				if count++; count == acknowledged {
-					close(cut)
+				for i, order := range orders {
+					known.sold[order] = keys[i]
+					if count++; count == acknowledged {
+						close(cut)
+					}
 				}
 				known.Unlock()
 			}
@@ -104,6 +110,42 @@ func buyUntilCut(t *testing.T, c *child, known *ledger, round int) {
 	}
 	_ = c.end(syscall.SIGKILL) // It ends by the signal, which is an error to Wait.
 	<-ended
+}
+
+// buyAll buys a license for each order, by a batch if there are several, and returns their
+// keys once that is acknowledged. A batch has its first order twice.
+func buyAll(ctx context.Context, c *child, orders []string) ([]string, error) {
+	if len(orders) == 1 {
+		key, err := buy(ctx, c, orders[0])
+		return []string{key}, err
+	}
+	var body []object
+	for _, order := range append(orders, orders[0]) {
+		body = append(body, object{"partner_id": c.card.Partner.ID, "tier": 1, "external_id": order, "user": object{"email": c.card.Buyer.Email}})
+	}
+	a, err := c.operator().call(ctx, "POST", "/operator/v1/purchases/batch", body)
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		Status int
+		Sale   sale
+	}
+	answers, err := decode[list[result]](a)
+	if err != nil || a.status != 200 || len(answers.Items) != len(body) {
+		return nil, fmt.Errorf("status %d: %s: %w", a.status, a.body, err)
+	}
+	var keys []string
+	for _, r := range answers.Items {
+		if r.Status != 201 || r.Sale.Licenses.Size != 1 {
+			return nil, fmt.Errorf("status %d in %s", r.Status, a.body)
+		}
+		keys = append(keys, r.Sale.Licenses.Items[0].Key)
+	}
+	if n := len(orders); keys[n] != keys[0] {
+		return nil, fmt.Errorf("an order and its repeat are %s and %s", keys[0], keys[n])
+	}
+	return keys[:len(orders)], nil
 }
 
 // buy buys one license and returns its key once that is acknowledged.
