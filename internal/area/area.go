@@ -14,6 +14,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"claviger/internal/fault"
@@ -86,6 +87,9 @@ type Area[N any, V Visitor[N]] struct {
 	Enter func(ctx context.Context, r *http.Request, v *visitor.Visitor, needs N) (V, error)
 
 	turns turns // of open pages
+
+	indexed sync.Once
+	pages   map[string]N // what each page of the table needs, by path
 }
 
 // Routes returns the routes of the table for the mux.
@@ -213,13 +217,13 @@ func (a *Area[N, V]) banner(visit V) *ui.Banner {
 // Items lists the pages of the navigation that exist and that the person may see. The
 // page that is shown belongs to the entry with the longest path that it is below.
 func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
-	var items []ui.Item
+	items, prefix := make([]ui.Item, 0, len(a.Navigation)), visit.Path("")
 	current, longest := -1, -1
 	for _, entry := range a.Navigation {
 		if !a.Has(entry.Path, visit) {
 			continue
 		}
-		to := visit.Path("%s", entry.Path)
+		to := prefix + entry.Path
 		if here := strings.TrimSuffix(r.URL.Path, "/"); (here == to || entry.Path != "" && strings.HasPrefix(here, to+"/")) && len(to) > longest {
 			current, longest = len(items), len(to)
 		}
@@ -233,12 +237,16 @@ func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
 
 // Has reports whether the area has a page that the person may see.
 func (a *Area[N, V]) Has(path string, visit V) bool {
-	for _, rt := range a.Table {
-		if rt.Kind == Page && rt.Path == path && visit.May(rt.Needs) {
-			return true
+	a.indexed.Do(func() { // every page asks for each entry of the navigation
+		a.pages = make(map[string]N, len(a.Table))
+		for _, rt := range a.Table {
+			if rt.Kind == Page {
+				a.pages[rt.Path] = rt.Needs
+			}
 		}
-	}
-	return false
+	})
+	needs, ok := a.pages[path]
+	return ok && visit.May(needs)
 }
 
 // NotFound is the error of everything that does not exist for the person who requests

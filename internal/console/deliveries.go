@@ -69,11 +69,15 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	if q.Form.Failed() {
 		return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
 	}
-	newest, err := d.History.NewestAttempt(r.Context()) // before the list is read: what comes meanwhile is told of
-	if err != nil {
-		return err
-	}
 	after, _ := history.ParseKey(r.URL.Query().Get("after")) // what is none begins at the newest
+	stream := ""
+	if after.IsZero() && q.Filter.To.IsZero() {
+		newest, err := d.History.NewestAttempt(r.Context()) // before the list is read: what comes meanwhile is told of
+		if err != nil {
+			return err
+		}
+		stream = view.Live(r, newest)
+	}
 	list, err := d.History.ListAll(r.Context(), q.partnerID, q.Filter, after, rowsPerPage)
 	if err != nil {
 		return err
@@ -105,10 +109,6 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 		for _, act := range d.bulkActs(r, v, bulk.Events) {
 			view.Acts = append(view.Acts, ui.Item{Label: act.Label, URL: act.URL})
 		}
-	}
-	stream := ""
-	if after.IsZero() && q.Filter.To.IsZero() {
-		stream = view.Live(r, newest)
 	}
 	return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Stream: stream, Data: view})
 }

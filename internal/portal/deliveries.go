@@ -69,11 +69,15 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	if a.Form.Failed() {
 		return h.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
 	}
-	newest, err := h.History.NewestAttempt(r.Context()) // before the list is read: what comes meanwhile is told of
-	if err != nil {
-		return err
-	}
 	after, _ := history.ParseKey(r.URL.Query().Get("after")) // what is none begins at the newest
+	stream := ""
+	if after.IsZero() && a.Filter.To.IsZero() {
+		newest, err := h.History.NewestAttempt(r.Context()) // before the list is read: what comes meanwhile is told of
+		if err != nil {
+			return err
+		}
+		stream = view.Live(r, newest)
+	}
 	list, err := h.History.List(r.Context(), v.Partner.ID, a.Filter, after, deliveriesPerPage)
 	if err != nil {
 		return err
@@ -101,10 +105,6 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 		if err := h.countFailed(r, v, a, &view); err != nil {
 			return err
 		}
-	}
-	stream := ""
-	if after.IsZero() && a.Filter.To.IsZero() {
-		stream = view.Live(r, newest)
 	}
 	return h.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Stream: stream, Data: view})
 }

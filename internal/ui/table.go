@@ -80,10 +80,10 @@ type Row struct {
 type Cell struct {
 	Text   string
 	URL    string    // makes the text a link
-	Code   bool      // the text is a key, a path or the like
 	Status string    // shown as a badge
 	At     time.Time // shown to the minute
 	Exact  bool      // shows At to the second
+	Code   bool      // the text is a key, a path or the like
 	Note   string    // a second, quieter line
 	Links  []RowLink // what can be done with the record; after everything else
 	Posts  []RowPost // likewise, at once

@@ -265,6 +265,9 @@ var origin = regexp.MustCompile(`^[a-z][a-z0-9+.-]*:(//[A-Za-z0-9.\-_\[\]:]+)?$`
 // contentPolicy is the Content-Security-Policy of a page. Browsers hold redirects
 // after a form to form-action too, which is why a page names where its form may end.
 func contentPolicy(formTo []string) (string, error) {
+	if len(formTo) == 0 {
+		return usualPolicy, nil
+	}
 	var extra strings.Builder
 	for _, o := range formTo {
 		if !origin.MatchString(o) {
@@ -272,9 +275,15 @@ func contentPolicy(formTo []string) (string, error) {
 		}
 		extra.WriteString(" " + o)
 	}
-	return "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-		"form-action 'self'" + extra.String() + "; frame-ancestors 'none'; base-uri 'none'", nil
+	return policyBegins + extra.String() + policyEnds, nil
 }
+
+// usualPolicy is that of pages whose forms end here.
+const (
+	policyBegins = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'"
+	policyEnds   = "; frame-ancestors 'none'; base-uri 'none'"
+	usualPolicy  = policyBegins + policyEnds
+)
 
 // origin of the public URL, "" when it has none.
 func (p *Pages) origin() string {
