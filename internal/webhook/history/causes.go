@@ -13,7 +13,7 @@ import (
 )
 
 // MaxCauses is how many failed deliveries Causes looks at.
-const MaxCauses = 1000
+const MaxCauses = MaxTold
 
 // Cause is what stands in the way of deliveries: those whose last attempt met the same.
 type Cause struct {
@@ -31,7 +31,7 @@ type Cause struct {
 
 // causesOf groups the newest failed deliveries of a partner ($1), $2 of them, by what their
 // last attempt met. Those without an attempt on record are a group of their own. The
-// database groups, because to read a thousand rows took most of the time of the page; both
+// database groups, because to read hundreds of rows took most of the time of the page; both
 // halves of the union come in the order of an index, so that nothing is sorted.
 var causesOf = `SELECT coalesce(r.response_status, ` + noAttempt + `), ` + causeOf + `, count(*), min(f.created_at), max(f.created_at), max(coalesce(r.id, 0))
 	FROM (
