@@ -31,18 +31,22 @@ type Cause struct {
 
 // causesOf groups the newest failed deliveries of a partner ($1), $2 of them, by what their
 // last attempt met. Those without an attempt on record are a group of their own. The
-// database groups, because to read hundreds of rows took most of the time of the page; both
-// halves of the union come in the order of an index, so that nothing is sorted.
+// database groups, because to read hundreds of rows took most of the time of the page. Each half
+// has a bound of its own: PostgreSQL sorts all of a union, however many failed.
 var causesOf = `SELECT coalesce(r.response_status, ` + noAttempt + `), ` + causeOf + `, count(*), min(f.created_at), max(f.created_at), max(coalesce(r.id, 0))
 	FROM (
-		SELECT event_id, created_at FROM outbox WHERE partner_id = $1 AND ` + webhook.IsPending + ` AND attempts > 0
-		UNION ALL SELECT event_id, created_at FROM outbox WHERE partner_id = $1 AND ` + webhook.IsGivenUp + `
+		SELECT event_id, created_at FROM (` + newestOf(webhook.IsPending+` AND attempts > 0`) + `) AS failing
+		UNION ALL SELECT event_id, created_at FROM (` + newestOf(webhook.IsGivenUp) + `) AS given_up
 		ORDER BY created_at DESC, event_id DESC LIMIT $2) AS f
 	LEFT JOIN webhook_responses AS r ON r.id = (SELECT max(id) FROM webhook_responses WHERE event_id = f.event_id)
 	GROUP BY 1, 2`
 
 // noAttempt is the status of deliveries whose attempts are not on record any more.
 const noAttempt = `-1`
+
+func newestOf(condition string) string {
+	return `SELECT event_id, created_at FROM outbox WHERE partner_id = $1 AND ` + condition + ` ORDER BY created_at DESC, event_id DESC LIMIT $2`
+}
 
 // Causes groups the failed deliveries of a partner by what their last attempt met, the
 // largest group first. It looks at the newest MaxCauses; more says that there are others.

@@ -79,3 +79,9 @@ func TestCausesAreBounded(t *testing.T) {
 		t.Errorf("%+v, more %v, %v", got, more, err)
 	}
 }
+
+// TestCausesPlan: however many failed, the newest are found by indexes, and no others read.
+func TestCausesPlan(t *testing.T) {
+	o := many(t)
+	wantIndexes(t, o, "causes", []history.Statement{history.StatementOfCauses(51)}, []string{"outbox_failing", "outbox_given_up", "webhook_responses_event"})
+}

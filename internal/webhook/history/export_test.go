@@ -32,6 +32,9 @@ func StatementsOfAll(f Filter) []Statement {
 	return []Statement{{f.queryOfAll(), []any{int64(1) << 40, 51}}, {nextDelivery, []any{int64(17)}}, {lastAttempts, []any{[]int64{1, 2, 3}}}}
 }
 
+// StatementOfCauses is what Causes asks, looking at so many.
+func StatementOfCauses(most int) Statement { return Statement{causesOf, []any{int64(1), most}} }
+
 // Indexed is a statement with the indexes that must serve it, and the tables with one row
 // for each partner that it may read whole.
 type Indexed struct {
@@ -40,13 +43,12 @@ type Indexed struct {
 	Whole   []string
 }
 
-// TroubleStatements are what Today and the overview of a partner ask of the outbox.
+// TroubleStatements are what Today asks of the outbox.
 func TroubleStatements() map[string]Indexed {
 	return map[string]Indexed{
 		"what waits":                 {Statement{waitingOf, []any{int64(1), 501}}, []string{"outbox_"}, nil},
 		"partners with what is lost": {Statement{givenUpPartners, []any{500}}, []string{"outbox_given_up"}, nil},
 		"what was given up":          {Statement{givenUpOf, []any{int64(1), 501}}, []string{"outbox_given_up"}, nil},
-		"what failed, by cause":      {Statement{causesOf, []any{int64(1), MaxCauses}}, []string{"outbox_failing", "outbox_given_up", "webhook_responses_event"}, nil},
 		"what is due":                {Statement{oldestDue, []any{time.Unix(1<<31, 0)}}, []string{"outbox_due"}, []string{"endpoints"}},
 	}
 }
