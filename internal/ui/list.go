@@ -64,6 +64,19 @@ func (r Results) HTML() template.HTML {
 	return m.html()
 }
 
+// link is a link, for templates that have several: html/template looks at a URL three times.
+func link(class, url, label string) template.HTML {
+	var m markup
+	m.raw(`<a class="`)
+	m.text(class)
+	m.raw(`"`)
+	m.href(url)
+	m.raw(">")
+	m.text(label)
+	m.raw("</a>")
+	return m.html()
+}
+
 // empty writes that there is nothing to list, as the part "empty" does.
 func (m *markup) empty(e Empty) {
 	m.raw("<div class=\"empty\">\n  <h2>")

@@ -91,7 +91,8 @@ var helpers = template.FuncMap{
 		}
 		return e
 	},
-	"key": func(label, value string) Key { return Key{label, value} },
+	"link": link,
+	"key":  func(label, value string) Key { return Key{label, value} },
 }
 
 // amount writes an amount of money that is not broken into two lines.

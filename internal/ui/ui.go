@@ -25,7 +25,7 @@
 // The parts, each a template: field, summary, button, badge, empty, key, notice,
 // receipt, table, pager, tabs, timeline, stats, chart, code and curl; /dev/gallery of
 // "claviger dev" shows them. Functions for templates: money, plural, time, exact, day,
-// label, inc, and button, empty and key, which make the argument of the part of that name.
+// label, inc, link, and button, empty and key, which make the argument of the part of that name.
 // {{asset "app.css"}} is the address of an asset.
 package ui
 
