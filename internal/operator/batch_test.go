@@ -125,7 +125,7 @@ func TestBatchesTakeTurns(t *testing.T) {
 	body := fmt.Sprintf(`[{"partner_id":%d,"tier":1,"external_id":"one"}]`, h.partner)
 	slow := &slowBody{strings.NewReader(body), make(chan struct{}), make(chan struct{})}
 	read, answered := slow.read, httptest.NewRecorder()
-	r := httptest.NewRequest("POST", batch, slow)
+	r := httptest.NewRequestWithContext(t.Context(), "POST", batch, slow)
 	r.Header.Set("Authorization", "Bearer "+h.tokens[account.Sell])
 	r.Header.Set("Content-Type", "application/json")
 	var wg sync.WaitGroup
