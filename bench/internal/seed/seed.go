@@ -124,12 +124,14 @@ func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses 
 	s := series{partnerID: partnerID, licenses: licenses, begun: begun(licenses)}
 	for r := range ranges(licenses, postgres) {
 		steps = append(steps, func(tx *sqldb.Tx) error {
-			return errors.Join(s.addLicenses(ctx, tx, r.from, r.to), s.addBlocks(ctx, tx, "license", r.from, r.to))
+			return errors.Join(eachStatement(r, postgres, func(p span) error { return s.addLicenses(ctx, tx, p.from, p.to) }),
+				s.addBlocks(ctx, tx, "license", r.from, r.to))
 		})
 	}
 	for r := range ranges(licenses*EventsPerLicense, postgres) {
 		steps = append(steps, func(tx *sqldb.Tx) error {
-			return errors.Join(s.addEvents(ctx, tx, r.from, r.to), s.addBlocks(ctx, tx, "event", r.from, r.to))
+			return errors.Join(eachStatement(r, postgres, func(p span) error { return s.addEvents(ctx, tx, p.from, p.to) }),
+				s.addBlocks(ctx, tx, "event", r.from, r.to))
 		})
 	}
 	steps = append(steps, func(tx *sqldb.Tx) error { return makeIndexes(ctx, tx, indexes) },
@@ -143,9 +145,28 @@ func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses 
 	return nil
 }
 
-// partRows is how many rows are written or checked at once: SQLite keeps what a
-// transaction changed and what a statement sorts in memory. It is a multiple of a block.
+// partRows is how many rows are written by a transaction or checked at once: SQLite keeps
+// what a statement sorts in memory. It is a multiple of a block.
 const partRows = 32 * 4096
+
+// statementRows is how many rows SQLite writes by one statement: it keeps in memory, as
+// they were, all pages that the statement changes. Keys are scattered, so that each row of
+// a large table changes pages of its own.
+const statementRows = 4096
+
+// eachStatement calls write for the parts of a range that are written by one statement
+// each; where the database is a server, for all of it.
+func eachStatement(r span, postgres bool, write func(span) error) error {
+	if postgres {
+		return write(r)
+	}
+	for from := r.from; from <= r.to; from += statementRows {
+		if err := write(span{from, min(from+statementRows-1, r.to)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // span is a range of numbers, both ends included.
 type span struct{ from, to int64 }
@@ -168,7 +189,7 @@ func ranges(n int64, postgres bool) iter.Seq[span] {
 
 // prepare makes bulk writing cheap for this transaction or connection.
 func prepare(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
-	texts := []string{`PRAGMA cache_size = -100000`}
+	texts := []string{`PRAGMA cache_size = -50000`}
 	if postgres {
 		texts = []string{
 			`SET LOCAL session_replication_role = replica`, // no foreign key is looked at
