@@ -145,8 +145,10 @@ func (h *Handler) removePage(w http.ResponseWriter, r *http.Request, v *visitor.
 		return err
 	}
 	view := removeView{Title: "Remove one-time codes", Button: "Remove one-time codes", Action: codesPath + "/remove"}
+	with, last := "them", "They are"
 	if r.URL.Path != view.Action {
 		view = removeView{Action: r.URL.Path, Button: "Remove the passkey"}
+		with, last = "it", "It is"
 		for _, k := range has.Passkeys {
 			if k.ID == passkeyID(r) {
 				view.Title = "Remove “" + k.Name + "”"
@@ -156,9 +158,9 @@ func (h *Handler) removePage(w http.ResponseWriter, r *http.Request, v *visitor.
 			return fault.New(fault.Missing, account.CodeUnknownPasskey, "There is no such passkey; it may have been removed meanwhile.")
 		}
 	}
-	view.Text = "You can no longer sign in with it. Other browsers are signed out."
+	view.Text = "You will no longer be able to sign in with " + with + ". Other browsers are signed out."
 	if (has.TOTP && len(has.Passkeys) == 0) || (!has.TOTP && len(has.Passkeys) == 1) {
-		view.Text += " It is your last second factor: your recovery codes go with it, and your password or a mailed link alone will sign you in."
+		view.Text += " " + last + " your last second factor: your recovery codes go with " + with + ", and your password or a mailed link alone will sign you in."
 	}
 	return h.Site.Render(w, r, v, "remove-factor", ui.View{Title: view.Title, NoIndex: true, Data: view})
 }

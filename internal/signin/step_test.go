@@ -52,6 +52,20 @@ func halfway(t *testing.T, next string) (h *pagetest.Service, b *pagetest.Browse
 	return h, b, secret, recovery
 }
 
+// TestRemovingCodesIsExplained: the page that asks says what will be gone.
+func TestRemovingCodesIsExplained(t *testing.T) {
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, pagetest.Password)
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	enrol(t, h, b)
+	page := b.Get("/account/security/codes/remove").Want(http.StatusOK, "Remove one-time codes")
+	for _, want := range []string{"You will no longer be able to sign in with them.", "They are your last second factor: your recovery codes go with them"} {
+		if !strings.Contains(page.Text(), want) {
+			t.Errorf("no %q in %s", want, page.Text())
+		}
+	}
+}
+
 func TestSecondStep(t *testing.T) {
 	h, b, secret, recovery := halfway(t, "%2Faccount")
 	b.WantSignedIn("")
