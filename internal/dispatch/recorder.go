@@ -76,11 +76,8 @@ func (c *recorder) next(ctx context.Context) []*answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := min(len(c.answers), batchSize)
-	switch {
-	case n > 1:
+	if n > 1 {
 		c.after = time.Now().Add(recordEvery)
-	case n == 1:
-		c.after = time.Time{}
 	}
 	batch := c.answers[:n:n]
 	if c.answers = c.answers[n:]; len(c.answers) == 0 {

@@ -30,6 +30,7 @@ func TestAnswersWaitForOneAnother(t *testing.T) {
 		"no answer":                {16, 0, 0, 0, 0, 0, 0},
 		"as many as fit":           {16, 1024, 1024, 0, 0, 0, 0},
 		"more than fit into batch": {16, 1025, 1024, 0, 0, 0, 0},
+		"until one is there":       {1, 1, 2, time.Millisecond, 1, time.Millisecond, 0},
 		"until all are there":      {1, 1, 4, 3 * time.Millisecond, 3, time.Millisecond, 0},
 		"until many are there":     {99, 250, 256, 6 * time.Microsecond, 99, time.Microsecond, 0},
 		"and no longer":            {9, 1, 3, moment, 9, 2 * time.Millisecond, 0},
