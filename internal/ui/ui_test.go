@@ -139,7 +139,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestShell(t *testing.T) {
 	p := sample(t)
-	if diff := cmp.Diff([]string{"all", "broken", "confirm", "failure", "form", "invitation", "list", "live", "secrets", "team", "text"}, p.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"all", "broken", "confirm", "failure", "filters", "form", "invitation", "list", "live", "secrets", "team", "text"}, p.Names()); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)
 	}
 	v := full("Hello")
