@@ -34,14 +34,21 @@ type waiting struct {
 	done   chan struct{}
 }
 
-// sell has all sell the order in one of its sets. A caller whose context ends waits no
-// longer; the order is not sold if its set has not begun.
+// sell has all sell the order: at once if no set of the partner is under way, otherwise in
+// the next one. A caller whose context ends waits no longer; the order is not sold if its
+// set has not begun.
 func (g *Gatherer) sell(ctx context.Context, o Order, all func(context.Context, []Order) []Result) Result {
 	w := &waiting{ctx: ctx, order: o, done: make(chan struct{})}
-	if !g.join(w, all) { //nolint:contextcheck // a set goes on when one of its callers goes away
+	switch g.join(w) {
+	case tooMany:
 		f := fault.New(fault.Busy, codeTooManyOrders, "Too many orders of this partner wait. Repeat the order as Retry-After says.")
 		f.After = time.Second
 		return Result{Err: f}
+	case first:
+		// It is alone, so that no other goroutine has to wake up for it.
+		defer g.goOn(o.PartnerID, all) //nolint:contextcheck // those who wait have contexts of their own
+		return all(ctx, []Order{o})[0]
+	case joined:
 	}
 	select {
 	case <-w.done:
@@ -51,29 +58,45 @@ func (g *Gatherer) sell(ctx context.Context, o Order, all func(context.Context, 
 	}
 }
 
-// join adds an order to the next set, and begins it if none is under way. It is false if
-// too many wait.
-func (g *Gatherer) join(w *waiting, all func(context.Context, []Order) []Result) bool {
+// place is where an order is that was given to join.
+type place int
+
+const (
+	first   place = iota // it is the set that is under way
+	joined               // it waits for the next set
+	tooMany              // it may not even wait
+)
+
+// join adds an order to the next set if one is under way.
+func (g *Gatherer) join(w *waiting) place {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	id := w.order.PartnerID
 	list, under := g.waiting[id]
 	if len(list) >= maxWaiting {
-		return false
+		return tooMany
 	}
 	if g.waiting == nil {
 		g.waiting = map[int64][]*waiting{}
 	}
-	g.waiting[id] = append(list, w)
 	if !under {
-		go g.run(id, all)
+		g.waiting[id] = nil
+		return first
 	}
-	return true
+	g.waiting[id] = append(list, w)
+	return joined
 }
 
-// run sells set after set of a partner until nobody waits.
-func (g *Gatherer) run(partnerID int64, all func(context.Context, []Order) []Result) {
-	for set := g.next(partnerID); len(set) > 0; set = g.next(partnerID) {
+// goOn begins with those who wait when the set of one order has ended.
+func (g *Gatherer) goOn(partnerID int64, all func(context.Context, []Order) []Result) {
+	if set := g.next(partnerID); len(set) > 0 {
+		go g.run(set, all)
+	}
+}
+
+// run sells a set and those after it until nobody waits.
+func (g *Gatherer) run(set []*waiting, all func(context.Context, []Order) []Result) {
+	for ; len(set) > 0; set = g.next(set[0].order.PartnerID) {
 		orders := make([]Order, len(set))
 		for i, w := range set {
 			orders[i] = w.order

@@ -44,8 +44,8 @@ func queueTx(tx *sqldb.Tx, partnerID int64, events int) pendingTx {
 }
 
 // queueSaleTx is queueTx for a command that needs the plans of some tiers only.
-func queueSaleTx(tx *sqldb.Tx, partnerID int64, events int, tiers ...int64) pendingTx {
-	return pendingTx{partnerID, partner.Lock(tx, partnerID), event.NextIDs(tx, events), partner.QueuePlanNamesOf(tx, partnerID, tiers)}
+func queueSaleTx(tx *sqldb.Tx, partnerID int64, events, lowest, highest int) pendingTx {
+	return pendingTx{partnerID, partner.Lock(tx, partnerID), event.NextIDs(tx, events), partner.QueuePlanNamesOf(tx, partnerID, lowest, highest)}
 }
 
 // partnerTx waits for the lock. The time is read under it, so that times rise in

@@ -52,7 +52,7 @@ func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c
 
 func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, l License, c PlanChange) (License, error) {
 	external := externalRequest("plan_change", l.PartnerID, c.ExternalID, c.content(l.Key))
-	pending := queueSaleTx(tx, l.PartnerID, 1, int64(c.Tier))
+	pending := queueSaleTx(tx, l.PartnerID, 1, c.Tier, c.Tier)
 	now, chain := queueState(tx, l.ID)
 	lookup := idempotency.QueueLookup(tx, external)
 	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)

@@ -118,13 +118,15 @@ func (r *Registry) sellSet(ctx context.Context, orders []*order) (err error) {
 func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (*saleSet, error) {
 	s := &saleSet{orders: orders, known: map[string]Sale{}}
 	partnerID, licenses := orders[0].PartnerID, 0
-	var tiers, tokens []int64
+	lowest, highest := orders[0].Tier, orders[0].Tier
+	var tokens []int64
 	var externals []string
 	var requests []idempotency.Request
 	var persons []account.Person
 	for _, o := range orders {
 		licenses += o.Quantity
-		tiers, requests = append(tiers, int64(o.Tier)), append(requests, o.Idempotency)
+		lowest, highest = min(lowest, o.Tier), max(highest, o.Tier)
+		requests = append(requests, o.Idempotency)
 		if o.Confirm {
 			tokens = append(tokens, o.By.ID)
 		}
@@ -136,7 +138,7 @@ func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (
 		}
 	}
 	tx.PlanOnce()
-	pending := queueSaleTx(tx, partnerID, licenses, tiers...)
+	pending := queueSaleTx(tx, partnerID, licenses, lowest, highest)
 	s.tokens = account.QueueTokenCheck(tx, tokens, r.Now())
 	s.once = idempotency.QueueLookups(tx, requests...)
 	// By external id: PostgreSQL might look through all purchases of a partner who is new.

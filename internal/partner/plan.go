@@ -55,10 +55,10 @@ func QueuePlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Plan] {
 	return sqldb.QueueQuery(tx, scanPlanName, `SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
 }
 
-// QueuePlanNamesOf is QueuePlanNames for some tiers. One that is not sold is not among
-// the plans.
-func QueuePlanNamesOf(tx *sqldb.Tx, partnerID int64, tiers []int64) *sqldb.Result[Plan] {
-	return sqldb.QueueQuery(tx, scanPlanName, `SELECT tier, name FROM plans WHERE partner_id = $1 AND tier = ANY($2)`, partnerID, tiers)
+// QueuePlanNamesOf is QueuePlanNames for tiers from the lowest to the highest. One that is
+// not sold is not among the plans.
+func QueuePlanNamesOf(tx *sqldb.Tx, partnerID int64, lowest, highest int) *sqldb.Result[Plan] {
+	return sqldb.QueueQuery(tx, scanPlanName, `SELECT tier, name FROM plans WHERE partner_id = $1 AND tier >= $2 AND tier <= $3`, partnerID, lowest, highest)
 }
 
 func scanPlanName(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) }
