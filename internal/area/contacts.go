@@ -62,10 +62,10 @@ func (p ContactPages) List(list []profile.Contact, f ui.Form) ContactsView {
 	for _, c := range list {
 		name := ui.Cell{Text: c.Name}
 		if p.May {
-			name.Links = []ui.RowLink{
-				{Label: "Send a test mail", Of: "to " + c.Name, URL: fmt.Sprintf("%s/%d/test", p.URL, c.ID)},
-				{Label: "Remove", Of: c.Name, URL: fmt.Sprintf("%s/%d/remove", p.URL, c.ID)},
-			}
+			name.Acts = ui.Links(
+				ui.RowLink{Label: "Send a test mail", Of: "to " + c.Name, URL: fmt.Sprintf("%s/%d/test", p.URL, c.ID)},
+				ui.RowLink{Label: "Remove", Of: c.Name, URL: fmt.Sprintf("%s/%d/remove", p.URL, c.ID)},
+			)
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{
 			ID: fmt.Sprintf("contact-%d", c.ID), Cells: []ui.Cell{name, {Text: c.Email}, {At: c.CreatedAt}},

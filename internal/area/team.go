@@ -41,9 +41,9 @@ func MemberTable(members []Member, may bool, path func(path string, values ...an
 			name.Text += " (you)"
 		}
 		if may {
-			name.Links = []ui.RowLink{{Label: "Change role", Of: "of " + name.Text, URL: path("/team/members/%d/role", m.UserID)}}
+			name.Acts = ui.Links(ui.RowLink{Label: "Change role", Of: "of " + name.Text, URL: path("/team/members/%d/role", m.UserID)})
 			if !m.You {
-				name.Links = append(name.Links, ui.RowLink{Label: "Remove", Of: name.Text, URL: path("/team/members/%d/remove", m.UserID)})
+				name.Acts.Links = append(name.Acts.Links, ui.RowLink{Label: "Remove", Of: name.Text, URL: path("/team/members/%d/remove", m.UserID)})
 			}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: RoleName(m.Role)}, {At: m.Since}}})
@@ -63,7 +63,7 @@ func PendingTable(list []Pending, may bool, now time.Time, path func(path string
 		}
 		address := ui.Cell{Text: n.Email}
 		if may {
-			address.Links = []ui.RowLink{{Label: "Withdraw", Of: "the invitation of " + n.Email, URL: path("/team/invitations/%d/withdraw", n.ID)}}
+			address.Acts = ui.Links(ui.RowLink{Label: "Withdraw", Of: "the invitation of " + n.Email, URL: path("/team/invitations/%d/withdraw", n.ID)})
 		}
 		t.Rows = append(t.Rows, ui.Row{
 			ID: fmt.Sprintf("invitation-%d", n.ID), Cells: []ui.Cell{address, {Text: RoleName(n.Role)}, {At: n.CreatedAt}, state},

@@ -81,7 +81,7 @@ func (b *Bulk) choices(r *http.Request, v *Visit, j bulk.Job, rows []bulk.Row, v
 			continue
 		}
 		open, out = open || row.Result == bulk.Open, out || row.LeftOut()
-		view.Table.Rows[i].Cells[0].Tick = &ui.RowTick{Name: tickName, Value: strconv.FormatInt(row.Position, 10), Form: chooseForm, Of: "Choose " + row.Subject}
+		view.Table.Rows[i].Cells[0].Acts = &ui.RowActs{Tick: &ui.RowTick{Name: tickName, Value: strconv.FormatInt(row.Position, 10), Form: chooseForm, Of: "Choose " + row.Subject}}
 	}
 	if open {
 		view.Choose = append(view.Choose, ui.Button{Label: "Leave out the ticked rows", Busy: "Leaving out…", Kind: "secondary", Name: "do", Value: "leave_out"})

@@ -253,7 +253,7 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 		case !k.Open():
 			state = ui.Cell{Text: fmt.Sprintf("refunded (refund %d)", k.Refund.ID), URL: v.Path(refundsPath+"/%d", k.Refund.ID)}
 		case k.Refundable && v.May(account.Sell):
-			state.Links = []ui.RowLink{{Label: "Refund…", Of: "purchase " + strconv.FormatInt(k.Sale.ID, 10), URL: v.Path(licensesPath+"/%s/refund?purchase=%d", d.Key, k.Sale.ID)}}
+			state.Acts = ui.Links(ui.RowLink{Label: "Refund…", Of: "purchase " + strconv.FormatInt(k.Sale.ID, 10), URL: v.Path(licensesPath+"/%s/refund?purchase=%d", d.Key, k.Sale.ID)})
 		case !k.Refundable:
 			state.Note = "a later one stands; refund that first"
 		}

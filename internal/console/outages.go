@@ -148,13 +148,13 @@ func (d *Delivery) endpointsTable(v *Visit, list []history.Trouble, names map[in
 		}
 		name := names[e.PartnerID].Name
 		first := ui.Cell{Text: name, URL: d.pageOfPartner(v, e.PartnerID)}
-		acts := ui.Cell{Links: []ui.RowLink{{Label: "Deliveries", Of: "of " + name, URL: v.Path(deliveriesPath) + "?partner=" + id + "&state=failed"}}}
+		acts := ui.Links(ui.RowLink{Label: "Deliveries", Of: "of " + name, URL: v.Path(deliveriesPath) + "?partner=" + id + "&state=failed"})
 		if v.May(account.Support) {
 			acts.Posts = []ui.RowPost{{Label: "Try now", Of: name, Action: v.Path(outagesPath+"/%d/try", e.PartnerID), Hidden: []ui.Param{seenEndpoint(e.FailingSince).Param()}}}
 			acts.Links = append(acts.Links, ui.RowLink{Label: "Recover…", Of: name, URL: v.Path(recoverPath+"/%d", e.PartnerID) + "?state=failed"})
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: "endpoint-" + id, Cells: []ui.Cell{
-			first, {Status: state}, {At: e.FailingSince}, {Text: waitingCount(e.Waiting, e.More)}, probe, {Text: sentence(e.LastError)}, acts,
+			first, {Status: state}, {At: e.FailingSince}, {Text: waitingCount(e.Waiting, e.More)}, probe, {Text: sentence(e.LastError)}, {Acts: acts},
 		}})
 	}
 	return t

@@ -53,7 +53,7 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 		tier := ui.Cell{Text: strconv.Itoa(plan.Tier)}
 		if v.May(account.Admin) {
 			at := v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier)
-			tier.Links = []ui.RowLink{{Label: "Change", Of: plan.DisplayName(), URL: at}, {Label: "Remove from sale", Of: plan.DisplayName(), URL: at + "/remove"}}
+			tier.Acts = ui.Links(ui.RowLink{Label: "Change", Of: plan.DisplayName(), URL: at}, ui.RowLink{Label: "Remove from sale", Of: plan.DisplayName(), URL: at + "/remove"})
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("plan-%d", plan.Tier), Cells: []ui.Cell{
 			tier,

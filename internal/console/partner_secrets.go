@@ -51,10 +51,10 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 		if c.Replaced() {
 			state = ui.Cell{Text: "Replaced", Note: "Works for another " + area.Span(c.EndsAt.Sub(p.Now())) + "."}
 			if v.May(account.Admin) && c.Name == partner.MainKey {
-				what.Links = []ui.RowLink{{Label: "Switch now", Of: "to the new " + secretNames[c.What], URL: v.Path("%s/%d/switch", ofPartner(secretsPath, one.ID), c.ID)}}
+				what.Acts = ui.Links(ui.RowLink{Label: "Switch now", Of: "to the new " + secretNames[c.What], URL: v.Path("%s/%d/switch", ofPartner(secretsPath, one.ID), c.ID)})
 			}
 		} else if v.May(account.Admin) && c.Name == partner.MainKey { // as by the API
-			what.Links = []ui.RowLink{{Label: "Rotate", Of: "the " + secretNames[c.What], URL: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID)}}
+			what.Acts = ui.Links(ui.RowLink{Label: "Rotate", Of: "the " + secretNames[c.What], URL: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID)})
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{
 			what, {Text: c.Name}, {Text: c.Tail, Code: true}, {At: c.CreatedAt}, {At: c.LastUsedAt}, state,

@@ -50,7 +50,7 @@ func (p *People) sessions(r *http.Request, v *Visit, u account.User, member bool
 			{Text: dash(s.Client)},
 			{At: s.BegunAt},
 			{At: s.SeenAt},
-			{Links: []ui.RowLink{{Label: "End…", Of: browser.Text + ", session " + s.ID, URL: v.Path(peoplePath+"/%d/sessions/%s/end", u.ID, s.ID)}}},
+			{Acts: ui.Links(ui.RowLink{Label: "End…", Of: browser.Text + ", session " + s.ID, URL: v.Path(peoplePath+"/%d/sessions/%s/end", u.ID, s.ID)})},
 		}})
 	}
 	return view, err

@@ -38,7 +38,7 @@ func (s *System) tokens(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		}
 		do := ui.Cell{Text: "–"}
 		if tokenState(token, s.Now()) == "active" {
-			do = ui.Cell{Links: []ui.RowLink{{Label: "Revoke…", Of: token.Name, URL: v.Path(tokensPath+"/%d/revoke", token.ID)}}}
+			do = ui.Cell{Acts: ui.Links(ui.RowLink{Label: "Revoke…", Of: token.Name, URL: v.Path(tokensPath+"/%d/revoke", token.ID)})}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("token-%d", token.ID), Cells: []ui.Cell{
 			{Text: token.Name, Note: fmt.Sprintf("token %d", token.ID)}, {Status: tokenState(token, s.Now())}, {Text: scopesOf(token)}, {At: token.CreatedAt}, expires, used, do,

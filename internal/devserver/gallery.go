@@ -97,7 +97,7 @@ func galleryTable(at time.Time) ui.Table {
 			{Text: c.key, Code: true},
 			{Text: c.answer, Note: c.note},
 			{Text: c.attempts},
-			{Text: c.took, Links: []ui.RowLink{{Label: "Send again", Of: c.event + " " + c.key, URL: galleryPath + "#" + id}}},
+			{Text: c.took, Acts: ui.Links(ui.RowLink{Label: "Send again", Of: c.event + " " + c.key, URL: galleryPath + "#" + id})},
 			{At: at.Add(-time.Duration(i) * 7 * time.Minute)},
 		}})
 	}

@@ -97,7 +97,7 @@ func credentialRow(v *Visit, c partner.Credential, now, lastWebhook time.Time) u
 	}
 	name := ui.Cell{Text: c.Name}
 	if v.Covers(partner.Developer) {
-		name.Links = credentialLinks(v, c)
+		name.Acts = ui.Links(credentialLinks(v, c)...)
 	}
 	return ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{name, ending, state, used, {At: c.CreatedAt}}}
 }

@@ -23,7 +23,7 @@ func TestTable(t *testing.T) {
 		ID: "deliveries", Caption: "Deliveries <now>", Columns: []ui.Column{{Label: "Event"}, {Label: "State"}, {Label: "License"}, {Label: "Attempts", Number: true}, {Label: "Time"}},
 		Rows: []ui.Row{
 			{ID: "d1", Cells: []ui.Cell{{Text: "purchase", URL: "/deliveries/1"}, {Status: "failed", Note: "timed <out>"}, {Text: "…ab", Code: true, URL: "/l/1"}, {Text: "3"}, {At: sold}}},
-			{Cells: []ui.Cell{{Text: "refund", Links: []ui.RowLink{{Label: "Send", Of: "<refund>", URL: "/s"}}}, {Text: "", Note: "by hand"}, {}, {}, {}}},
+			{Cells: []ui.Cell{{Text: "refund", Acts: ui.Links(ui.RowLink{Label: "Send", Of: "<refund>", URL: "/s"})}, {Text: "", Note: "by hand"}, {}, {}, {}}},
 		},
 	})
 	wants(t, got,

@@ -43,10 +43,13 @@ func drawn(t *rapid.T) written {
 		for range 3 {
 			c := ui.Cell{Text: text("text"), URL: text("url"), Code: yes("code"), Status: text("status"), At: at, Exact: yes("exact"), Note: text("note")}
 			if yes("links") {
-				c.Links = []ui.RowLink{{Label: text("label"), Of: text("of"), URL: text("link")}}
+				c.Acts = ui.Links(ui.RowLink{Label: text("label"), Of: text("of"), URL: text("link")})
 			}
 			if yes("tick") {
-				c.Tick = &ui.RowTick{Name: text("name"), Value: text("value"), Form: text("form"), Of: text("of")}
+				if c.Acts == nil {
+					c.Acts = &ui.RowActs{}
+				}
+				c.Acts.Tick = &ui.RowTick{Name: text("name"), Value: text("value"), Form: text("form"), Of: text("of")}
 			}
 			row.Cells = append(row.Cells, c)
 		}

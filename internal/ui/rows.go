@@ -89,7 +89,8 @@ func (t *Table) cellsBegin(role func(string) string) []string {
 
 // write writes a cell. id is that of its row, if it is the first.
 func (c *Cell) write(m *markup, id string) {
-	if t := c.Tick; t != nil {
+	if c.Acts != nil && c.Acts.Tick != nil {
+		t := c.Acts.Tick
 		m.raw(`<input type="checkbox" class="tick" autocomplete="off"`)
 		m.attribute("id", t.Name+"-"+t.Value)
 		m.attribute("name", t.Name)
@@ -133,25 +134,28 @@ func (c *Cell) write(m *markup, id string) {
 		m.sentence(c.Note)
 		m.raw("</span>")
 	}
-	c.writeLinks(m)
+	if c.Acts != nil {
+		c.Acts.write(m)
+	}
 }
 
 // rowForm is the form of an act on a record. There are few of them on a page.
 var rowForm = template.Must(template.New("form").Parse(`<form method="post" action="{{.Action}}">{{range .Hidden}}<input type="hidden" name="{{.Name}}" value="{{.Value}}">{{end}}` +
 	`<button class="button secondary small" type="submit">{{.Label}}<span class="sr"> {{.Of}}</span></button></form>`))
 
-func (c *Cell) writeLinks(m *markup) {
-	if len(c.Links)+len(c.Posts) == 0 {
+// write writes the links and forms.
+func (a *RowActs) write(m *markup) {
+	if len(a.Links)+len(a.Posts) == 0 {
 		return
 	}
 	m.raw(`<span class="acts">`)
-	for _, p := range c.Posts {
+	for _, p := range a.Posts {
 		var b strings.Builder
 		if rowForm.Execute(&b, p) == nil {
 			m.raw(b.String())
 		}
 	}
-	for _, l := range c.Links {
+	for _, l := range a.Links {
 		m.raw("<a")
 		m.href(l.URL)
 		m.raw(">")

@@ -85,10 +85,18 @@ type Cell struct {
 	Exact  bool      // shows At to the second
 	Code   bool      // the text is a key, a path or the like
 	Note   string    // a second, quieter line
-	Links  []RowLink // what can be done with the record; after everything else
-	Posts  []RowPost // likewise, at once
-	Tick   *RowTick  // before everything else; nil for none
+	Acts   *RowActs  // nil for none, as in nearly all cells of a long list
 }
+
+// RowActs are what can be done with a record.
+type RowActs struct {
+	Links []RowLink // after everything else in the cell
+	Posts []RowPost // before them, at once
+	Tick  *RowTick  // before everything else; nil for none
+}
+
+// Links are acts that have a page each.
+func Links(links ...RowLink) *RowActs { return &RowActs{Links: links} }
 
 // RowTick is a box to tick a record with, for a form that stands elsewhere on the page.
 type RowTick struct {
