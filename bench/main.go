@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -82,6 +83,7 @@ func run(ctx context.Context, args []string) error {
 	var b bench
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
+	licenses := flags.Int64("licenses", 0, "how many licenses to seed, a multiple of 10,000, in place of what is usual")
 	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, delivery, outage, sustained, launch, oauth, footprint")
 	db := flags.String("db", bothDatabases, "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
 	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
@@ -90,13 +92,17 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *record != "" && (*quick || *only != "" || *db != bothDatabases) {
-		return errors.New("-record goes with a whole run, without -quick, -only and -db")
+	if *record != "" && (*quick || *licenses != 0 || *only != "" || *db != bothDatabases) {
+		return errors.New("-record goes with a whole run, without -quick, -licenses, -only and -db")
+	}
+	if *licenses < 0 || *licenses%10_000 != 0 {
+		return fmt.Errorf("-licenses is %d: it must be a multiple of 10,000", *licenses)
 	}
 	b.licenses, b.rounds, b.length = 1_000_000, 11, 2*time.Second
 	if *quick {
 		b.licenses, b.rounds, b.length = 100_000, 5, time.Second
 	}
+	b.licenses = cmp.Or(*licenses, b.licenses)
 	if err := b.open(*db); err != nil {
 		return err
 	}
