@@ -287,12 +287,15 @@ type Effect struct {
 	Rows int64
 }
 
-// Effects returns what a job does, or has done, to how many of its rows; the most frequent
-// first, ten at most. A job has at most MaxRows.
+// Effects returns what a job does to how many of its rows, as it was checked and confirmed; the
+// most frequent first, ten at most. A row that was refused at its turn counts as what was to
+// happen to it: what was confirmed stays the same afterwards. A job has at most MaxRows.
 func (s *Jobs) Effects(ctx context.Context, id int64) ([]Effect, error) {
 	list, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, e *Effect) error { return r.Scan(&e.Will, &e.Code, &e.Why, &e.Rows) },
 		`SELECT what, code, min(message), count(*) AS n
-		FROM (SELECT CASE code WHEN '' THEN will ELSE '' END AS what, code, message FROM bulk_rows WHERE job_id = $1 AND (will <> '' OR code <> '') AND result <> $2) AS r
+		FROM (SELECT CASE WHEN code = '' OR result = $2 THEN will ELSE '' END AS what, CASE result WHEN $2 THEN '' ELSE code END AS code,
+				CASE result WHEN $2 THEN '' ELSE message END AS message
+			FROM bulk_rows WHERE job_id = $1 AND (will <> '' OR code <> '')) AS r
 		GROUP BY what, code ORDER BY n DESC, what, code LIMIT 10`, id, int(Refused))
 	if err != nil {
 		return nil, fmt.Errorf("read what bulk act %d does: %w", id, err)

@@ -110,6 +110,18 @@ func TestChangedSince(t *testing.T) {
 		if rows := h.rows(j, bulk.Refused); len(rows) != 1 || rows[0].Subject != changed.Key || rows[0].Code != license.CodeLicenseChanged {
 			t.Errorf("%s refused %+v", act, rows)
 		}
+		// What was confirmed includes what was refused at its turn.
+		effects, err := h.Bulk.Effects(t.Context(), j.ID)
+		h.Must(err)
+		sum := int64(0)
+		for _, e := range effects {
+			if e.Code == "" {
+				sum += e.Rows
+			}
+		}
+		if sum != 3 {
+			t.Errorf("%s: %d rows were confirmed: %+v", act, sum, effects)
+		}
 	}
 }
 

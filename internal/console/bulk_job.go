@@ -71,6 +71,7 @@ type bulkJobView struct {
 	Says    string
 	Job     ui.Job
 	Effects []bulk.Effect
+	Planned string // the heading above the effects
 	Confirm *ui.JobControl // nil: there is nothing to confirm, or the person may not
 	Back    string         // the page that cancels instead
 	Why     string         // why it cannot be confirmed
@@ -114,7 +115,7 @@ func (b *Bulk) jobView(r *http.Request, v *Visit, id int64) (ui.View, string, er
 	}
 	w := wordsOf[job.Act].of(job.Kind)
 	view := bulkJobView{
-		ID: id, Title: w.title, Says: w.says, Job: progressOf(job, by),
+		ID: id, Title: w.title, Says: w.says, Job: progressOf(job, by), Planned: plannedOf(job),
 		Curl: b.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/operator/v1/bulk/%d", id)),
 	}
 	if view.Effects, err = b.Jobs.Effects(r.Context(), id); err != nil {
@@ -131,6 +132,17 @@ func (b *Bulk) jobView(r *http.Request, v *Visit, id int64) (ui.View, string, er
 	return page, "It is " + view.Job.Status, nil
 }
 
+// plannedOf is what the effects of a job are called.
+func plannedOf(j bulk.Job) string {
+	switch {
+	case !j.StartedAt.IsZero():
+		return "What was confirmed"
+	case j.Open():
+		return "What will happen"
+	}
+	return "What would have happened"
+}
+
 // progressOf says how far a job is.
 func progressOf(j bulk.Job, by string) ui.Job {
 	done := j.Succeeded + j.Refused
@@ -138,6 +150,9 @@ func progressOf(j bulk.Job, by string) ui.Job {
 	switch {
 	case j.Status() == bulk.Checking:
 		out.Text, out.Percent = fmt.Sprintf("Looked at %s of %s.", ui.Count(j.Checked), plural.Of(j.Total, "row")), ui.PercentDone(j.Checked, j.Total, false)
+	case j.StartedAt.IsZero() && !j.Open():
+		out.Waits = true
+		out.Text = "Nobody confirmed it, so nothing was done."
 	case j.StartedAt.IsZero():
 		out.Waits = true
 		out.Text = fmt.Sprintf("Of %s, %s can be done and %s will be skipped.", plural.Of(j.Total, "row"), ui.Count(j.Left()), ui.Count(j.Skipped))

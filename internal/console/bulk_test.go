@@ -62,7 +62,7 @@ func TestBulkHold(t *testing.T) {
 		t.Fatalf("confirmed: %d %s", answer.Status, answer.Text())
 	}
 	done := h.waitFor(viewer, at, "Done 1 of 2 rows, 1 refused, 1 skipped.")
-	wants(t, done, http.StatusOK, "by "+support, "The license has changed since this was shown")
+	wants(t, done, http.StatusOK, "by "+support, "The license has changed since this was shown", "What was confirmed", "2 × The license becomes deactivated")
 	wants(t, h.as(viewer).Get(at+"?result=refused"), http.StatusOK, keys[1])
 	wantsNone(t, h.as(viewer).Get(at+"?result=refused"), keys[2])
 	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.hold' AND actor_kind = 'user' AND actor_id = $1 AND session <> ''`, h.User(support).ID); n != 1 {
@@ -115,6 +115,18 @@ func TestBulkLeaveOut(t *testing.T) {
 	if held := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); held != 2 {
 		t.Errorf("%d are held", held)
 	}
+}
+
+// TestBulkUnconfirmed: an act that was cancelled before anybody confirmed it does not say that
+// something was confirmed.
+func TestBulkUnconfirmed(t *testing.T) {
+	h := start(t)
+	h.sold()
+	_, at := h.chooseAll(support, path("/licenses?partner_id=%d", h.tide.ID), "Hold", "reason", "held")
+	h.as(support).Post(strings.Replace(at, "/bulk/", "/bulk/hold/", 1), "do", "cancel")
+	page := h.as(support).Get(at)
+	wants(t, page, http.StatusOK, "Nobody confirmed it, so nothing was done.", "What would have happened", "1 × The license becomes deactivated")
+	wantsNone(t, page, "What was confirmed", "can be done")
 }
 
 // TestBulkActs: each list leads to its acts, for those who may.

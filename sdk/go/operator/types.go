@@ -1029,7 +1029,8 @@ type BulkAct struct {
 	// Why it ended before its time; empty when it did not.
 	Stopped string      `json:"stopped"`
 	Rows    BulkActRows `json:"rows"`
-	// What happens to how many rows, the most frequent first, ten at most; not in lists.
+	// What happens to how many rows, the most frequent first, ten at most; not in lists. A row
+	// that was refused at its turn counts as what was to happen to it.
 	Effects    []BulkActEffects `json:"effects,omitzero"`
 	CreatedAt  rest.Time        `json:"created_at"`
 	StartedAt  rest.Time        `json:"started_at"`
