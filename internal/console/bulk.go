@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"claviger/internal/account"
 	"claviger/internal/area"
@@ -257,15 +258,31 @@ func (b *Bulk) change(act bulk.Act) Serve {
 		case "put_back":
 			do, did, to = ticked(r, b.Jobs.PutBack), "The rows are back.", rowsQuery(r)
 		default:
-			return b.area.Refuse(w, r, v, b.cancelView(v, job), errIncompleteForm())
+			return b.area.Refuse(w, r, v, b.refusedView(r, v, job), errIncompleteForm())
 		}
 		if _, err := do(r.Context(), v.Actor(), job.ID); err != nil {
-			view := b.cancelView(v, job)
-			view.Heading, view.Says, view.Action, view.Cancel = fmt.Sprintf("Bulk act %d", job.ID), nil, "", view.Cancel+to
-			return b.area.Refuse(w, r, v, view, err)
+			return b.area.Refuse(w, r, v, b.refusedView(r, v, job), err)
 		}
 		return b.area.Done(w, r, v, bulkPath+"/"+strconv.FormatInt(job.ID, 10)+to, did)
 	}
+}
+
+// refusedView leads back to a job after a refusal. The call is that of what was tried: a page
+// that shows another invites people to run it.
+func (b *Bulk) refusedView(r *http.Request, v *Visit, job bulk.Job) ui.Confirm {
+	view := ui.Confirm{Heading: fmt.Sprintf("Bulk act %d", job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID) + rowsQuery(r)}
+	do := r.PostFormValue("do")
+	switch do {
+	case "start", "pause", "resume", "cancel", "leave_out", "put_back":
+	default:
+		return view
+	}
+	call := b.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/bulk/%d/%s", job.ID, strings.ReplaceAll(do, "_", "-")))
+	if do == "leave_out" || do == "put_back" {
+		call.JSON = jsonBody(map[string]any{"positions": []int64{1, 2}})
+	}
+	view.Call = &call
+	return view
 }
 
 // cancelView asks whether a job ends.

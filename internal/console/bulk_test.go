@@ -108,7 +108,15 @@ func TestBulkLeaveOut(t *testing.T) {
 		t.Errorf("left out: %d, to %s", answer.Status, to)
 	}
 	wants(t, h.as(support).Get(at), http.StatusOK, "Hold 1 license", "2 will be skipped", "Somebody left it out before the act began.", "Put the ticked rows back")
-	wants(t, h.as(support).Press(before, "Hold 3 licenses"), http.StatusConflict, "The number of rows to do was “3” and is now “1”.")
+	stale := h.as(support).Press(before, "Hold 3 licenses")
+	wants(t, stale, http.StatusConflict, "The number of rows to do was “3” and is now “1”.", at[len("/console"):]+"/start")
+	wantsNone(t, stale, "/cancel")
+	for do, call := range map[string]string{"pause": "/pause", "resume": "/resume", "leave_out": "/leave-out", "put_back": "/put-back"} {
+		refused := h.as(support).Post(act, "do", do)
+		wants(t, refused, refused.Status, at[len("/console"):]+call)
+		wantsNone(t, refused, "/cancel")
+	}
+	wantsNone(t, h.as(support).Post(act, "do", "nonsense"), "/cancel", "curl")
 	h.as(support).Post(act, "do", "put_back", "position", "3")
 	h.as(support).Press(h.as(support).Get(at), "Hold 2 licenses")
 	wants(t, h.waitFor(viewer, at, "Done 2 of 2 rows, 0 refused, 1 skipped."), http.StatusOK, "Somebody left it out")
