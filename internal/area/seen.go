@@ -68,7 +68,7 @@ func (s Seen) Unchanged(r *http.Request) error {
 		"This has changed since the page was shown, so nothing was done. %s Look at it as it is now, and send the form again if you still want to.", strings.Join(changes, " "))
 }
 
-// since tells what is another than it was.
+// since tells what is another than it was, what appeared and what went.
 func (s Seen) since(was Seen) []string {
 	old := make(map[string]string, len(was.Facts))
 	for _, f := range was.Facts {
@@ -76,9 +76,17 @@ func (s Seen) since(was Seen) []string {
 	}
 	var list []string
 	for _, f := range s.Facts {
-		before, known := old[f.Name]
-		if known && before != f.Value {
+		switch before, known := old[f.Name]; {
+		case !known:
+			list = append(list, fmt.Sprintf("%s is new: %s.", f.Name, told(f.Value)))
+		case before != f.Value:
 			list = append(list, fmt.Sprintf("%s was %s and is now %s.", f.Name, told(before), told(f.Value)))
+		}
+		delete(old, f.Name)
+	}
+	for _, f := range was.Facts {
+		if before, left := old[f.Name]; left {
+			list = append(list, fmt.Sprintf("%s was %s and is there no more.", f.Name, told(before)))
 		}
 	}
 	return list

@@ -63,7 +63,9 @@ func TestKeys(t *testing.T) {
 	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'key.rotate' AND actor_kind = 'user'`); n != 1 {
 		t.Errorf("%d entries", n)
 	}
-	wants(t, h.as(admin).Press(ask, "Rotate it"), http.StatusConflict, "This has changed since the page was shown")
+	stale := h.as(admin).Press(ask, "Rotate it")
+	wants(t, stale, http.StatusConflict, "This has changed since the page was shown", "is new: “next”")
+	wantsNone(t, stale, "the same again")
 	if n := h.Count(`SELECT count(*) FROM oauth_keys WHERE alg = 'ES256'`); n != 3 {
 		t.Errorf("a stale form made %d keys", n)
 	}
