@@ -27,6 +27,7 @@ import (
 	"claviger/bench/internal/figure"
 	"claviger/bench/internal/meter"
 	"claviger/bench/internal/seed"
+	"claviger/internal/app"
 	"claviger/internal/sqldb"
 )
 
@@ -103,6 +104,7 @@ func run(ctx context.Context, args []string) error {
 		b.licenses, b.rounds, b.length = 100_000, 5, time.Second
 	}
 	b.licenses = cmp.Or(*licenses, b.licenses)
+	app.SpendMemory() // as serve does: some cases run the service in this process
 	if err := b.open(*db); err != nil {
 		return err
 	}
