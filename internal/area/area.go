@@ -101,6 +101,10 @@ func (a *Area[N, V]) Routes() []wire.Route {
 			if err != nil {
 				return err
 			}
+			if to := ui.InUTC(r); to != "" && rt.Kind == Page {
+				http.Redirect(w, r, to, http.StatusSeeOther)
+				return nil
+			}
 			return rt.Serve(w, r, visit)
 		}
 		switch rt.Kind {

@@ -134,7 +134,7 @@ func (q *DeliveryQuery) readRange(r *http.Request, span string, now time.Time) {
 		}
 		if span == "span" {
 			*to = at
-			q.Form.Fields[i].Value = ui.InputTime(r, at)
+			q.Form.Fields[i].SetTime(r, at)
 		}
 	}
 	switch n := days[span]; {

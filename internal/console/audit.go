@@ -54,7 +54,8 @@ func auditFilter(r *http.Request) (audit.Filter, ui.Form) {
 			form.Refuse(err)
 			continue
 		}
-		*to, form.Fields[i].Value = at, ui.InputTime(r, at)
+		*to = at
+		form.Fields[i].SetTime(r, at)
 	}
 	return f, form
 }

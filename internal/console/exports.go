@@ -86,7 +86,7 @@ func (p *Reports) exportQuery(r *http.Request, kind export.Kind) (area.ExportQue
 			if at, refused = ui.QueryTime(r, name); refused == nil && !at.IsZero() {
 				asked.Set(name, at.Format(time.RFC3339Nano))
 			}
-			field.Value = ui.InputTime(r, at)
+			field.SetTime(r, at)
 		} else if field.Value != "" {
 			asked.Set(name, field.Value)
 		}

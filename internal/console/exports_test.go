@@ -75,7 +75,7 @@ func TestExportKeepsTheFilter(t *testing.T) {
 	for list, want := range map[string]int{
 		"/licenses": 3, "/licenses?license_status=active": 1, "/licenses?key=" + theirs.Key: 1, "/licenses?email=bea@buyer.example": 2,
 		fmt.Sprintf("/licenses?partner_id=%d&license_status=active", other.ID): 0, fmt.Sprintf("/licenses?partner_id=%d&tier=1&before=1", other.ID): 2,
-		"/licenses?to=2020-01-01T00:00": 0, "/licenses?from=2020-01-01T00:00": 3,
+		"/licenses?to=2020-01-01T00:00:00Z": 0, "/licenses?from=2020-01-01T00:00:00Z": 3,
 		"/purchases": 2, "/purchases?external_id=%3Dreef": 1, "/purchases?email=bea@buyer.example": 1, "/purchases?email=nobody@buyer.example": 0,
 		"/audit?action=license.hold": 1, "/audit?actor=system&action=license.hold": 0, fmt.Sprintf("/audit?actor=user&id=%d&action=license.hold", h.User(admin).ID): 1,
 		fmt.Sprintf("/audit?actor=user&id=%d&action=license.hold", h.User(sales).ID): 0,

@@ -96,7 +96,7 @@ func span(r *http.Request, form *ui.Form) (from, to time.Time) {
 		if err != nil {
 			form.Refuse(err)
 		}
-		form.Fields[i].Value = ui.InputTime(r, at)
+		form.Fields[i].SetTime(r, at)
 		if field.Name == "from" {
 			from = at
 		} else {

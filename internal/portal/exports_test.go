@@ -85,7 +85,7 @@ func TestExports(t *testing.T) {
 	h.refuse(h.tide, "req_mine")
 	h.refuse(h.reef, "req_theirs")
 	for list, want := range map[string]int{
-		"/licenses": 2, "/licenses?license_status=active": 1, "/licenses?key=" + ours.Key: 1, "/licenses?key=" + theirs.Key: 0, "/licenses?to=2020-01-01T00:00": 0,
+		"/licenses": 2, "/licenses?license_status=active": 1, "/licenses?key=" + ours.Key: 1, "/licenses?key=" + theirs.Key: 0, "/licenses?to=2020-01-01T00:00:00Z": 0,
 		"/deliveries?range=all": 3, "/deliveries?range=all&license=" + second.Key: 2, "/deliveries?range=all&license=" + theirs.Key: 0, "/deliveries?range=all&state=delivered": 0,
 		"/requests": 1, "/requests?http_status=401": 0, "/requests?request_id=req_theirs": 0,
 		"/audit": -1,

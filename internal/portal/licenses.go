@@ -65,7 +65,7 @@ func licenseFind(r *http.Request, tiers int) (license.Find, ui.Form) {
 		if *to, err = ui.QueryTime(r, form.Fields[i].Name); err != nil {
 			form.Refuse(err)
 		}
-		form.Fields[i].Value = ui.InputTime(r, *to)
+		form.Fields[i].SetTime(r, *to)
 	}
 	return f, form
 }

@@ -117,8 +117,17 @@ func (h *harness) wantZone(pages ...string) {
 			h.Errorf("%s is answered %d and has no time: %s", path, page.Status, page.Text())
 		}
 	}
-	if got := pagetest.Attr(b.Get(h.path("/deliveries?from=2026-11-16T10:00:00Z")).Input("from"), "value"); got != "2026-11-16T15:30" {
-		h.Errorf("the filter shows %q", got)
+	// What is typed is in the person's zone, and the address says so to whom it is sent.
+	const inUTC = "from=2026-11-16T10%3A00%3A00Z"
+	for _, list := range []string{"/deliveries?range=span&", "/licenses?", "/requests?"} {
+		typed := b.Get(h.path("%s", list+"from=2026-11-16T15:30"))
+		if typed.Status != http.StatusSeeOther || !strings.Contains(typed.Header.Get("Location"), inUTC) {
+			h.Errorf("a time typed at %s leads to %d %s", list, typed.Status, typed.Header.Get("Location"))
+		}
+		shown := b.Follow(typed)
+		if got := pagetest.Attr(shown.Input("from"), "value"); got != "2026-11-16T15:30" || !strings.Contains(shown.Text(), "16 Nov 2026, 15:30 IST") {
+			h.Errorf("the filter of %s shows %q", list, got)
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 		if *to, err = ui.QueryTime(r, form.Fields[i].Name); err != nil {
 			form.Refuse(err)
 		}
-		form.Fields[i].Value = ui.InputTime(r, *to)
+		form.Fields[i].SetTime(r, *to)
 	}
 	f.After, _ = requestlog.ParsePosition(q.Get("after")) // what is none begins at the newest
 	return f, form

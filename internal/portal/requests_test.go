@@ -51,7 +51,7 @@ func TestRequestsPage(t *testing.T) {
 	if strings.Contains(page.Body, "Reef") || strings.Contains(page.Body, "req_theirs") {
 		t.Error("a call of another partner is shown")
 	}
-	for _, query := range []string{"http_status=400", "code=code_expired", "path=token&code=invalid_grant", "request_id=req_mine", "from=2020-01-01T00:00&http_status=400"} {
+	for _, query := range []string{"http_status=400", "code=code_expired", "path=token&code=invalid_grant", "request_id=req_mine", "from=2020-01-01T00:00:00Z&http_status=400"} {
 		page := h.as(viewer).Get(h.path("/requests") + "?" + query)
 		wants(t, page, http.StatusOK, "req_mine", "Clear filters")
 		if strings.Contains(page.Body, "req_somebody") {

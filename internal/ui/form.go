@@ -19,6 +19,7 @@ type Field struct {
 	Label        string
 	Type         string   // of the input: text, email, password, …, or select, textarea, checkbox; "" is text
 	Value        string   // never shown again for a password; of a checkbox what it sends
+	Said         string   // the value in words, where filters are said; "" is the value
 	Options      []Option // of a select
 	Rows         int      // of a textarea; 0 is 4
 	Checked      bool     // of a checkbox

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -138,7 +139,7 @@ type Filters struct {
 func (f Filters) Said() string {
 	var list []string
 	for _, field := range f.Fields {
-		value := field.Value
+		value := cmp.Or(field.Said, field.Value)
 		for _, o := range field.Options {
 			if o.Value == field.Value {
 				value = o.Label

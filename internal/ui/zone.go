@@ -199,12 +199,35 @@ func FormatTime(t time.Time, layout string) string {
 // inputTime is the form of an input of type datetime-local.
 const inputTime = "2006-01-02T15:04"
 
-// InputTime writes a time for an input of type datetime-local, "" for no time.
-func InputTime(r *http.Request, t time.Time) string {
-	if t.IsZero() {
+// SetTime makes a time the value of an input of type datetime-local; the zero time is
+// none. What says which filters are set names the zone.
+func (f *Field) SetTime(r *http.Request, t time.Time) {
+	f.Value, f.Said = "", ""
+	if !t.IsZero() {
+		t = t.In(Zone(r))
+		f.Value, f.Said = t.Format(inputTime), FormatTime(t, layouts["minute"])
+	}
+}
+
+// InUTC is the address of a request with the times of its filters in UTC, "" if they are.
+// A form sends them in the zone of the person; somebody else may read the address.
+func InUTC(r *http.Request) string {
+	if !strings.Contains(r.URL.RawQuery, "from=") && !strings.Contains(r.URL.RawQuery, "to=") {
 		return ""
 	}
-	return t.In(Zone(r)).Format(inputTime)
+	q, changed := r.URL.Query(), false
+	for _, name := range []string{"from", "to"} {
+		at, err := QueryTime(r, name)
+		if err != nil || at.IsZero() || strings.HasSuffix(q.Get(name), "Z") {
+			continue
+		}
+		q.Set(name, at.Format(time.RFC3339))
+		changed = true
+	}
+	if !changed {
+		return ""
+	}
+	return r.URL.EscapedPath() + "?" + q.Encode()
 }
 
 // QueryTime reads a time from the query: what an input of type datetime-local sends is

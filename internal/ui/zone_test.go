@@ -102,15 +102,38 @@ func TestQueryTime(t *testing.T) {
 		if (err == nil) != ok || ok && !got.Equal(want) {
 			t.Errorf("%s is %v, %v", query, got, err)
 		}
-		if ok && ui.InputTime(r, got) != "2026-11-16T14:00" {
-			t.Errorf("%s is shown as %s", query, ui.InputTime(r, got))
+		var field ui.Field
+		field.SetTime(r, got)
+		if said := "16 Nov 2026, 14:00 CET"; ok && (field.Value != "2026-11-16T14:00" || field.Said != said) {
+			t.Errorf("%s is shown as %s and said as %s", query, field.Value, field.Said)
 		}
 	}
 	r := asked(t, "GET", "/")
-	if got, err := ui.QueryTime(r, "from"); err != nil || !got.IsZero() || ui.InputTime(r, got) != "" {
+	field := ui.Field{Value: "x", Said: "y"}
+	got, err := ui.QueryTime(r, "from")
+	if field.SetTime(r, got); err != nil || !got.IsZero() || field.Value != "" || field.Said != "" {
 		t.Errorf("none is %v, %v", got, err)
 	}
 	if got, _ := ui.QueryTime(asked(t, "GET", "/?from=2026-11-16", "claviger-zone=Europe/Berlin"), "from"); got != time.Date(2026, 11, 15, 23, 0, 0, 0, time.UTC) {
 		t.Errorf("a day begins at %v", got)
+	}
+}
+
+// TestInUTC: an address means the same to everybody who opens it.
+func TestInUTC(t *testing.T) {
+	for from, want := range map[string]string{
+		"/a%2Fb?from=2026-11-16T14:00&state=x":      "/a%2Fb?from=2026-11-16T13%3A00%3A00Z&state=x",
+		"/?to=2026-11-16":                           "/?to=2026-11-15T23%3A00%3A00Z",
+		"/?from=2026-11-16T14:00:00%2B01:00":        "/?from=2026-11-16T13%3A00%3A00Z",
+		"/?from=2026-11-16T13:00:00Z&to=2026-11-17": "/?from=2026-11-16T13%3A00%3A00Z&to=2026-11-16T23%3A00%3A00Z",
+		"/?from=2026-11-16T13:00:00.5Z":             "",
+		"/?from=yesterday":                          "",
+		"/?from=&to=":                               "",
+		"/?state=x":                                 "",
+		"/":                                         "",
+	} {
+		if got := ui.InUTC(asked(t, "GET", from, "claviger-zone=Europe/Berlin")); got != want {
+			t.Errorf("%s is %s, want %s", from, got, want)
+		}
 	}
 }
