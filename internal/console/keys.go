@@ -79,10 +79,11 @@ func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm,
 		Says: []string{
 			"The next key becomes the one that signs, a day after it was first published: by then every application that caches the keys has it. A new next key is made.",
 			"The present key stays published until every token that it signed has expired. Nobody is signed out.",
+			"If somebody else may know the present key, revoke it instead: a key that was rotated is still published and trusted for two hours, and the next key was stored beside it.",
 		},
 		Form: ui.Form{Fields: []ui.Field{{
 			Name: "now", Label: "Sign with the next key at once", Type: "checkbox",
-			Hint: "Only if the present key may be known to others: applications that cache the keys refuse sign-ins until they read them again.",
+			Hint: "Applications that cache the keys, for up to an hour, refuse sign-ins until they read them again.",
 		}}},
 		Button: ui.Button{Label: "Rotate it", Busy: "Rotating…", Kind: "danger"},
 	}, seen, nil
@@ -110,11 +111,26 @@ func (s *System) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err != nil {
 		return s.area.Refuse(w, r, v, view, err)
 	}
-	if _, err := s.Keys.Rotate(r.Context(), v.Actor(), alg, ui.FormText(r, "now") != ""); err != nil {
+	list, err := s.Keys.Rotate(r.Context(), v.Actor(), alg, ui.FormText(r, "now") != "")
+	if err != nil {
 		if f := fault.Of(err); f != nil {
 			f.Text = strings.ReplaceAll(f.Text, "rotate with --now", "sign with it at once")
 		}
 		return s.area.Refuse(w, r, v, view, err)
 	}
-	return s.area.Done(w, r, v, keysPath, "The keys are rotated.")
+	return s.area.Done(w, r, v, keysPath, s.rotated(list, alg))
+}
+
+// rotated says from when on which key signs.
+func (s *System) rotated(list []oauth.Key, alg oauth.Alg) string {
+	var from time.Time
+	for _, k := range list {
+		if k.Alg == alg && k.ActivatesAt.After(from) {
+			from = k.ActivatesAt
+		}
+	}
+	if from.After(s.Now()) {
+		return fmt.Sprintf("The next %s key signs from %s on; until then the present one does.", alg, ui.InSentence(from))
+	}
+	return fmt.Sprintf("The next %s key signs from now on.", alg)
 }

@@ -55,8 +55,10 @@ func TestKeys(t *testing.T) {
 	h.waitFor(viewer, path("/keys"), "ES256")
 	wantsNone(t, h.as(support).Get(path("/keys")), "Rotate ES256")
 	ask := h.as(admin).Get(path("/keys/rotate?alg=ES256"))
-	wants(t, ask, http.StatusOK, "Nobody is signed out")
+	wants(t, ask, http.StatusOK, "Nobody is signed out", "If somebody else may know the present key, revoke it instead")
+	wantsNone(t, ask, "Only if the present key may be known to others")
 	h.as(admin).Press(ask, "Rotate it").WantRedirect(path("/keys"))
+	wants(t, h.as(admin).Get(path("/keys")), http.StatusOK, "The next ES256 key signs from ", "until then the present one does")
 	if n := h.Count(`SELECT count(*) FROM oauth_keys WHERE alg = 'ES256'`); n != 3 {
 		t.Errorf("%d keys", n)
 	}
@@ -69,6 +71,8 @@ func TestKeys(t *testing.T) {
 	if n := h.Count(`SELECT count(*) FROM oauth_keys WHERE alg = 'ES256'`); n != 3 {
 		t.Errorf("a stale form made %d keys", n)
 	}
+	h.as(admin).Press(h.as(admin).Get(path("/keys/rotate?alg=ES256")), "Rotate it", "now", "on").WantRedirect(path("/keys"))
+	wants(t, h.as(admin).Get(path("/keys")), http.StatusOK, "The next ES256 key signs from now on.")
 	// Neither the page nor the form chooses an algorithm by itself.
 	for _, query := range []string{"", "?alg=none"} {
 		wants(t, h.as(admin).Get(path("/keys/rotate%s", query)), http.StatusBadRequest, "choose one")
