@@ -135,10 +135,13 @@ func (b *Book) Names(ctx context.Context, ids []int64) (map[int64]string, error)
 	users, err := b.Users(ctx, ids)
 	names := make(map[int64]string, len(users))
 	for id, u := range users {
-		names[id] = cmp.Or(u.Name, u.Email)
+		names[id] = u.Called()
 	}
 	return names, err
 }
+
+// Called is what to call the user: the name, or the address of who has none.
+func (u User) Called() string { return cmp.Or(u.Name, u.Email) }
 
 // Users returns the users with those ids, by id, without those who were erased.
 func (b *Book) Users(ctx context.Context, ids []int64) (map[int64]User, error) {

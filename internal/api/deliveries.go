@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/audit"
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -231,8 +232,8 @@ func manualOf(m history.Manual) *manualAnswer {
 		return nil
 	}
 	out := &manualAnswer{By: m.By.Kind, RedeliveryID: m.JobID, InsteadOf: wire.Time(m.ScheduledAt)}
-	if m.By.Kind == "user" {
-		out.UserID = m.By.ID
+	if m.By.Kind == audit.ByUser {
+		out.UserID = m.By.ID // 0, which is left out, for somebody of the marketplace
 	}
 	return out
 }
@@ -254,14 +255,21 @@ type detailAnswer struct {
 }
 
 func (a *API) readDelivery(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
-	return a.PartnerDelivery(w, r, p.ID)
+	return a.answerDelivery(w, r, p.ID, a.teamOnly)
 }
 
-// PartnerDelivery answers a delivery with its attempts, for whoever asks.
+// PartnerDelivery answers a delivery with its attempts to the marketplace.
 func (a *API) PartnerDelivery(w http.ResponseWriter, r *http.Request, partnerID int64) error {
+	return a.answerDelivery(w, r, partnerID, everybody)
+}
+
+func (a *API) answerDelivery(w http.ResponseWriter, r *http.Request, partnerID int64, seen senders) error {
 	id, _ := wire.PathID(r, "event_id") // what is no number is 0, which no event has
 	d, err := a.History.Delivery(r.Context(), partnerID, id)
 	if err != nil {
+		return err
+	}
+	if err := seen(r.Context(), partnerID, &d, nil); err != nil {
 		return err
 	}
 	return wire.JSON(w, http.StatusOK, detailAnswer{
@@ -292,11 +300,15 @@ type timingAnswer struct {
 }
 
 func (a *API) readAttempt(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
-	return a.PartnerAttempt(w, r, p.ID)
+	return a.answerAttempt(w, r, p.ID, a.teamOnly)
 }
 
-// PartnerAttempt answers an attempt with what went over the wire, for whoever asks.
+// PartnerAttempt answers an attempt with what went over the wire to the marketplace.
 func (a *API) PartnerAttempt(w http.ResponseWriter, r *http.Request, partnerID int64) error {
+	return a.answerAttempt(w, r, partnerID, everybody)
+}
+
+func (a *API) answerAttempt(w http.ResponseWriter, r *http.Request, partnerID int64, seen senders) error {
 	id, _ := wire.PathID(r, "event_id")
 	attempt, ok := wire.PathID(r, "attempt_id")
 	if !ok {
@@ -304,6 +316,9 @@ func (a *API) PartnerAttempt(w http.ResponseWriter, r *http.Request, partnerID i
 	}
 	d, e, err := a.History.Exchange(r.Context(), partnerID, id, attempt)
 	if err != nil {
+		return err
+	}
+	if err := seen(r.Context(), partnerID, &d, &e); err != nil {
 		return err
 	}
 	signed := courier.SignedTexts(e.RequestHeader, d.Body)

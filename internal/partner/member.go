@@ -99,6 +99,22 @@ func (r *Registry) Members(ctx context.Context, partnerID int64) ([]Member, erro
 	return list, nil
 }
 
+// MembersAmong returns which of those users act for a partner.
+func (r *Registry) MembersAmong(ctx context.Context, partnerID int64, userIDs []int64) (map[int64]bool, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	list, err := sqldb.All(ctx, r.DB, sqldb.Value[int64], `SELECT user_id FROM members WHERE partner_id = $1 AND user_id = ANY($2)`, partnerID, userIDs)
+	if err != nil {
+		return nil, fmt.Errorf("look for members: %w", err)
+	}
+	found := make(map[int64]bool, len(list))
+	for _, id := range list {
+		found[id] = true
+	}
+	return found, nil
+}
+
 // Memberships returns where a user acts for a partner, the first first.
 func (r *Registry) Memberships(ctx context.Context, userID int64) ([]Member, error) {
 	list, err := sqldb.All(ctx, r.DB, scanMember,

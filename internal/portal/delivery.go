@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"claviger/internal/account"
 	"claviger/internal/area"
-	"claviger/internal/audit"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
@@ -43,32 +41,11 @@ func (h *Handler) delivery(r *http.Request, v *Visit) (area.Shown, error) {
 
 // deliveryPages makes the pages about a delivery.
 func (h *Handler) deliveryPages(r *http.Request, v *Visit, d history.Detail) (area.DeliveryPages, error) {
-	names, err := peopleNames(r, h.Site.Accounts, area.Senders(d))
+	known, err := h.peopleOf(r.Context(), v, area.Senders(d))
 	return area.DeliveryPages{
 		Path: v.Path, License: licensesPath + "/%s", Call: h.call, API: "/v2", Events: "/v2", Whose: "Your", Brand: v.Partner.Brand,
-		Who: func(by audit.Actor) string { return who(by, names) }, May: v.Covers(partner.Developer), List: area.Query(r.URL.Query(), "since"),
+		Who: known.who, May: v.Covers(partner.Developer), List: area.Query(r.URL.Query(), "since"),
 	}, err
-}
-
-func peopleNames(r *http.Request, accounts *account.Book, ids []int64) (map[int64]string, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return accounts.Names(r.Context(), ids)
-}
-
-// who is who had something sent, as far as the partner may know.
-func who(by audit.Actor, names map[int64]string) string {
-	switch by.Kind {
-	case audit.ByUser:
-		if name := names[by.ID]; name != "" {
-			return name
-		}
-		return "A former member"
-	case audit.ByPartner:
-		return "A program with your API key"
-	}
-	return "The marketplace"
 }
 
 // sendView is the page that asks whether an event is sent again.

@@ -30,7 +30,7 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	if err != nil {
 		return err
 	}
-	names, err := h.Site.Accounts.Names(r.Context(), audit.People(list))
+	names, err := h.historyNames(r.Context(), list)
 	if err != nil {
 		return err
 	}
@@ -48,22 +48,4 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		view.Next = v.Path(auditPath+"?before=%d", list[len(list)-1].ID)
 	}
 	return h.render(w, r, v, "audit", ui.View{Title: "Audit", Data: view})
-}
-
-// origin is who acted, as far as the partner may know.
-func origin(e audit.Entry, names map[int64]string) string {
-	if e.Actor.SupportVisit != 0 {
-		return "The marketplace's support, in this portal"
-	}
-	switch e.Origin() {
-	case audit.FromMember:
-		if name := names[e.Member()]; name != "" {
-			return name
-		}
-		return "A former member"
-	case audit.FromProgram:
-		return "A program with your API key"
-	case audit.FromMarketplace:
-	}
-	return "The marketplace"
 }

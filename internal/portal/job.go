@@ -13,8 +13,8 @@ import (
 )
 
 // recoveryOf is a recovery for the page.
-func recoveryOf(v *Visit, j replay.Job, names map[int64]string) area.Recovery {
-	return area.Recovery{Job: j, By: who(j.By, names), URL: v.Path(recoverPath+"/%d", j.ID), May: v.Covers(partner.Developer)}
+func recoveryOf(v *Visit, j replay.Job, known knownPeople) area.Recovery {
+	return area.Recovery{Job: j, By: known.who(j.By), URL: v.Path(recoverPath+"/%d", j.ID), May: v.Covers(partner.Developer)}
 }
 
 // job shows a recovery with its progress.
@@ -30,11 +30,11 @@ func (h *Handler) job(r *http.Request, v *Visit) (area.Shown, error) {
 			if err != nil {
 				return ui.View{}, "", missing(err)
 			}
-			names, err := h.jobNames(r, []replay.Job{j})
+			known, err := h.jobPeople(r, v, []replay.Job{j})
 			if err != nil {
 				return ui.View{}, "", err
 			}
-			shown := recoveryOf(v, j, names)
+			shown := recoveryOf(v, j, known)
 			shown.Curl = h.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/v2/redeliveries/%d", j.ID))
 			view, says := shown.View()
 			return view, says, nil
@@ -71,5 +71,5 @@ func (h *Handler) askCancelJob(w http.ResponseWriter, r *http.Request, v *Visit)
 	if err != nil {
 		return missing(err)
 	}
-	return h.confirm(w, r, v, http.StatusOK, recoveryOf(v, j, nil).Cancelling(h.call, "/v2"))
+	return h.confirm(w, r, v, http.StatusOK, recoveryOf(v, j, knownPeople{}).Cancelling(h.call, "/v2"))
 }

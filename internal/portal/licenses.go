@@ -220,7 +220,7 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 		return page, "", err
 	}
 	view.More = events.More
-	tries, names, err := h.licenseTries(r, deliveries.Deliveries)
+	tries, known, err := h.licenseTries(r, v, deliveries.Deliveries)
 	if err != nil {
 		return page, "", err
 	}
@@ -229,7 +229,7 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 		of[d.EventID] = d
 	}
 	for _, e := range events.Events {
-		view.Entries = append(view.Entries, licenseEntryOf(v, e, of[e.ID], tries[e.ID], names))
+		view.Entries = append(view.Entries, licenseEntryOf(v, e, of[e.ID], tries[e.ID], known))
 	}
 	if len(view.Entries) > 0 {
 		says = fmt.Sprintf("Event %d is %s", view.Entries[0].EventID, view.Entries[0].State)
@@ -238,24 +238,24 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 }
 
 // licenseTries reads the attempts of deliveries, and who had them sent.
-func (h *Handler) licenseTries(r *http.Request, list []history.Delivery) (map[int64][]history.Try, map[int64]string, error) {
+func (h *Handler) licenseTries(r *http.Request, v *Visit, list []history.Delivery) (map[int64][]history.Try, knownPeople, error) {
 	ids := make([]int64, len(list))
 	for i, d := range list {
 		ids[i] = d.EventID
 	}
 	tries, err := h.History.Tries(r.Context(), ids)
 	if err != nil {
-		return nil, nil, err
+		return nil, knownPeople{}, err
 	}
-	var people []int64
+	var senders []int64
 	for _, of := range tries {
-		people = append(people, area.Senders(history.Detail{Tries: of})...)
+		senders = append(senders, area.Senders(history.Detail{Tries: of})...)
 	}
-	names, err := peopleNames(r, h.Site.Accounts, people)
-	return tries, names, err
+	known, err := h.peopleOf(r.Context(), v, senders)
+	return tries, known, err
 }
 
-func licenseEntryOf(v *Visit, e event.Event, d history.Delivery, tries []history.Try, names map[int64]string) licenseEntry {
+func licenseEntryOf(v *Visit, e event.Event, d history.Delivery, tries []history.Try, known knownPeople) licenseEntry {
 	out := licenseEntry{
 		EventID: e.ID, At: e.At, Title: fmt.Sprintf("%s, tier %d", e.Kind, e.Tier), Text: e.Reason.Sentence(), State: string(d.State),
 		URL: v.Path(deliveriesPath+"/%d", e.ID), NextAt: d.NextAt,
@@ -274,7 +274,7 @@ func licenseEntryOf(v *Visit, e event.Event, d history.Delivery, tries []history
 			Took: area.Duration(true, t.Took), At: t.At, Success: t.Success,
 		}
 		if !t.Manual.IsZero() {
-			a.By = who(t.Manual.By, names)
+			a.By = known.who(t.Manual.By)
 		}
 		out.Attempts = append(out.Attempts, a)
 	}

@@ -16,7 +16,7 @@ func (h *Handler) member(r *http.Request, v *Visit) (partner.Member, string, err
 	if err != nil {
 		return m, "", missing(err)
 	}
-	people, err := h.people(r.Context(), []partner.Member{m})
+	people, err := h.membersAccounts(r.Context(), []partner.Member{m})
 	u := people[m.UserID]
 	return m, cmp.Or(u.Name, u.Email, "this person"), err
 }

@@ -114,7 +114,7 @@ func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overvie
 			f.acts = append(f.acts, e)
 		}
 	}
-	f.names, err = h.Site.Accounts.Names(ctx, audit.People(f.acts))
+	f.names, err = h.historyNames(ctx, f.acts)
 	return f, err
 }
 

@@ -120,33 +120,34 @@ func (h *Handler) addJobs(r *http.Request, v *Visit, view *recoverView) error {
 	if err != nil || len(jobs) == 0 {
 		return err
 	}
-	names, err := h.jobNames(r, jobs)
+	known, err := h.jobPeople(r, v, jobs)
 	if err != nil {
 		return err
 	}
 	if jobs[0].Open() {
-		running := recoveryOf(v, jobs[0], names)
+		running := recoveryOf(v, jobs[0], known)
 		view.Running = &running
 	}
 	rows := make([]ui.JobRow, len(jobs))
 	for i, j := range jobs {
 		rows[i] = ui.JobRow{
 			ID: j.ID, Label: fmt.Sprintf("Recovery %d", j.ID), URL: v.Path(recoverPath+"/%d", j.ID), Status: string(j.Status()),
-			Counts: []int64{j.Count, j.Skipped}, By: who(j.By, names), At: j.CreatedAt,
+			Counts: []int64{j.Count, j.Skipped}, By: known.who(j.By), At: j.CreatedAt,
 		}
 	}
 	view.Jobs = ui.JobsTable("Recoveries, newest first", "Recovery", []string{"Sent", "Skipped"}, rows)
 	return nil
 }
 
-func (h *Handler) jobNames(r *http.Request, jobs []replay.Job) (map[int64]string, error) {
+// jobPeople are those who began recoveries.
+func (h *Handler) jobPeople(r *http.Request, v *Visit, jobs []replay.Job) (knownPeople, error) {
 	var ids []int64
 	for _, j := range jobs {
 		if j.By.Kind == audit.ByUser {
 			ids = append(ids, j.By.ID)
 		}
 	}
-	return peopleNames(r, h.Site.Accounts, ids)
+	return h.peopleOf(r.Context(), v, ids)
 }
 
 // begin begins a recovery of what the address means.

@@ -68,6 +68,10 @@ func (h *Handler) showSimulator(w http.ResponseWriter, r *http.Request, v *Visit
 	if err != nil {
 		return err
 	}
+	known, err := h.runPeople(r, v, runs)
+	if err != nil {
+		return err
+	}
 	kept := map[int64]bool{}
 	for _, run := range runs {
 		kept[run.ID] = true
@@ -82,7 +86,7 @@ func (h *Handler) showSimulator(w http.ResponseWriter, r *http.Request, v *Visit
 	}
 	view := simulatorView{
 		Form: form, May: v.Covers(partner.Developer), URL: prof.WebhookURL, SetupURL: v.Path(setupPath), Action: v.Path(runsPath),
-		All: badgeOf(simulator.All), Runs: runsTable(v, runs), Max: profile.MaxChecks, Window: span(profile.CheckWindow),
+		All: badgeOf(simulator.All), Runs: runsTable(v, runs, known), Max: profile.MaxChecks, Window: span(profile.CheckWindow),
 		Curl: h.call("Run every scenario by API", http.MethodPost, "/v2/scenarios/all/runs"),
 	}
 	for _, s := range scenario.All() {
@@ -92,7 +96,7 @@ func (h *Handler) showSimulator(w http.ResponseWriter, r *http.Request, v *Visit
 }
 
 // runsTable lists runs, the newest first.
-func runsTable(v *Visit, runs []simulator.Run) ui.Table {
+func runsTable(v *Visit, runs []simulator.Run, known knownPeople) ui.Table {
 	t := ui.Table{ID: "runs", Caption: fmt.Sprintf("Newest runs; %d are kept", simulator.MaxRuns), Columns: []ui.Column{
 		{Label: "Scenario"}, {Label: "Verdict"}, {Label: "Steps", Number: true}, {Label: "Started"}, {Label: "By"},
 	}}
@@ -102,7 +106,7 @@ func runsTable(v *Visit, runs []simulator.Run) ui.Table {
 			{Status: runStatus(run)},
 			{Text: fmt.Sprintf("%d of %d", run.Done, run.Steps)},
 			{At: run.StartedAt},
-			{Text: runBy(v, run)},
+			{Text: runBy(v, run, known)},
 		}})
 	}
 	return t
@@ -127,17 +131,28 @@ func runStatus(run simulator.Run) string {
 	return string(run.State)
 }
 
-// runBy says who started a run: people are not named here.
-func runBy(v *Visit, run simulator.Run) string {
+// runPeople are those who started runs.
+func (h *Handler) runPeople(r *http.Request, v *Visit, runs []simulator.Run) (knownPeople, error) {
+	var ids []int64
+	for _, run := range runs {
+		if run.By.Kind == audit.ByUser {
+			ids = append(ids, run.By.ID)
+		}
+	}
+	return h.peopleOf(r.Context(), v, ids)
+}
+
+// runBy says who started a run: members are not named here.
+func runBy(v *Visit, run simulator.Run, known knownPeople) string {
 	switch {
 	case run.By.Kind == audit.ByPartner:
 		return "API key"
 	case run.By.Kind == audit.ByUser && run.By.ID == v.User.ID:
 		return "You"
-	case run.By.Kind == audit.ByUser:
+	case known.members[run.By.ID] != "":
 		return "A member"
 	}
-	return "The marketplace"
+	return known.who(run.By)
 }
 
 // startRun starts a scenario, or all of them, and leads to the run.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
@@ -27,7 +26,7 @@ func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, sta
 	if err != nil {
 		return err
 	}
-	people, err := h.people(r.Context(), members)
+	people, err := h.membersAccounts(r.Context(), members)
 	if err != nil {
 		return err
 	}
@@ -55,15 +54,6 @@ func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, sta
 	}
 	view.Members, view.Invitations = area.MemberTable(list, may, v.Path), area.PendingTable(pending, may, h.Now(), v.Path)
 	return h.render(w, r, v, ui.PageTeam, ui.View{Title: "Team", Status: status, Data: view})
-}
-
-// people returns the accounts of members by id.
-func (h *Handler) people(ctx context.Context, members []partner.Member) (map[int64]account.User, error) {
-	ids := make([]int64, len(members))
-	for i, m := range members {
-		ids[i] = m.UserID
-	}
-	return h.Site.Accounts.Users(ctx, ids)
 }
 
 // invite mails an invitation. An address that was invited before gets a new link, and
@@ -96,7 +86,7 @@ func (h *Handler) notMember(ctx context.Context, partnerID int64, email string) 
 	if err != nil {
 		return err
 	}
-	people, err := h.people(ctx, members)
+	people, err := h.membersAccounts(ctx, members)
 	if err != nil {
 		return err
 	}

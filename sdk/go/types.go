@@ -152,7 +152,7 @@ type DeliveryList struct {
 type ManualSend struct {
 	// A person, an API key of the partner, a token of the marketplace, or the service.
 	By string `json:"by"`
-	// The person.
+	// The person, if they are in your team; absent for the marketplace's people.
 	UserID int64 `json:"user_id,omitzero"`
 	// The redelivery that it was part of.
 	RedeliveryID int64 `json:"redelivery_id,omitzero"`
