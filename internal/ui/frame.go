@@ -131,12 +131,14 @@ func (n *Nav) write(m *markup) {
 	m.raw(">")
 	from := len(m.b)
 	n.writeList(m)
-	list := string(m.b[from:])
+	to := len(m.b)
 	m.raw("</nav>\n  <details class=\"side-small\">\n    <summary><span>")
 	m.text(or(n.Current(), "Pages"))
 	m.raw("</span></summary>\n    <nav")
 	m.attribute("aria-label", n.Title)
-	m.raw(">", list, "</nav>\n  </details>\n</aside>")
+	m.raw(">")
+	m.b = append(m.b, m.b[from:to]...) // the same list
+	m.raw("</nav>\n  </details>\n</aside>")
 }
 
 // writeList writes the list of the pages, group by group.

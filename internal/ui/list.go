@@ -96,9 +96,10 @@ func (m *markup) empty(e Empty) {
 
 // HTML is the form of the filters, for the part "filters".
 func (f Filters) HTML() template.HTML {
-	m := markup{make([]byte, 0, 4096)}
+	m := getMarkup()
+	defer m.release()
 	if !f.Fold {
-		f.write(&m)
+		f.write(m)
 		return m.html()
 	}
 	m.raw(`<details class="fold"`)
@@ -112,7 +113,7 @@ func (f Filters) HTML() template.HTML {
 		m.raw("</span>")
 	}
 	m.raw("</summary>\n  ")
-	f.write(&m)
+	f.write(m)
 	m.raw("\n</details>")
 	return m.html()
 }

@@ -98,12 +98,12 @@ type Group struct {
 // Groups returns the items by their groups, which stand one after another.
 func (n Nav) Groups() []Group {
 	var list []Group
-	for _, item := range n.Items {
+	from := 0
+	for i, item := range n.Items {
 		if len(list) == 0 || list[len(list)-1].Label != item.Group {
-			list = append(list, Group{Label: item.Group})
+			list, from = append(list, Group{Label: item.Group}), i
 		}
-		last := &list[len(list)-1]
-		last.Items = append(last.Items, item)
+		list[len(list)-1].Items = n.Items[from : i+1]
 	}
 	return list
 }
