@@ -40,7 +40,7 @@ func (j Recovery) Which() string {
 
 // Progress is how far it is, for the part "job".
 func (j Recovery) Progress() ui.Job {
-	out := ui.Job{Status: j.State(), Stopped: j.Stopped, Text: j.sent(), Percent: ui.PercentDone(j.Count+j.Skipped, j.Expected, !j.Open())}
+	out := ui.Job{Status: j.State(), Stopped: j.Stopped, Text: j.sent(), Percent: ui.PercentDone(j.Count+j.Skipped, j.Expected, j.Status() == replay.Done)}
 	add := func(label, text string, at time.Time) {
 		if text != "" || !at.IsZero() {
 			out.Facts = append(out.Facts, ui.JobFact{Label: label, Text: text, At: at})

@@ -32,7 +32,8 @@ type JobControl struct {
 	Button Button
 }
 
-// PercentDone is how much of the whole is done: all of it only when the job is finished.
+// PercentDone is how much of the whole is done: all of it only when the job is finished,
+// and not when it was stopped.
 func PercentDone(done, all int64, finished bool) int64 {
 	switch {
 	case finished:
