@@ -18,9 +18,16 @@ func init() {
 		h.Must(err)
 		return strconv.FormatInt(token.ID, 10)
 	}
+	registry.Placeholders["kid"] = func(h *harness, of known) string {
+		if of == missing {
+			return "none"
+		}
+		return h.signingKeys()[0].ID
+	}
 	empty := func(*harness, known) url.Values { return url.Values{} }
 	registry.Forms["/tokens/new"] = empty
 	registry.Forms["/tokens/{token}/revoke"] = empty
+	registry.Forms["/keys/{kid}/revoke"] = empty
 	registry.Forms["/keys/rotate"] = form("alg", "ES256")
 	registry.Queries["/keys/rotate"] = form("alg", "ES256")
 }

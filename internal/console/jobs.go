@@ -36,6 +36,8 @@ func (s *System) table() []Route {
 		row(Page, keysPath, account.Read, s.keys),
 		row(Page, rotateKeysPath, account.Admin, s.askRotate),
 		row(Act, rotateKeysPath, account.Admin, s.rotate),
+		row(Page, revokeKeyPath, account.Admin, s.askRevokeKey),
+		row(Act, revokeKeyPath, account.Admin, s.revokeKey),
 		row(Page, tokensPath, account.Admin, s.tokens),
 		row(Page, newTokenPath, account.Admin, s.askToken),
 		row(Act, newTokenPath, account.Admin, s.makeToken),

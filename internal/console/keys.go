@@ -14,7 +14,10 @@ import (
 	"claviger/internal/ui"
 )
 
-const rotateKeysPath = keysPath + "/rotate"
+const (
+	rotateKeysPath = keysPath + "/rotate"
+	revokeKeyPath  = keysPath + "/{kid}/revoke"
+)
 
 // keys lists the keys that sign identity tokens.
 func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -33,8 +36,12 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		return ui.Cell{At: at}
 	}
 	for _, k := range list {
+		key := ui.Cell{Text: k.ID, Code: true}
+		if v.May(account.Admin) {
+			key.Acts = ui.Links(ui.RowLink{Label: "Revoke…", Of: k.ID, URL: v.Path(keysPath+"/%s/revoke", k.ID)})
+		}
 		t.Rows = append(t.Rows, ui.Row{ID: "key-" + k.ID, Cells: []ui.Cell{
-			{Text: k.ID, Code: true},
+			key,
 			{Text: string(k.Alg)},
 			{Status: string(k.State)},
 			{Text: plural.Of(int(s.Now().Sub(k.CreatedAt).Hours()/24), "day")},
@@ -54,6 +61,18 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	return s.render(w, r, v, "records", ui.View{Title: "Signing keys", Data: view})
 }
 
+// seenKeys is what a page showed of the keys of an algorithm.
+func seenKeys(list []oauth.Key, alg oauth.Alg) area.Seen {
+	seen := area.Seen{Version: string(alg)}
+	for _, k := range list {
+		if k.Alg == alg {
+			seen.Version += " " + k.ID + " " + string(k.State)
+			seen.Facts = append(seen.Facts, area.Fact{Name: "Key " + k.ID, Value: string(k.State)})
+		}
+	}
+	return seen
+}
+
 // rotation makes the page that asks for a rotation, and what it showed.
 func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm, area.Seen, error) {
 	if alg != oauth.RS256 && alg != oauth.ES256 {
@@ -64,13 +83,7 @@ func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm,
 	if err != nil {
 		return ui.Confirm{}, area.Seen{}, err
 	}
-	seen := area.Seen{Version: string(alg)}
-	for _, k := range list {
-		if k.Alg == alg {
-			seen.Version += " " + k.ID + " " + string(k.State)
-			seen.Facts = append(seen.Facts, area.Fact{Name: "Key " + k.ID, Value: string(k.State)})
-		}
-	}
+	seen := seenKeys(list, alg)
 	call := s.call("The same by API", http.MethodPost, "/operator/v1/keys/rotate")
 	call.JSON = fmt.Sprintf(`{"alg": %q, "now": false}`, alg)
 	return ui.Confirm{

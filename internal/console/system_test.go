@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"claviger/internal/oauth"
+	"claviger/internal/visitor/pagetest"
 )
 
 // TestTokens makes a token, whose secret is shown once, and revokes it.
@@ -49,6 +52,15 @@ func TestTokens(t *testing.T) {
 	wantsNone(t, entries, "token.create")
 }
 
+// signingKeys are the keys, which a job makes at the start.
+func (h *harness) signingKeys() []oauth.Key {
+	h.Helper()
+	h.waitFor(viewer, path("/keys"), "ES256")
+	list, err := (&oauth.Keys{DB: h.DB, Now: h.Accounts.Now}).List(h.Context())
+	h.Must(err)
+	return list
+}
+
 // TestKeys rotates a key by the form, once.
 func TestKeys(t *testing.T) {
 	h := start(t)
@@ -82,6 +94,48 @@ func TestKeys(t *testing.T) {
 	}
 	if n := h.Count(`SELECT count(*) FROM oauth_keys`); n != 5 {
 		t.Errorf("there are %d keys", n)
+	}
+}
+
+// TestRevokeKey revokes a key by the form, as its page says, with the person in the audit; a
+// form that was made before the keys changed revokes nothing.
+func TestRevokeKey(t *testing.T) {
+	h := start(t)
+	list := h.waitFor(admin, path("/keys"), "ES256")
+	wantsNone(t, h.as(support).Get(path("/keys")), "Revoke…")
+	at := map[oauth.State]string{}
+	for _, k := range h.signingKeys() {
+		if k.Alg == oauth.ES256 {
+			at[k.State] = path("/keys/%s/revoke", k.ID)
+			if list.Links(at[k.State])[at[k.State]] == "" {
+				t.Errorf("the list does not lead to %s", at[k.State])
+			}
+		}
+	}
+	ask := h.as(admin).Get(at[oauth.Active])
+	wants(t, ask, http.StatusOK, "Revoke the active ES256 key", "/openid/jwks", "one signs at once", "hold an identity token", "fetch the keys again", "/operator/v1/keys/")
+	stale := h.as(admin).Get(at[oauth.Next])
+	wants(t, stale, http.StatusOK, "Revoke the next ES256 key", "the key that signs goes on")
+	wantsNone(t, stale, "hold an identity token")
+	h.as(admin).Press(h.as(admin).Get(path("/keys/rotate?alg=ES256")), "Rotate it")
+	for _, old := range []*pagetest.Page{ask, stale} {
+		wants(t, h.as(admin).Press(old, "Revoke it"), http.StatusConflict, "is new: “next”")
+	}
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'key.revoke'`); n != 0 {
+		t.Errorf("stale forms revoked %d keys", n)
+	}
+	h.as(admin).Press(h.as(admin).Get(at[oauth.Active]), "Revoke it").WantRedirect(path("/keys"))
+	wants(t, h.as(admin).Get(path("/keys")), http.StatusOK, "The active ES256 key is revoked. A new key signs from now on.")
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'key.revoke' AND actor_kind = 'user' AND actor_id = $1`, h.User(admin).ID); n != 3 {
+		t.Errorf("%d entries with the person", n)
+	}
+	for _, was := range at {
+		if page := h.as(admin).Get(was); page.Status != http.StatusNotFound {
+			t.Errorf("%s is revoked and answered %d", was, page.Status)
+		}
+	}
+	if again := h.as(admin).Press(ask, "Revoke it"); again.Status != http.StatusNotFound {
+		t.Errorf("revoked twice: %d", again.Status)
 	}
 }
 

@@ -32,6 +32,7 @@ var consoleDetails = []struct{ name, list, css string }{
 	{"person-session-end", "/people/3", "#sessions a"}, // the operator, who is signed in
 	{"license", "/licenses", "#licenses tbody a"},
 	{"purchase", "/purchases", "#purchases tbody a"},
+	{"key-revoke", "/keys", "#keys a[href$='/revoke']"},
 	{"bulk-job", "/bulk", "#jobs tbody a"},
 }
 

@@ -65,5 +65,5 @@ func (k *Keys) algOf(ctx context.Context, kid string) (Alg, error) {
 }
 
 func unknownKey(kid string) error {
-	return fault.New(fault.Missing, codeUnknownKey, "There is no signing key %s. claviger keys list shows all keys.", kid)
+	return fault.New(fault.Missing, codeUnknownKey, "There is no signing key %s; list the keys to see their ids.", kid)
 }

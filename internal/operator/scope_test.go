@@ -113,6 +113,7 @@ GET    /operator/v1/tokens
 POST   /operator/v1/tokens/{id}/revoke
 GET    /operator/v1/keys                         read sell support
 POST   /operator/v1/keys/rotate
+POST   /operator/v1/keys/{kid}/revoke
 GET    /operator/v1/settings                     read sell support
 `
 
@@ -137,7 +138,7 @@ func TestScopes(t *testing.T) {
 		words := strings.Fields(line)
 		method, pattern, may := words[0], words[1], words[2:]
 		seen = append(seen, method+" "+pattern)
-		path := strings.NewReplacer("{id}", "99", "{tier}", "99", "{key}", "00000000-0000-4000-8000-000000000000", "{event_id}", "99", "{attempt_id}", "99", "{redelivery_id}", "99", "{session_id}", "0123456789abcdef").Replace(pattern)
+		path := strings.NewReplacer("{id}", "99", "{tier}", "99", "{kid}", "none", "{key}", "00000000-0000-4000-8000-000000000000", "{event_id}", "99", "{attempt_id}", "99", "{redelivery_id}", "99", "{session_id}", "0123456789abcdef").Replace(pattern)
 		for scope, token := range h.tokens {
 			body := "{}"
 			if method == "GET" || method == "DELETE" {

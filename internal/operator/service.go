@@ -48,6 +48,7 @@ func (o *Operator) serviceRoutes(
 		on(account.Admin, "POST", "/tokens/{id}/revoke", o.revokeToken),
 		on(account.Read, "GET", "/keys", o.listKeys),
 		on(account.Admin, "POST", "/keys/rotate", o.rotateKeys),
+		on(account.Admin, "POST", "/keys/{kid}/revoke", o.revokeKey),
 		on(account.Read, "GET", "/settings", o.listSettings),
 	}
 }
@@ -209,6 +210,17 @@ func (o *Operator) rotateKeys(w http.ResponseWriter, r *http.Request, t account.
 		return fault.Field("alg", "must be RS256, ES256, or empty for both.")
 	}
 	list, err := o.Service.Keys.Rotate(r.Context(), actor(t), oauth.Alg(b.Alg), b.Now)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, wire.ListOf(list, keyOf))
+}
+
+func (o *Operator) revokeKey(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if err := noMembers(w, r); err != nil {
+		return err
+	}
+	list, err := o.Service.Keys.Revoke(r.Context(), actor(t), r.PathValue("kid"))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,10 @@ func marketService(t *testing.T, h *apptest.Harness, c *operator.Client, partner
 		t.Errorf("there are %d tokens", len(tokens.Items))
 	}
 	must(c.Keys(ctx))(t)
-	must(c.RotateKeys(ctx, "", true))(t)
+	keys := must(c.RotateKeys(ctx, "", true))(t)
+	if left := must(c.RevokeKey(ctx, keys.Items[0].ID))(t); left.Size != keys.Size-1 {
+		t.Errorf("of %d keys there are %d after one that signs no more was revoked", keys.Size, left.Size)
+	}
 	if list := must(c.Settings(ctx))(t); list.Size == 0 {
 		t.Error("there are no settings")
 	}

@@ -60,6 +60,11 @@ func (c *Client) RotateKeys(ctx context.Context, alg string, now bool) (KeyList,
 	return post[KeyList](ctx, c, base+"keys/rotate", map[string]any{"alg": alg, "now": now})
 }
 
+// RevokeKey removes a key that somebody else may know; new keys take its place at once.
+func (c *Client) RevokeKey(ctx context.Context, id string) (KeyList, error) {
+	return post[KeyList](ctx, c, base+"keys/"+url.PathEscape(id)+"/revoke", nil)
+}
+
 // Settings lists the settings in force.
 func (c *Client) Settings(ctx context.Context) (SettingList, error) {
 	return get[SettingList](ctx, c, base+"settings")
