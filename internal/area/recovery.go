@@ -83,7 +83,7 @@ func (j Recovery) sent() string {
 		text = fmt.Sprintf("Sent %d of %s", j.Count, of+plural.Of(j.Expected, "event"))
 	}
 	if j.Skipped > 0 {
-		text += fmt.Sprintf(", %d skipped: delivered since", j.Skipped)
+		text += fmt.Sprintf(", %d skipped: delivered since it began", j.Skipped)
 	}
 	return text + "."
 }

@@ -37,7 +37,7 @@ func (r *harness) redeliver(out *outbox, id int64) {
 func (r *harness) redeliverFailed(out *outbox, before time.Time) (n int64) {
 	r.Helper()
 	err := out.DB.Write(r.Context(), func(tx *sqldb.Tx) error {
-		list, err := history.Filter{State: history.Failed, To: before}.Candidates(r.Context(), tx, 1, history.Key{}, 250)
+		list, err := history.Filter{State: history.Failed, To: before}.Candidates(r.Context(), tx, 1, history.JobAt{}, 250)
 		if err == nil {
 			n, _, err = out.Reopen(r.Context(), tx, webhook.Sender{By: tester}, 1, list.EventIDs, true)
 		}

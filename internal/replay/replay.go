@@ -5,8 +5,9 @@
 // A job is worked off in batches, oldest event first, each batch one transaction that
 // also moves the job's cursor: it goes on where it was whenever a process ends. The order
 // of a license's events is that of the outbox, which sends only the first open one. What
-// failed and was delivered since is skipped and counted. A job has a rate, can be paused
-// and cancelled, and ends when the person who began it may not do so any more.
+// failed and was delivered since the job began is skipped and counted. A job has a rate,
+// can be paused and cancelled, and ends when the person who began it may not do so any
+// more.
 package replay
 
 import (
@@ -56,7 +57,7 @@ type Progress struct {
 	Expected int64 // events, as counted when it began, up to MaxCounted
 	Looked   int64 // deliveries looked at so far
 	Count    int64 // made due so far, with the newest events of their licenses
-	Skipped  int64 // failed, and delivered since
+	Skipped  int64 // failed when it began, and delivered since by something else
 }
 
 // Status is how a job stands.

@@ -15,6 +15,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/history"
 )
 
 // batchSize is how many events one transaction makes due. The partner's sales wait for it
@@ -36,7 +37,7 @@ func (s *Jobs) work(ctx context.Context, tx *sqldb.Tx, now time.Time, j *Job) er
 	if j.Rate > 0 {
 		most = min(batchSize, j.Rate)
 	}
-	c, err := j.Filter.Candidates(ctx, tx, j.PartnerID, j.at, most)
+	c, err := j.Filter.Candidates(ctx, tx, j.PartnerID, history.JobAt{JobID: j.ID, Begun: j.CreatedAt, After: j.at}, most)
 	if err != nil {
 		return err
 	}

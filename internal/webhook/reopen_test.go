@@ -21,7 +21,7 @@ func reopen(t *testing.T, o *webhook.Outbox, f history.Filter) int {
 func candidates(t *testing.T, o *webhook.Outbox, f history.Filter) (sent, skipped, meanwhile int) {
 	t.Helper()
 	err := o.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		c, err := f.Candidates(t.Context(), tx, 1, history.Key{}, 250)
+		c, err := f.Candidates(t.Context(), tx, 1, history.JobAt{}, 250)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func TestReopenSkipsWhatSucceeded(t *testing.T) {
 
 	settle(t, o, 2, 3, 2, 2)
 	write(t, o, func(tx *sqldb.Tx) {
-		c, err := history.Filter{State: history.Failed}.Candidates(t.Context(), tx, 1, history.Key{}, 250)
+		c, err := history.Filter{State: history.Failed}.Candidates(t.Context(), tx, 1, history.JobAt{}, 250)
 		if err != nil || len(c.EventIDs) != 1 {
 			t.Fatal(c, err)
 		}

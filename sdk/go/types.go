@@ -302,7 +302,7 @@ type RedeliveryJob struct {
 	Expected int64 `json:"expected"`
 	// How many events were queued so far, the newest of their licenses included.
 	Count int64 `json:"count"`
-	// How many failed once and were delivered since.
+	// How many of the expected were delivered since it began, and so are not sent.
 	Skipped    int64     `json:"skipped"`
 	CreatedAt  time.Time `json:"created_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`

@@ -1,9 +1,11 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"claviger/internal/courier"
 	"claviger/internal/sqldb"
@@ -12,19 +14,28 @@ import (
 // Candidates are deliveries that a job may send again.
 type Candidates struct {
 	EventIDs []int64 // oldest first
-	Skipped  int64   // failed once and were delivered since
+	Skipped  int64   // failed, and were delivered since the job began, but not by it
 	Looked   int64
 	At       Key  // the last that was looked at
 	Ended    bool // there are no more
 }
 
+// JobAt is where a job is that looks for candidates.
+type JobAt struct {
+	JobID int64
+	Begun time.Time
+	After Key // events up to this one are done
+}
+
 // lookAhead is how many deliveries are looked at for one batch of events to send.
 const lookAhead = 2000
 
-// Candidates looks at the next deliveries behind a key, oldest first, until it has most
-// that the filter means. Where it means failures, what failed in that way and was
-// delivered since is skipped.
-func (f Filter) Candidates(ctx context.Context, tx *sqldb.Tx, partnerID int64, after Key, most int) (Candidates, error) {
+// Candidates looks at the next deliveries of a job, oldest first, until it has most that
+// the filter means. Where it means failures, what failed in that way and was delivered
+// since the job began is skipped: the job had counted it. What was delivered before was
+// never the job's.
+func (f Filter) Candidates(ctx context.Context, tx *sqldb.Tx, partnerID int64, job JobAt, most int) (Candidates, error) {
+	after := job.After
 	if after.IsZero() {
 		after = Key{f.From, 0}
 	}
@@ -56,7 +67,7 @@ func (f Filter) Candidates(ctx context.Context, tx *sqldb.Tx, partnerID int64, a
 		c.EventIDs = append(c.EventIDs, d.EventID)
 	}
 	if f.OnlyFailures() {
-		c.Skipped, err = deliveredSince(ctx, tx, f, rows)
+		c.Skipped, err = deliveredSince(ctx, tx, f, job, rows)
 	}
 	return c, err
 }
@@ -86,9 +97,10 @@ func (f Filter) OnlyFailures() bool {
 	return f.Codes.failures()
 }
 
-// deliveredSince counts those that are delivered and had a failed attempt of the kind
-// that the filter means.
-func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, rows []Delivery) (int64, error) {
+// deliveredSince counts those that were delivered since a job began and had a failed
+// attempt of the kind that the filter means. What the job itself had sent, as the newest
+// event of a license, is counted there.
+func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, job JobAt, rows []Delivery) (int64, error) {
 	var ids []int64
 	f.State = Delivered
 	for i := range rows {
@@ -109,7 +121,10 @@ func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, rows []Delivery
 	}
 	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, f *failed) error { return r.Scan(&f.eventID, &f.why) },
 		`SELECT DISTINCT event_id, `+causeOf+` FROM webhook_responses
-			WHERE event_id = ANY($1) AND success = FALSE AND response_status >= $2 AND response_status <= $3`, ids, low, high)
+			WHERE event_id = ANY($1) AND success = FALSE AND response_status >= $2 AND response_status <= $3
+				AND EXISTS (SELECT 1 FROM webhook_responses AS s LEFT JOIN manual_sends AS m ON m.generation = s.generation AND m.event_id = s.event_id
+					WHERE s.event_id = webhook_responses.event_id AND s.success = TRUE AND s.created_at >= $4 AND coalesce(m.job_id, 0) <> $5)`,
+		ids, low, high, job.Begun, cmp.Or(job.JobID, -1))
 	if err != nil {
 		return 0, fmt.Errorf("look for events that were delivered since: %w", err)
 	}

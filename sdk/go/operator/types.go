@@ -1109,7 +1109,7 @@ type SpanRedelivery struct {
 	// How many events were queued so far, the newest of their licenses that follow them
 	// included.
 	Count int64 `json:"count"`
-	// How many events failed once and are not queued because they were delivered since.
+	// How many events are not queued because they were delivered since it began.
 	Skipped   int64     `json:"skipped"`
 	CreatedAt time.Time `json:"created_at"`
 	// When the last of its events was queued; absent while it is running.
@@ -1351,7 +1351,7 @@ type RedeliveryJob struct {
 	Expected int64 `json:"expected"`
 	// How many events were queued so far, the newest of their licenses included.
 	Count int64 `json:"count"`
-	// How many failed once and were delivered since.
+	// How many of the expected were delivered since it began, and so are not sent.
 	Skipped    int64     `json:"skipped"`
 	CreatedAt  time.Time `json:"created_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
