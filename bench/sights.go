@@ -41,7 +41,7 @@ func sights(w seed.World) []sight {
 		{name: "licenses by status", page: "/licenses?license_status=active", call: "/v2/licenses/search?status=active"},
 		{name: "licenses by tier", page: "/licenses?tier=2", call: "/v2/licenses/search?tier=2"},
 		{name: "licenses by the key's end", page: "/licenses?key=" + key[32:], call: "/v2/licenses/search?key=" + key[32:]},
-		{name: "licenses by date", page: "/licenses?from=2026-01-01&license_status=active", call: "/v2/licenses/search?from=2026-01-01T00:00:00Z&status=active"},
+		{name: "licenses by date", page: "/licenses?from=2026-01-01T00:00:00Z&license_status=active", call: "/v2/licenses/search?from=2026-01-01T00:00:00Z&status=active"},
 		{name: "deliveries", page: "/deliveries?", call: "/v2/deliveries?" + since},
 		{name: "deliveries of all time", page: "/deliveries?range=all", call: "/v2/deliveries?"},
 		{name: "deliveries of a day", page: "/deliveries?" + span, call: "/v2/deliveries?" + span},
