@@ -86,7 +86,11 @@ func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err != nil {
 		return err
 	}
-	view.Results = ui.Results{Filters: *view.Filters, Nothing: ui.Empty{Title: "No entry yet", Text: "Everything that is changed leaves one."}, Table: auditTable(v, found.Entries, names)}
+	partners, err := s.Site.Partners.Names(r.Context(), ids(found.Entries, func(e audit.Entry) int64 { return e.Actor.ActingFor }))
+	if err != nil {
+		return err
+	}
+	view.Results = ui.Results{Filters: *view.Filters, Nothing: ui.Empty{Title: "No entry yet", Text: "Everything that is changed leaves one."}, Table: auditTable(v, found.Entries, names, partners)}
 	switch next := area.WithParam(r, "before", strconv.FormatInt(found.Next, 10)); {
 	case found.Next == 0:
 	case found.SearchedTo.IsZero():
@@ -109,7 +113,23 @@ func actingUsers(list []audit.Entry) []int64 {
 	return slices.Compact(ids)
 }
 
-func auditTable(v *Visit, list []audit.Entry, names map[int64]string) ui.Table {
+// actedFor says for which partner somebody acted, and that it was in a support visit; "" if
+// they acted for none.
+func actedFor(a audit.Actor, partners map[int64]string) string {
+	if a.ActingFor == 0 {
+		return ""
+	}
+	name := partners[a.ActingFor]
+	if name == "" {
+		name = "partner " + strconv.FormatInt(a.ActingFor, 10)
+	}
+	if a.SupportVisit != 0 {
+		return ", in support visit " + strconv.FormatInt(a.SupportVisit, 10) + " at " + name
+	}
+	return ", for " + name
+}
+
+func auditTable(v *Visit, list []audit.Entry, names, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "entries", Caption: "Entries, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "Time"}, {Label: "Who"}, {Label: "Action"}, {Label: "Subject"}, {Label: "Before", Wrap: true}, {Label: "After", Wrap: true}, {Label: "From"}},
@@ -131,6 +151,7 @@ func auditTable(v *Visit, list []audit.Entry, names map[int64]string) ui.Table {
 			who.Note += " " + id
 			who.URL += "&id=" + id
 		}
+		who.Note += actedFor(*a, partners)
 		from := ui.Cell{Text: a.Client}
 		if a.Session != "" {
 			from.Note = "session " + a.Session

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"claviger/internal/audit"
 	"claviger/internal/oauth"
+	"claviger/internal/sqldb"
 	"claviger/internal/visitor/pagetest"
 )
 
@@ -160,4 +162,22 @@ func TestAuditFilters(t *testing.T) {
 	}
 	wants(t, h.as(viewer).Get(path("/audit?actor=system&before=nonsense")), http.StatusOK, "partner.create")
 	wants(t, h.as(viewer).Get(path("/audit?actor=partner")), http.StatusOK, "Nothing matches")
+}
+
+// TestAuditVisits: the row of an act says for which partner somebody acted, and in which
+// support visit.
+func TestAuditVisits(t *testing.T) {
+	h := start(t)
+	visit, own := h.actor(support), h.actor(member)
+	visit.ActingFor, visit.SupportVisit, own.ActingFor = h.tide.ID, 7, h.tide.ID
+	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		audit.Record(tx, h.Accounts.Now(), visit, "visit.act", "partner:9", nil, nil)
+		audit.Record(tx, h.Accounts.Now(), own, "member.act", "partner:9", nil, nil)
+		return nil
+	}))
+	wants(t, h.as(viewer).Get(path("/audit?action=visit.act")), http.StatusOK, "in support visit 7 at Tide Planner")
+	page := h.as(viewer).Get(path("/audit?action=member.act"))
+	wants(t, page, http.StatusOK, "for Tide Planner")
+	wantsNone(t, page, "support visit")
+	wantsNone(t, h.as(viewer).Get(path("/audit?action=partner.create")), "for Tide Planner", "support visit")
 }

@@ -15,6 +15,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/requestlog"
+	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
 )
 
@@ -116,6 +117,23 @@ func TestOperatorLists(t *testing.T) {
 		if len(rows) != c.want || len(seen) != c.want {
 			t.Errorf("%s %s: %d rows, %d of them different; want %d", c.kind, c.query, len(rows), len(seen), c.want)
 		}
+	}
+}
+
+// TestAuditSaysForWhom: the audit's file has for whom somebody acted, and in which visit.
+func TestAuditSaysForWhom(t *testing.T) {
+	h := newHarness(t)
+	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		audit.Record(tx, h.Accounts.Now(), audit.Actor{Kind: audit.ByUser, ID: 3, ActingFor: h.ours.ID, SupportVisit: 7}, "profile.urls", "partner:"+id(h.ours), nil, nil)
+		return nil
+	}))
+	rows, _ := h.rows(h.Exports.OperatorAudit(audit.Filter{Action: "profile.urls", ActorKind: audit.ByUser}))
+	if len(rows) != 1 || rows[0]["acting_for"] != float64(h.ours.ID) || rows[0]["support_visit"] != 7.0 {
+		t.Errorf("%v", rows)
+	}
+	rows, _ = h.rows(h.Exports.OperatorAudit(audit.Filter{Action: "license.hold"}))
+	if len(rows) != 1 || rows[0]["acting_for"] != nil || rows[0]["support_visit"] != nil {
+		t.Errorf("%v", rows)
 	}
 }
 

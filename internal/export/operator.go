@@ -117,7 +117,7 @@ func (x *Exporter) OperatorAudit(f audit.Filter) Table {
 	return Table{
 		Kind: Audit, PartnerID: f.PartnerID,
 		Columns: []string{
-			"id", "at", "actor_kind", "actor_id", "actor_name", "session", "client", "action", "subject", "partner_id", "before", "after",
+			"id", "at", "actor_kind", "actor_id", "actor_name", "session", "client", "action", "subject", "partner_id", "before", "after", "acting_for", "support_visit",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
 			if f != (audit.Filter{}) {
@@ -145,7 +145,7 @@ func (x *Exporter) OperatorAudit(f audit.Filter) Table {
 				}
 				rows = append(rows, []Cell{
 					Number(e.ID), Time(e.At), Text(e.Actor.Kind), ID(e.Actor.ID), Text(name), Text(e.Actor.Session), Text(e.Actor.Client),
-					Text(e.Action), Text(e.Subject), ID(e.PartnerID), JSON(e.Before), JSON(e.After),
+					Text(e.Action), Text(e.Subject), ID(e.PartnerID), JSON(e.Before), JSON(e.After), ID(e.Actor.ActingFor), ID(e.Actor.SupportVisit),
 				})
 			}
 			before = next
