@@ -170,10 +170,8 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 		body["reason"] = view.Fields[0].Value
 	}
 	call.JSON = jsonBody(body)
-	for _, f := range c.form.Fields {
-		if f.Error != "" {
-			view.Problem, view.Action = f.Error+" Go back and correct the filter.", ""
-		}
+	if problem := c.problem(r.URL.Query()); problem != "" {
+		view.Problem, view.Action = problem+" Go back and correct the filter.", ""
 	}
 	find := c.find
 	if act == bulk.Reverse && find != nil {

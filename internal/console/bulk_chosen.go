@@ -1,7 +1,10 @@
 package console
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -12,6 +15,24 @@ import (
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 )
+
+// problem says why what an address chooses cannot be acted on, "" if it can. A name that is no
+// filter is refused: without it more would be chosen than whoever wrote the address meant.
+func (c chosen) problem(q url.Values) string {
+	known := map[string]bool{"of": true}
+	for _, f := range c.form.Fields {
+		if f.Error != "" {
+			return f.Error
+		}
+		known[f.Name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if !known[name] {
+			return fmt.Sprintf("“%s” in the address is not a filter of this list.", storable(name))
+		}
+	}
+	return ""
+}
 
 // apiFilter is a filter of the operator API without what is empty.
 func apiFilter(pairs map[string]any) map[string]any {

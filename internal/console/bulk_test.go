@@ -193,6 +193,11 @@ func TestBulkRefusals(t *testing.T) {
 		wants(t, h.as(admin).Get(path("%s", at)), http.StatusBadRequest, want)
 		wants(t, h.as(admin).Post(path("%s", at), "reason", "held"), http.StatusBadRequest, want)
 	}
+	// A name that is no filter would choose more than was meant.
+	for _, at := range []string{"/bulk/hold?state=active", "/bulk/refund?of=purchases&license_key=x", "/bulk/redeliver?license_status=active", "/bulk/pause?partner_id=1"} {
+		wants(t, h.as(admin).Get(path("%s", at)), http.StatusBadRequest, "is not a filter of this list", "Go back")
+		wants(t, h.as(admin).Post(path("%s", at), "reason", "held"), http.StatusBadRequest, "is not a filter of this list")
+	}
 	for _, at := range []string{"/bulk/hold?email=nobody@example.com", "/bulk/refund?of=purchases&external_id=none", "/bulk/redeliver?state=exhausted", "/bulk/pause?name=none", "/bulk/reverse"} {
 		wants(t, h.as(admin).Post(path("%s", at), "reason", "held"), http.StatusConflict, "Nothing matches these filters")
 	}

@@ -24,7 +24,15 @@ func init() {
 	for _, act := range bulk.Acts {
 		at := "/bulk/" + string(act)
 		registry.Placeholders[string(act)+"_job"] = fill(act)
-		registry.Queries[at] = func(*harness, known) url.Values { return url.Values{"partner_id": {"1"}} }
+		filter := url.Values{"partner_id": {"1"}}
+		switch act.Kinds()[0] {
+		case bulk.Events:
+			filter = url.Values{"partner": {"1"}}
+		case bulk.Partners:
+			filter = url.Values{"name": {"Tide"}}
+		case bulk.Licenses, bulk.Purchases, bulk.Refunds:
+		}
+		registry.Queries[at] = func(*harness, known) url.Values { return filter }
 		registry.Forms[at] = form()
 		registry.Forms[at+"/{"+string(act)+"_job}"] = form("do", "start")
 	}
