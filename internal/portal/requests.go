@@ -157,15 +157,9 @@ func sender(e requestlog.Entry) string {
 
 // requestStats are how many calls there were in the last seven days.
 func (h *Handler) requestStats(r *http.Request, v *Visit) ([]ui.Stat, error) {
-	hours, err := h.Requests.Hours(r.Context(), v.Partner.ID, h.Now().Add(-requestlog.Kept))
+	sum, err := h.Requests.Sum(r.Context(), v.Partner.ID, h.Now().Add(-requestlog.Kept))
 	if err != nil {
 		return nil, err
-	}
-	var sum requestlog.Hour
-	for _, hour := range hours {
-		sum.Answered += hour.Answered
-		sum.Refused += hour.Refused
-		sum.Dropped += hour.Dropped
 	}
 	refused := ui.Stat{Label: "Refused in 7 days", Value: ui.Count(sum.Refused)}
 	if sum.Refused > 0 {

@@ -150,6 +150,17 @@ func (l *Log) Hours(ctx context.Context, partnerID int64, from time.Time) ([]Hou
 	return list, nil
 }
 
+// Sum is the counts of a partner from the hour of a time on, together.
+func (l *Log) Sum(ctx context.Context, partnerID int64, from time.Time) (Hour, error) {
+	sum, err := sqldb.One(ctx, l.DB, func(r *sqldb.Row, h *Hour) error { return r.Scan(&h.Answered, &h.Refused, &h.Dropped) },
+		`SELECT CAST(coalesce(sum(answered), 0) AS bigint), CAST(coalesce(sum(refused), 0) AS bigint), CAST(coalesce(sum(dropped), 0) AS bigint)
+		FROM request_counts WHERE partner_id = $1 AND hour >= $2`, partnerID, hourOf(from))
+	if err != nil {
+		return Hour{}, fmt.Errorf("count requests: %w", err)
+	}
+	return sum, nil
+}
+
 // Prune removes what has expired, and returns how many rows that were.
 func (l *Log) Prune(ctx context.Context) (int64, error) {
 	var sum int64

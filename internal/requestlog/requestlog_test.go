@@ -189,6 +189,11 @@ func TestFloodIsDropped(t *testing.T) {
 	if hours[0].Refused != 10_000 || stored == 0 || hours[0].Dropped != 10_000-stored || h.count("refused_calls WHERE partner_id = 2") != 1 {
 		t.Errorf("counted %+v, stored %d, of the other partner %d", hours[0], stored, h.count("refused_calls WHERE partner_id = 2"))
 	}
+	for from, want := range map[time.Time]requestlog.Hour{start: {Refused: 10_000, Dropped: 10_000 - stored}, start.Add(time.Hour): {}} {
+		if sum, err := h.Sum(t.Context(), 1, from); err != nil || sum != want {
+			t.Errorf("the sum from %s is %+v, want %+v, %v", from, sum, want, err)
+		}
+	}
 	if got := h.dropped(); got != float64(10_000-stored) {
 		t.Errorf("the metric counts %v dropped calls of %d", got, 10_000-stored)
 	}
