@@ -1,14 +1,19 @@
 package area
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"claviger/internal/event"
 	"claviger/internal/plural"
 	"claviger/internal/replay"
 	"claviger/internal/ui"
+	"claviger/internal/webhook/history"
 )
 
 // Recovery is a recovery with its progress, as its page shows it.
@@ -19,6 +24,16 @@ type Recovery struct {
 	URL     string   // of the page; the acts are below it
 	May     bool     // the person may pause and cancel it
 	Curl    ui.Curl
+
+	Outcome    history.Outcome // what became of what was sent
+	Known      bool            // the outcome is known
+	Deliveries string          // the list of deliveries, "" if the person has none
+}
+
+// AddOutcome reads what became of what was sent.
+func (j *Recovery) AddOutcome(ctx context.Context, jobs *replay.Jobs) (err error) {
+	j.Outcome, j.Known, err = jobs.Outcome(ctx, j.Job)
+	return err
 }
 
 // State is how far it is.
@@ -58,6 +73,9 @@ func (j Recovery) Progress() ui.Job {
 	}
 	add("Rate", rate, time.Time{})
 	add("Begun", "by "+j.By, j.CreatedAt)
+	if j.Count > 0 && j.Deliveries != "" && (!j.Known || j.Outcome.Failed > 0) {
+		out.Facts = append(out.Facts, ui.JobFact{Label: "Failed", Text: "Deliveries that fail now", URL: j.failed()})
+	}
 	add("Left", j.Left(), time.Time{})
 	add("Ended", "", j.FinishedAt)
 	switch {
@@ -72,27 +90,76 @@ func (j Recovery) Progress() ui.Job {
 	return out
 }
 
-// sent says how much is sent.
+// failed is the list of what fails of the span that was sent again.
+func (j Recovery) failed() string {
+	q := url.Values{"state": {string(history.Failed)}, "range": {"all"}}
+	if !j.Filter.From.IsZero() {
+		q.Set("range", "span")
+		q.Set("from", j.Filter.From.UTC().Format(time.RFC3339Nano))
+	}
+	if j.LicenseKey != "" {
+		q.Set("license", j.LicenseKey)
+	}
+	if j.Partner != nil {
+		q.Set("partner", strconv.FormatInt(j.PartnerID, 10))
+	}
+	return j.Deliveries + "?" + q.Encode()
+}
+
+// sent says how much is sent and what became of it.
 func (j Recovery) sent() string {
 	text := "Sent " + plural.Of(j.Count, "event")
-	if j.Expected > 0 {
-		of := ""
-		if j.Expected >= replay.MaxCounted {
-			of = "more than "
-		}
-		text = fmt.Sprintf("Sent %d of %s", j.Count, of+plural.Of(j.Expected, "event"))
+	switch {
+	case j.Expected >= replay.MaxCounted:
+		text = fmt.Sprintf("Sent %d of more than %s", j.Count, plural.Of(j.Expected, "event"))
+	case j.Count > j.Expected: // with the newest of their licenses
+	default:
+		text = fmt.Sprintf("Sent %d of %s", j.Count, plural.Of(j.Expected, "event"))
+	}
+	became, sep := j.became(), ", "
+	if became != "" {
+		text, sep = text+": "+became, "; "
 	}
 	if j.Skipped > 0 {
-		text += fmt.Sprintf(", %d skipped: delivered since it began", j.Skipped)
+		text += fmt.Sprintf("%s%d skipped: delivered since it began", sep, j.Skipped)
 	}
-	return text + "."
+	if text += "."; !j.Known && j.Count > 0 {
+		text += " Sent does not mean taken: the list of deliveries has what failed."
+	}
+	return text
+}
+
+// became says what became of what was sent; "" if nothing was, or that is not known.
+func (j Recovery) became() string {
+	if !j.Known {
+		return ""
+	}
+	var parts []string
+	for _, p := range []struct {
+		n         int64
+		one, many string
+	}{
+		{j.Outcome.Taken, "%d was delivered", "%d were delivered"}, {j.Outcome.Failed, "%d failed", "%d failed"},
+		{j.Outcome.Waiting, "%d waits for its attempt", "%d wait for their attempts"},
+	} {
+		switch {
+		case p.n == 1:
+			parts = append(parts, fmt.Sprintf(p.one, p.n))
+		case p.n > 1:
+			parts = append(parts, fmt.Sprintf(p.many, p.n))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // View is the page, and what people are told who do not see it change.
 func (j Recovery) View() (view ui.View, says string) {
 	view = ui.View{Title: fmt.Sprintf("Recovery %d", j.ID), Fragment: "recovery-now", Data: j}
-	if j.Status() == replay.Running {
+	if j.Status() == replay.Running || j.Outcome.Waiting > 0 {
 		view.Refresh = 5
+	}
+	if j.Status() == replay.Running {
+		return view, "" // each attempt sends the page: what counts is how it ends
 	}
 	return view, "The recovery is " + j.State()
 }

@@ -1,12 +1,15 @@
 package area_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"claviger/internal/area"
 	"claviger/internal/batch"
 	"claviger/internal/replay"
+	"claviger/internal/ui"
+	"claviger/internal/webhook/history"
 )
 
 // TestRecoveryBar: the bar shows what was done; it is full only where the whole recovery
@@ -27,5 +30,37 @@ func TestRecoveryBar(t *testing.T) {
 				t.Errorf("%d percent, want %d", got, c.percent)
 			}
 		})
+	}
+}
+
+// TestRecoverySentence: the page says how much was sent, what became of it and what was
+// skipped, and does not take what was sent for taken.
+func TestRecoverySentence(t *testing.T) {
+	for want, c := range map[string]struct {
+		progress replay.Progress
+		outcome  history.Outcome
+		known    bool
+	}{
+		"Sent 5 of 24 events: 3 were delivered, 2 failed; 19 skipped: delivered since it began.": {
+			replay.Progress{Expected: 24, Count: 5, Skipped: 19}, history.Outcome{Taken: 3, Failed: 2}, true,
+		},
+		"Sent 1 of 1 event: 1 waits for its attempt.": {replay.Progress{Expected: 1, Count: 1}, history.Outcome{Waiting: 1}, true},
+		"Sent 0 of 2 events, 2 skipped: delivered since it began.": {
+			replay.Progress{Expected: 2, Skipped: 2}, history.Outcome{}, true,
+		},
+		"Sent 3 events: 3 were delivered.": {replay.Progress{Expected: 2, Count: 3}, history.Outcome{Taken: 3}, true},
+		"Sent 2 of more than 10,000 events. Sent does not mean taken: the list of deliveries has what failed.": {
+			replay.Progress{Expected: replay.MaxCounted, Count: 2}, history.Outcome{}, false,
+		},
+	} {
+		j := area.Recovery{Job: replay.Job{Progress: c.progress}, Outcome: c.outcome, Known: c.known, Deliveries: "/deliveries"}
+		got := j.Progress()
+		if got.Text != want {
+			t.Errorf("got %q, want %q", got.Text, want)
+		}
+		linked := slices.ContainsFunc(got.Facts, func(f ui.JobFact) bool { return f.URL == "/deliveries?range=all&state=failed" })
+		if linked != (c.outcome.Failed > 0 || !c.known) {
+			t.Errorf("%q: linked %t", want, linked)
+		}
 	}
 }

@@ -51,7 +51,7 @@ func TestDeliveriesOfAllPartners(t *testing.T) {
 		t.Fatalf("%d to %s: %s", answer.Status, job, answer.Text())
 	}
 	done := h.waitFor(viewer, job, "Done")
-	wants(t, done, http.StatusOK, "Sent 1 of 1 event.", "by "+support)
+	wants(t, done, http.StatusOK, "Sent 1 of 1 event: 1 waits for its attempt.", "by "+support)
 	h.waitFor(viewer, path("/deliveries?state=delivered"), "Tide Planner")
 	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "delivered"), http.StatusUnprocessableEntity, "is not one of the list")
 	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "failed", "rate", "0"), http.StatusUnprocessableEntity, "must be a whole number")

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
 	"claviger/internal/replay"
@@ -144,6 +145,9 @@ func (d *Delivery) recovery(r *http.Request, v *Visit) (area.Shown, error) {
 	}
 	return area.Shown{
 		Versions: d.Live.recoveries, Topic: job.ID, Page: "recovery",
+		Attempts: func(ready live.Signal) *live.Watch[history.Fresh] {
+			return d.Live.attempts.WatchWith(area.AllPartners, ready)
+		},
 		View: func(r *http.Request) (ui.View, string, error) {
 			job, p, err := d.find(r)
 			if err != nil {
@@ -157,6 +161,9 @@ func (d *Delivery) recovery(r *http.Request, v *Visit) (area.Shown, error) {
 				}
 				shown.By = senderName(names)(job.By)
 			}
+			if err := shown.AddOutcome(r.Context(), d.Replays); err != nil {
+				return ui.View{}, "", err
+			}
 			view, says := shown.View()
 			return view, says, nil
 		},
@@ -167,7 +174,7 @@ func (d *Delivery) recovery(r *http.Request, v *Visit) (area.Shown, error) {
 func (d *Delivery) recoveryOf(v *Visit, job replay.Job, p partner.Partner) area.Recovery {
 	return area.Recovery{
 		Job: job, By: senderName(nil)(job.By), Partner: &ui.Item{Label: p.Name, URL: d.pageOfPartner(v, p.ID)},
-		URL: v.Path(recoverPath+"/%d/%d", p.ID, job.ID), May: v.May(account.Support),
+		URL: v.Path(recoverPath+"/%d/%d", p.ID, job.ID), May: v.May(account.Support), Deliveries: v.Path(deliveriesPath),
 		Curl: d.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/redeliveries/%d", p.ID, job.ID)),
 	}
 }

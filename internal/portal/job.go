@@ -7,14 +7,16 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/audit"
+	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/replay"
 	"claviger/internal/ui"
+	"claviger/internal/webhook/history"
 )
 
 // recoveryOf is a recovery for the page.
 func recoveryOf(v *Visit, j replay.Job, known knownPeople) area.Recovery {
-	return area.Recovery{Job: j, By: known.who(j.By), URL: v.Path(recoverPath+"/%d", j.ID), May: v.Covers(partner.Developer)}
+	return area.Recovery{Job: j, By: known.who(j.By), URL: v.Path(recoverPath+"/%d", j.ID), May: v.Covers(partner.Developer), Deliveries: v.Path(deliveriesPath)}
 }
 
 // job shows a recovery with its progress.
@@ -25,6 +27,9 @@ func (h *Handler) job(r *http.Request, v *Visit) (area.Shown, error) {
 	}
 	return area.Shown{
 		Versions: h.Live.jobs, Topic: j.ID, Page: "recovery",
+		Attempts: func(ready live.Signal) *live.Watch[history.Fresh] {
+			return h.Live.attempts.WatchWith(v.Partner.ID, ready)
+		},
 		View: func(r *http.Request) (ui.View, string, error) {
 			j, err := h.Replays.Get(r.Context(), v.Partner.ID, j.ID)
 			if err != nil {
@@ -35,6 +40,9 @@ func (h *Handler) job(r *http.Request, v *Visit) (area.Shown, error) {
 				return ui.View{}, "", err
 			}
 			shown := recoveryOf(v, j, known)
+			if err := shown.AddOutcome(r.Context(), h.Replays); err != nil {
+				return ui.View{}, "", err
+			}
 			shown.Curl = h.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/v2/redeliveries/%d", j.ID))
 			view, says := shown.View()
 			return view, says, nil

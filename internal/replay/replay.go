@@ -249,6 +249,17 @@ func find(ctx context.Context, q sqldb.Reader, partnerID, id int64) (Job, error)
 	return j, nil
 }
 
+// Outcome is what became of what a job sent; known is false where that cannot be told for
+// all of it, because it was too much or is long ago.
+func (s *Jobs) Outcome(ctx context.Context, j Job) (o history.Outcome, known bool, err error) {
+	if j.Count == 0 {
+		return o, true, nil
+	}
+	// A batch is sent a moment after its time, which is that of the job.
+	o, known, err = history.Reader{DB: s.DB}.Outcome(ctx, j.ID, j.CreatedAt, j.UpdatedAt.Add(time.Minute))
+	return o, known && o.Taken+o.Failed+o.Waiting == j.Count, err
+}
+
 // Versions returns a text for each of the jobs that changes whenever the job does.
 func (s *Jobs) Versions(ctx context.Context, ids []int64) (map[int64]string, error) {
 	found, err := sqldb.Versions(ctx, s.DB, ids, 5, `SELECT id, updated_at, looked, count, paused_at, finished_at FROM replay_jobs WHERE id = ANY($1)`)
