@@ -9,6 +9,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
+// RedeemAdvice is the sentence of Explain that is for staff: it says what to do for the buyer.
+const RedeemAdvice = "Send the buyer to the redemption link (license_redemption_url) to activate it."
+
 // Explain says in sentences why a license's status and tier are what they are.
 // They disclose nothing about its buyer.
 func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
@@ -35,7 +38,7 @@ func explainStatus(l License, chain []link) []string {
 		if l.OwnerID == 0 {
 			out = append(out, "Nobody has claimed it: the first signed-in buyer who opens its redemption URL does.")
 		}
-		return append(out, "Send the buyer to the redemption link (license_redemption_url) to activate it.")
+		return append(out, RedeemAdvice)
 	case event.Active:
 		return append(out, "It is paid for, the buyer has activated it, and nothing holds it.")
 	case event.Deactivated:
@@ -53,7 +56,7 @@ func explainStatus(l License, chain []link) []string {
 	case l.Erased:
 		out = append(out, "The account it belonged to was erased; only a transfer to another buyer brings it back.")
 	case l.Released:
-		out = append(out, "It was disconnected from the account it was used with; the buyer can activate it again by the redemption link (license_redemption_url).")
+		out = append(out, "It was disconnected from the account it was used with; the buyer can activate it again.", RedeemAdvice)
 	}
 	return out
 }

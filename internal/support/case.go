@@ -54,7 +54,8 @@ type Entry struct {
 	AttemptID  int64  // of a delivery; 0: none
 	PurchaseID int64  // of a purchase; 0: none
 
-	by audit.Actor // of an act
+	by    audit.Actor // of an act
+	aside bool        // it is not about the license, and not for a reply
 }
 
 // Case is all that is known of a license when somebody asks for help with it.

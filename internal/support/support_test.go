@@ -154,6 +154,38 @@ func TestCaseTellsWhatHappened(t *testing.T) {
 	}
 }
 
+// TestTextIsForTheBuyer: the text for a reply has no advice for staff and no mail that is not
+// about the license; the page has both.
+func TestTextIsForTheBuyer(t *testing.T) {
+	m := newMarket(t)
+	l := m.sale.Licenses[0]
+	m.Must(m.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		m.Mail.Put(tx, mail.Message{Cause: "invitation 1", To: "ada@example.com", Subject: "You are invited to a team", Text: "x"}, m.Licenses.Now())
+		m.Mail.Put(tx, mail.Message{Cause: "support visit 1:2", To: "ada@example.com", Subject: "Support visited", Text: "x"}, m.Licenses.Now())
+		m.Mail.Put(tx, mail.Message{Cause: "sign-in link 1", To: "ada@example.com", Subject: "Your way in", Text: "x"}, m.Licenses.Now())
+		return nil
+	}))
+	for _, released := range []bool{false, true} {
+		if released {
+			_, err := m.Licenses.Activate(t.Context(), apptest.Tester, l.Key, nil)
+			m.Must(err)
+			_, err = m.Licenses.Release(t.Context(), apptest.Tester, l.Key)
+			m.Must(err)
+		}
+		c, err := m.Support.Case(t.Context(), l.Key)
+		m.Must(err)
+		text := c.Text()
+		for _, part := range []string{"license_redemption_url", "Send the buyer", "invited to a team", "Support visited"} {
+			if strings.Contains(text, part) {
+				t.Errorf("the text for a reply has %q:\n%s", part, text)
+			}
+		}
+		if !strings.Contains(text, "Your way in") || !slices.Contains(c.Explain, license.RedeemAdvice) || !slices.ContainsFunc(c.Entries, func(e support.Entry) bool { return strings.Contains(e.Title, "invited") }) {
+			t.Errorf("too much is left out: %q\n%s", c.Explain, text)
+		}
+	}
+}
+
 // TestPreviewErase: it says what goes, and nothing goes.
 func TestPreviewErase(t *testing.T) {
 	m := newMarket(t)

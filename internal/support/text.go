@@ -4,18 +4,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"claviger/internal/license"
 )
 
 // Text is the case as text for a reply, the oldest entry first. It names no person and
-// no program of the marketplace, no address, and of the key only its end, so that it
-// may be sent to whoever asked.
+// no program of the marketplace, no address, and of the key only its end, and has no advice
+// for staff and no mail about other things, so that it may be sent to whoever asked.
 func (c *Case) Text() string {
 	var b strings.Builder
 	l := c.License
 	fmt.Fprintf(&b, "License ending in %s, %s, tier %d: %s\n", l.Key[len(l.Key)-4:], c.Partner.Name, l.Tier, l.Status)
 	b.WriteString("\nWhy it is in this state\n")
 	for _, s := range c.Explain {
-		b.WriteString("- " + s + "\n")
+		if s != license.RedeemAdvice {
+			b.WriteString("- " + s + "\n")
+		}
 	}
 	b.WriteString("\nWhat the application's server said\n")
 	for _, s := range c.Server {
@@ -26,6 +30,9 @@ func (c *Case) Text() string {
 		b.WriteString("- Earlier entries are left out.\n")
 	}
 	for _, e := range slices.Backward(c.Entries) {
+		if e.aside {
+			continue
+		}
 		b.WriteString("- " + e.At.UTC().Format("2006-01-02 15:04:05") + "  " + e.Title)
 		if e.by.Kind != "" && (e.Kind == Act || e.Kind == Purchased) {
 			b.WriteString(", " + c.origin(e.by))

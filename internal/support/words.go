@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/license"
 	"claviger/internal/mail"
@@ -94,8 +95,19 @@ func saleText(s license.Sale) string {
 	return text
 }
 
+// leadsIn reports whether a mail has a link by which a buyer gets at their licenses. Others are
+// about teams, visits and the account.
+func leadsIn(m mail.Record) bool {
+	for _, p := range []account.Purpose{account.ForSignIn, account.ForSignUp, account.ForReset} {
+		if strings.HasPrefix(m.Cause, string(p)+" link ") {
+			return true
+		}
+	}
+	return false
+}
+
 func mailEntry(m mail.Record) Entry {
-	e := Entry{At: m.CreatedAt, Kind: Mail, Title: "Mail to the buyer: " + m.Subject}
+	e := Entry{At: m.CreatedAt, Kind: Mail, Title: "Mail to the buyer: " + m.Subject, aside: !leadsIn(m)}
 	switch m.State {
 	case mail.Sent:
 		e.At, e.Text = m.SentAt, "The mail server accepted it."
