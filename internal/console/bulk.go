@@ -293,7 +293,7 @@ func (b *Bulk) cancelView(v *Visit, job bulk.Job) ui.Confirm {
 	return ui.Confirm{
 		Heading: fmt.Sprintf("Cancel bulk act %d", job.ID), Says: []string{says, "A cancelled one cannot go on."}, Call: &call,
 		Action: v.Path("%s/%s/%d", bulkPath, job.Act, job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID), Hidden: []ui.Param{{Name: "do", Value: "cancel"}},
-		Button: ui.Button{Label: "Cancel it", Busy: "Cancelling…", Kind: "danger"},
+		Button: ui.Button{Label: "Cancel it", Busy: "Cancelling…", Kind: "danger"}, Back: "Keep it",
 	}
 }
 

@@ -131,6 +131,7 @@ func TestBulkUnconfirmed(t *testing.T) {
 	h := start(t)
 	h.sold()
 	_, at := h.chooseAll(support, path("/licenses?partner_id=%d", h.tide.ID), "Hold", "reason", "held")
+	wants(t, h.as(support).Get(strings.Replace(at, "/bulk/", "/bulk/hold/", 1)+"/cancel"), http.StatusOK, "Cancel it Keep it")
 	h.as(support).Post(strings.Replace(at, "/bulk/", "/bulk/hold/", 1), "do", "cancel")
 	page := h.as(support).Get(at)
 	wants(t, page, http.StatusOK, "Nobody confirmed it, so nothing was done.", "What would have happened", "1 × The license becomes deactivated")

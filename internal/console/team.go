@@ -109,7 +109,7 @@ func (t *Team) invite(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err != nil {
 		return area.Missing(err)
 	}
-	return t.area.Done(w, r, v, teamPath, "An invitation is on its way to "+email+". It works for seven days; an earlier one to this address has ended.")
+	return t.area.Done(w, r, v, teamPath, "An invitation is on its way to "+email+". It works for seven days, and only the newest one to an address works.")
 }
 
 // notOperator refuses the address of somebody who is in the team already.

@@ -18,6 +18,7 @@ type Confirm struct {
 	Hidden  []Param
 	Button  Button
 	Cancel  string // back, without doing it
+	Back    string // what the link back is called; "": Cancel
 	Call    *Curl
 }
 

@@ -81,8 +81,11 @@ var titles = map[fault.Kind]string{
 func failureOf(h http.Header, err error) failure {
 	if f := fault.Of(err); f != nil {
 		out := failure{Status: wire.Status(f.Kind), Title: or(titles[f.Kind], "That did not work"), Text: f.Text}
-		if f.Code == wire.CodeNotFound {
+		switch f.Code {
+		case wire.CodeNotFound:
 			out.Title = "Page not found"
+		case codeCrossOrigin:
+			out.Title = "This came from another site"
 		}
 		if f.Kind == fault.Throttled || f.Kind == fault.Busy {
 			wait := max(f.After, time.Second)

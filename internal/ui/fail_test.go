@@ -140,7 +140,7 @@ func TestSameOrigin(t *testing.T) {
 			if got.StatusCode != c.status {
 				t.Errorf("status %d, want %d", got.StatusCode, c.status)
 			}
-			if body := read(t, got); c.status == http.StatusForbidden && !strings.Contains(body, "Open the page on Keys &amp; Co") {
+			if body := read(t, got); c.status == http.StatusForbidden && (!strings.Contains(body, "Open the page on Keys &amp; Co") || !strings.Contains(body, "<h1>This came from another site</h1>")) {
 				t.Errorf("the page does not say what to do:\n%s", body)
 			}
 		})
