@@ -60,7 +60,10 @@ type Visitor[N any] interface {
 }
 
 // Entry leads to a page from the navigation.
-type Entry struct{ Group, Label, Path string }
+type Entry struct {
+	Group, Label, Path string
+	Also               string // the path of pages that belong to it; "" for none below another path
+}
 
 // Area is the pages below one prefix.
 type Area[N any, V Visitor[N]] struct {
@@ -228,7 +231,11 @@ func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
 			continue
 		}
 		to := prefix + entry.Path
-		if here := strings.TrimSuffix(r.URL.Path, "/"); (here == to || entry.Path != "" && strings.HasPrefix(here, to+"/")) && len(to) > longest {
+		here := strings.TrimSuffix(r.URL.Path, "/")
+		if entry.Also != "" && strings.HasPrefix(here, prefix+entry.Also+"/") {
+			current, longest = len(items), len(prefix+entry.Also)
+		}
+		if (here == to || entry.Path != "" && strings.HasPrefix(here, to+"/")) && len(to) > longest {
 			current, longest = len(items), len(to)
 		}
 		items = append(items, ui.Item{Group: entry.Group, Label: entry.Label, URL: to})

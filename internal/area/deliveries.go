@@ -156,7 +156,7 @@ var stateOptions = func() []ui.Option {
 // stateWords say what the states mean.
 var stateWords = map[history.State]string{
 	history.Delivered: "Delivered", history.Waiting: "Waiting", history.Failing: "Failing, tried again", history.Exhausted: "Exhausted, given up",
-	history.Superseded: "Superseded by a newer event", history.Failed: "Failed: the three before",
+	history.Superseded: "Superseded by a newer event", history.Failed: "Failed: failing, exhausted or superseded",
 }
 
 var kindOptions = func() []ui.Option {

@@ -168,7 +168,7 @@ func (j Recovery) View() (view ui.View, says string) {
 func (j Recovery) Cancelling(call func(what, method, path string, query ...ui.Param) ui.Curl, api string) ui.Confirm {
 	same := call("The same by API", http.MethodPost, fmt.Sprintf("%s/redeliveries/%d/cancel", api, j.ID))
 	return ui.Confirm{
-		Heading: fmt.Sprintf("Cancel recovery %d", j.ID), Action: j.URL + "/cancel", Cancel: j.URL, Call: &same,
+		Heading: fmt.Sprintf("Cancel recovery %d", j.ID), Action: j.URL + "/cancel", Cancel: j.URL, Back: "Go back", Call: &same,
 		Says: []string{
 			plural.Of(j.Count, "event was", "events were") + " made due so far; what is due is sent all the same, and the rest is not.",
 			"A cancelled recovery cannot go on. A new one begins at its beginning and skips what was delivered.",

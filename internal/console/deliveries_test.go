@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,10 +51,13 @@ func TestDeliveriesOfAllPartners(t *testing.T) {
 	if answer.Status != http.StatusSeeOther || !strings.HasPrefix(job, path("/recover/%d/", h.tide.ID)) {
 		t.Fatalf("%d to %s: %s", answer.Status, job, answer.Text())
 	}
-	done := h.waitFor(viewer, job, "Done")
-	wants(t, done, http.StatusOK, "Sent 1 of 1 event: 1 waits for its attempt.", "by "+support)
+	done := h.waitFor(viewer, job, "Sent 1 of 1 event: 1 was delivered.")
+	wants(t, done, http.StatusOK, "Done", "by "+support)
+	if !regexp.MustCompile(`aria-current="page"[^>]*>Outages|/console/outages"[^>]*aria-current="page"`).MatchString(done.Body) {
+		t.Errorf("the navigation does not say where the page belongs:\n%s", done.Body)
+	}
 	h.waitFor(viewer, path("/deliveries?state=delivered"), "Tide Planner")
-	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "delivered"), http.StatusUnprocessableEntity, "is not one of the list")
+	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "delivered"), http.StatusUnprocessableEntity, "Events to send must be chosen from the list.")
 	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "failed", "rate", "0"), http.StatusUnprocessableEntity, "must be a whole number")
 }
 

@@ -34,7 +34,7 @@ var navigation = []area.Entry{
 	{Group: "Customers", Label: "Licenses", Path: licensesPath},
 	{Group: "Customers", Label: "Purchases", Path: purchasesPath},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
-	{Group: "Delivery", Label: "Outages", Path: outagesPath},
+	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: recoverPath},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},
 	{Group: "Reports", Label: "Numbers", Path: numbersPath},
 	{Group: "Reports", Label: "Exports", Path: exportsPath},

@@ -231,7 +231,7 @@ func (d *Delivery) pastOutages(w http.ResponseWriter, r *http.Request, v *Visit)
 		}})
 	}
 	view := recordsView{
-		Heading: "Outages", Lead: "From the first failure to the next success. Shorter ones than a quarter of an hour are not kept.", Tabs: outageTabs(v, "", true),
+		Heading: "Outages", Lead: "From the first failure to the next success. One that ends within a quarter of an hour is kept only if an event was given up.", Tabs: outageTabs(v, "", true),
 		Results: ui.Results{Nothing: ui.Empty{Title: "No outage yet", Text: "No partner was unreachable for long."}, Table: t, Pager: ui.Pager{Label: "Pages of outages", Next: next}},
 		Curl:    d.call("What fails now by API", http.MethodGet, "/operator/v1/outages"),
 	}

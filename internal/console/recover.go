@@ -50,7 +50,7 @@ func (d *Delivery) recovering(r *http.Request, v *Visit, value func(string) stri
 		Heading: "Send again what failed of " + p.Name, Action: v.Path(recoverPath+"/%d", p.ID), Cancel: v.Path(outagesPath),
 		Button: ui.Button{Label: "Send them again", Busy: "Beginning…"},
 		Form: ui.Form{Fields: []ui.Field{
-			{Name: "state", Label: "What", Type: "select", Value: string(state), Options: recoverStates, Required: true},
+			{Name: "state", Label: "Events to send", Type: "select", Value: string(state), Options: recoverStates, Required: true},
 			{Name: "rate", Label: "Events a second", Value: value("rate"), Hint: fmt.Sprintf("1 to %d", replay.MaxRate), Required: true},
 		}},
 	}
@@ -58,7 +58,7 @@ func (d *Delivery) recovering(r *http.Request, v *Visit, value func(string) stri
 		q.request.Filter.State = history.Failed
 		q.view.Fields[0].Value = string(history.Failed)
 		if state != "" {
-			q.view.Refuse(fault.Field("state", "is not one of the list."))
+			q.view.Refuse(fault.Field("state", "must be chosen from the list."))
 		}
 	}
 	if s := value("rate"); s == "" {

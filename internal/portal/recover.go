@@ -61,12 +61,7 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit,
 		Rate:    rate,
 		Curl:    h.call("Begin this by API", http.MethodPost, "/v2/redeliveries"),
 	}
-	for _, f := range a.Form.Fields {
-		if f.Name != "id" { // one event is sent by itself
-			view.Filters.Fields = append(view.Filters.Fields, f)
-		}
-	}
-	view.Filters.Fields = append(view.Filters.Fields, ui.Field{
+	view.Form.Fields = append(view.Form.Fields, ui.Field{
 		Name: "rate", Label: "Events a second", Value: strconv.Itoa(rate), Hint: fmt.Sprintf("1 to %d", replay.MaxRate),
 	})
 	status := http.StatusOK
@@ -76,6 +71,11 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *Visit,
 	if refused != nil {
 		view.Form.Refuse(refused)
 		status = wire.Status(fault.Of(refused).Kind)
+	}
+	for _, f := range view.Form.Fields {
+		if f.Name != "id" { // one event is sent by itself
+			view.Filters.Fields = append(view.Filters.Fields, f)
+		}
 	}
 	if a.Filter.EventID != 0 {
 		a.Filter.EventID = 0

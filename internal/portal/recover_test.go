@@ -1,0 +1,25 @@
+package portal_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestRecoverSays: a refusal names the field as the page does, and the page that asks
+// whether a recovery ends has no second button that says Cancel.
+func TestRecoverSays(t *testing.T) {
+	h := start(t)
+	h.sell(h.tide)
+	page := h.as(developer).Get(h.path("/recover?rate=x"))
+	if page.Status != http.StatusBadRequest || !strings.Contains(page.Text(), "Events a second must be a whole number from 1 to 1000.") {
+		t.Errorf("%d\n%s", page.Status, page.Text())
+	}
+	page = h.as(developer).Post(h.path("/recover"), "rate", "x")
+	if page.Status != http.StatusUnprocessableEntity || !strings.Contains(page.Text(), "Events a second must be a whole number from 1 to 1000.") {
+		t.Errorf("%d\n%s", page.Status, page.Text())
+	}
+	page = h.as(developer).Get(h.path("/recover/%s/cancel", jobOf(h, h.tide)))
+	wantsIn(h, page, "Cancel the recovery", "Go back")
+	wantsIn(h, h.as(viewer).Get(h.path("/deliveries?state=failed")), "Failed: failing, exhausted or superseded")
+}
