@@ -89,7 +89,7 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause) causeVie
 		text = "no answer: " + strings.TrimSuffix(c.Text, ".")
 	}
 	text += " since " + ui.InSentence(since)
-	if act, ok := before(f.acts, since); ok {
+	if act, ok := before(f.acts, since, f.health.LastSuccessAt); ok {
 		text += fmt.Sprintf(", right after this at %s: %s", ui.InSentence(act.At), strings.TrimSuffix(act.Sentence(f.names), "."))
 	}
 	code := string(c.Cause)
@@ -115,9 +115,13 @@ func (h *Handler) serves(path string) bool {
 	return slices.ContainsFunc(h.Table(), func(rt Route) bool { return rt.Kind == Page && rt.Path == path })
 }
 
-// before finds the last act shortly before a time.
-func before(acts []audit.Entry, t time.Time) (audit.Entry, bool) {
+// before finds the last act shortly before a time. If the endpoint took something after
+// the act and before that time, the act did not break it.
+func before(acts []audit.Entry, t, taken time.Time) (audit.Entry, bool) {
 	for _, e := range acts { // the newest first
+		if e.At.Before(taken) && !taken.After(t) {
+			break
+		}
 		if e.Action != "endpoint.try" && !e.At.After(t) && t.Sub(e.At) <= justBefore {
 			return e, true
 		}

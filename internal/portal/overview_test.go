@@ -84,6 +84,24 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// TestOverviewBlamesNoActBeforeASuccess: what was done before the last success did not
+// break the endpoint.
+func TestOverviewBlamesNoActBeforeASuccess(t *testing.T) {
+	h := start(t, func(cfg *app.Config) { cfg.Retry = []time.Duration{time.Hour} })
+	var status atomic.Int64
+	status.Store(200)
+	h.endpoint(&status)
+	_, err := h.Partners.Rotate(t.Context(), apptest.Tester, h.tide.ID, partner.WebhookSecret, 0)
+	h.Must(err)
+	h.sell(h.tide)
+	h.waitFor("Healthy")
+	status.Store(401)
+	h.sell(h.tide)
+	if text := h.waitFor("1 delivery, one cause"); strings.Contains(text, "right after this at") {
+		t.Errorf("an act before a success is blamed: %s", text)
+	}
+}
+
 // clockTime is a time of day with its zone.
 var clockTime = regexp.MustCompile(` \d\d:\d\d(?::\d\d)?(?: ([A-Z]+))?\b`)
 
