@@ -31,7 +31,7 @@ func (m Member) Called() string { return cmp.Or(m.Name, m.Email, "Deleted accoun
 // MemberTable lists the members of a team. path makes the address of a page; may says
 // that the person may change the team.
 func MemberTable(members []Member, may bool, path func(path string, values ...any) string) ui.Table {
-	t := ui.Table{ID: "members", Caption: "Members", Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since"}}}
+	t := ui.Table{ID: "members", Caption: "Members", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since", Named: true}}}
 	for _, m := range members {
 		name := ui.Cell{Text: m.Called()}
 		if m.Name != "" {
@@ -53,8 +53,8 @@ func MemberTable(members []Member, may bool, path func(path string, values ...an
 
 // PendingTable lists the invitations of a team.
 func PendingTable(list []Pending, may bool, now time.Time, path func(path string, values ...any) string) ui.Table {
-	t := ui.Table{ID: "invitations", Caption: "Invitations", Columns: []ui.Column{
-		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent"}, {Label: "State"},
+	t := ui.Table{ID: "invitations", Caption: "Invitations", Cards: true, Columns: []ui.Column{
+		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent", Named: true}, {Label: "State"},
 	}}
 	for _, n := range list {
 		state := ui.Cell{Status: "pending", Note: "Works for another " + Span(n.ExpireAt.Sub(now)) + "."}

@@ -132,7 +132,7 @@ func actedFor(a audit.Actor, partners map[int64]string) string {
 func auditTable(v *Visit, list []audit.Entry, names, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "entries", Caption: "Entries, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "Time"}, {Label: "Who"}, {Label: "Action"}, {Label: "Subject"}, {Label: "Before", Wrap: true}, {Label: "After", Wrap: true}, {Label: "From"}},
+		Columns: []ui.Column{{Label: "Time", Wrap: true}, {Label: "Who", Wrap: true}, {Label: "Action"}, {Label: "Subject", Wrap: true}, {Label: "Before", Wrap: true}, {Label: "After", Wrap: true}, {Label: "From", Wrap: true}},
 	}
 	t.Reserve(len(list))
 	at := v.Path(auditPath)

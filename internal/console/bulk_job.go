@@ -249,7 +249,7 @@ func (b *Bulk) rows(r *http.Request, v *Visit, j bulk.Job, view *bulkJobView) er
 
 func (b *Bulk) rowsTable(v *Visit, j bulk.Job, rows []bulk.Row, names map[int64]string) ui.Table {
 	t := ui.Table{ID: "rows", Caption: "Rows, oldest first", Cards: true, Columns: []ui.Column{
-		{Label: "Row"}, {Label: "Application"}, {Label: "Was"}, {Label: "Result"}, {Label: "What happens, or why not", Wrap: true}, {Label: "When"},
+		{Label: "Row", Wrap: true}, {Label: "Application"}, {Label: "Was"}, {Label: "Result"}, {Label: "What happens, or why not", Wrap: true}, {Label: "When"},
 	}}
 	for _, row := range rows {
 		first := ui.Cell{Text: row.Subject}

@@ -27,7 +27,7 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	t := ui.Table{
 		ID: "keys", Caption: "Signing keys", Cards: true,
-		Columns: []ui.Column{{Label: "Key"}, {Label: "Algorithm"}, {Label: "State"}, {Label: "Age", Number: true}, {Label: "Signs from", Named: true}, {Label: "Published until", Named: true}, {Label: "Rotate before", Named: true}},
+		Columns: []ui.Column{{Label: "Key", Wrap: true}, {Label: "State"}, {Label: "Signs from", Named: true, Wrap: true}, {Label: "Published until", Named: true, Wrap: true}, {Label: "Rotate before", Named: true, Wrap: true}},
 	}
 	dash := func(at time.Time) ui.Cell {
 		if at.IsZero() {
@@ -36,15 +36,14 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		return ui.Cell{At: at}
 	}
 	for _, k := range list {
-		key := ui.Cell{Text: k.ID, Code: true}
+		age := plural.Of(int(s.Now().Sub(k.CreatedAt).Hours()/24), "day")
+		key := ui.Cell{Text: k.ID, Code: true, Note: fmt.Sprintf("%s, %s old", k.Alg, age)}
 		if v.May(account.Admin) {
 			key.Acts = ui.Links(ui.RowLink{Label: "Revoke…", Of: k.ID, URL: v.Path(keysPath+"/%s/revoke", k.ID)})
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: "key-" + k.ID, Cells: []ui.Cell{
 			key,
-			{Text: string(k.Alg)},
 			{Status: string(k.State)},
-			{Text: plural.Of(int(s.Now().Sub(k.CreatedAt).Hours()/24), "day")},
 			dash(k.ActivatesAt), dash(k.ServedUntil), dash(k.EndsAt()),
 		}})
 	}

@@ -33,6 +33,9 @@ func TestInvite(t *testing.T) {
 	first := boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "viewer")).Want(http.StatusOK, "Team")
 	wants(t, first, http.StatusOK, "only the newest one to an address works")
 	wantsNone(t, first, "an earlier one")
+	if n := strings.Count(first.Body, "data cards"); n != 2 {
+		t.Errorf("%d of the two tables are cards on a phone", n)
+	}
 	old := mails.Mailed(t, buyer, invitationLink)
 	page = boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "support"))
 	if !strings.Contains(page.Text(), "Works for another 7 days.") {
