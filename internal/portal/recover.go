@@ -127,6 +127,9 @@ func (h *Handler) addJobs(r *http.Request, v *Visit, view *recoverView) error {
 	if jobs[0].Open() {
 		running := recoveryOf(v, jobs[0], known)
 		view.Running = &running
+		if view.Form.Problem != "" { // the API calls it a redelivery
+			view.Form.Problem = fmt.Sprintf("Recovery %d is %s. Resume or cancel it, or wait until it is done; then begin another.", running.ID, running.State())
+		}
 	}
 	rows := make([]ui.JobRow, len(jobs))
 	for i, j := range jobs {

@@ -21,5 +21,9 @@ func TestRecoverSays(t *testing.T) {
 	}
 	page = h.as(developer).Get(h.path("/recover/%s/cancel", jobOf(h, h.tide)))
 	wantsIn(h, page, "Cancel the recovery", "Go back")
+	page = h.as(developer).Post(h.path("/recover"), "rate", "1")
+	if page.Status != http.StatusConflict || !strings.Contains(page.Text(), "Recovery 1 is paused. Resume or cancel it") || strings.Contains(page.Text(), "Redelivery 1") {
+		t.Errorf("%d\n%s", page.Status, page.Text())
+	}
 	wantsIn(h, h.as(viewer).Get(h.path("/deliveries?state=failed")), "Failed: failing, exhausted or superseded")
 }
