@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -83,6 +84,9 @@ func buyUntilCut(t *testing.T, c *child, known *ledger, round int) {
 				}
 				keys, err := buyAll(t.Context(), c, orders)
 				known.Lock()
+				if errors.Is(err, errWrong) {
+					t.Error(err)
+				}
 				if err != nil {
 					known.open = append(known.open, orders...)
 					known.Unlock()
@@ -112,6 +116,9 @@ func buyUntilCut(t *testing.T, c *child, known *ledger, round int) {
 	<-ended
 }
 
+// errWrong is a whole answer that is wrong: no cut makes one.
+var errWrong = errors.New("wrong answer")
+
 // buyAll buys a license for each order, by a batch if there are several, and returns their
 // keys once that is acknowledged. A batch has its first order twice.
 func buyAll(ctx context.Context, c *child, orders []string) ([]string, error) {
@@ -133,17 +140,17 @@ func buyAll(ctx context.Context, c *child, orders []string) ([]string, error) {
 	}
 	answers, err := decode[list[result]](a)
 	if err != nil || a.status != 200 || len(answers.Items) != len(body) {
-		return nil, fmt.Errorf("status %d: %s: %w", a.status, a.body, err)
+		return nil, fmt.Errorf("%w: status %d: %s: %w", errWrong, a.status, a.body, err)
 	}
 	var keys []string
 	for _, r := range answers.Items {
 		if r.Status != 201 || r.Sale.Licenses.Size != 1 {
-			return nil, fmt.Errorf("status %d in %s", r.Status, a.body)
+			return nil, fmt.Errorf("%w: status %d in %s", errWrong, r.Status, a.body)
 		}
 		keys = append(keys, r.Sale.Licenses.Items[0].Key)
 	}
 	if n := len(orders); keys[n] != keys[0] {
-		return nil, fmt.Errorf("an order and its repeat are %s and %s", keys[0], keys[n])
+		return nil, fmt.Errorf("%w: an order and its repeat are %s and %s", errWrong, keys[0], keys[n])
 	}
 	return keys[:len(orders)], nil
 }
@@ -157,11 +164,11 @@ func buy(ctx context.Context, c *child, order string) (string, error) {
 		return "", err
 	}
 	if a.status != 201 {
-		return "", fmt.Errorf("status %d: %s", a.status, a.body)
+		return "", fmt.Errorf("%w: status %d: %s", errWrong, a.status, a.body)
 	}
 	sold, err := decode[sale](a)
 	if err != nil || sold.Licenses.Size != 1 {
-		return "", fmt.Errorf("%d licenses in %s: %w", sold.Licenses.Size, a.body, err)
+		return "", fmt.Errorf("%w: %d licenses in %s: %w", errWrong, sold.Licenses.Size, a.body, err)
 	}
 	return sold.Licenses.Items[0].Key, nil
 }
