@@ -29,8 +29,11 @@ func TestSeen(t *testing.T) {
 		"changed, version alone": {"", now("8", "active", ""), area.CodeChangedSince, "is the same again"},
 		"changed, facts alone":   {"", now("7", "held", ""), area.CodeChangedSince, "The status was “active” and is now “held”."},
 		"long":                   {"", now("8", strings.Repeat("x", 5000), ""), area.CodeChangedSince, strings.Repeat("x", 200) + "…”"},
-		"one appeared": {"", area.Seen{Version: "8", Facts: append(slices.Clone(shown.Facts), area.Fact{Name: "The key k3", Value: "next"}, area.Fact{Name: "The note"})},
-			area.CodeChangedSince, "so nothing was done. The key k3 is new: “next”. The note is new: empty. Look"},
+		"one appeared": {
+			"",
+			area.Seen{Version: "8", Facts: append(slices.Clone(shown.Facts), area.Fact{Name: "The key k3", Value: "next"}, area.Fact{Name: "The note"})},
+			area.CodeChangedSince, "so nothing was done. The key k3 is new: “next”. The note is new: empty. Look",
+		},
 		"one went": {"", area.Seen{Version: "8", Facts: shown.Facts[1:]}, area.CodeChangedSince, "so nothing was done. The status was “active” and is there no more. Look"},
 		"not sent": {"-", now("7", "active", ""), area.CodeIncompleteForm, "not sent whole"},
 		"not ours": {"e30", now("7", "active", ""), area.CodeIncompleteForm, "not sent whole"}, // {}

@@ -71,7 +71,7 @@ type bulkJobView struct {
 	Says    string
 	Job     ui.Job
 	Effects []bulk.Effect
-	Planned string // the heading above the effects
+	Planned string         // the heading above the effects
 	Confirm *ui.JobControl // nil: there is nothing to confirm, or the person may not
 	Back    string         // the page that cancels instead
 	Why     string         // why it cannot be confirmed
