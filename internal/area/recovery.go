@@ -139,7 +139,8 @@ func (j Recovery) became() string {
 		n         int64
 		one, many string
 	}{
-		{j.Outcome.Taken, "%d was delivered", "%d were delivered"}, {j.Outcome.Failed, "%d failed", "%d failed"},
+		{j.Outcome.Taken, "%d was delivered", "%d were delivered"},
+		{j.Outcome.Failed, "%d failed", "%d failed"},
 		{j.Outcome.Waiting, "%d waits for its attempt", "%d wait for their attempts"},
 	} {
 		switch {

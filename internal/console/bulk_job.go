@@ -146,7 +146,7 @@ func plannedOf(j bulk.Job) string {
 // progressOf says how far a job is.
 func progressOf(j bulk.Job, by string) ui.Job {
 	done := j.Succeeded + j.Refused
-	out := ui.Job{Status: string(j.Status()), Stopped: j.Stopped, Percent: ui.PercentDone(done, done+j.Left(), !j.Open())}
+	out := ui.Job{Status: string(j.Status()), Stopped: j.Stopped, Percent: ui.PercentDone(done, done+j.Left(), j.Status() == batch.Done)}
 	switch {
 	case j.Status() == bulk.Checking:
 		out.Text, out.Percent = fmt.Sprintf("Looked at %s of %s.", ui.Count(j.Checked), plural.Of(j.Total, "row")), ui.PercentDone(j.Checked, j.Total, false)
