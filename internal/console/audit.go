@@ -82,11 +82,11 @@ func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err != nil {
 		return err
 	}
-	names, err := s.Site.Accounts.Names(r.Context(), actingUsers(found.Entries))
+	names, err := s.Site.Accounts.Names(r.Context(), ids(found.Entries, actingUser))
 	if err != nil {
 		return err
 	}
-	partners, err := s.Site.Partners.Names(r.Context(), ids(found.Entries, func(e audit.Entry) int64 { return e.Actor.ActingFor }))
+	partners, err := s.Site.Partners.Names(r.Context(), ids(found.Entries, func(e *audit.Entry) int64 { return e.Actor.ActingFor }))
 	if err != nil {
 		return err
 	}
@@ -101,16 +101,12 @@ func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	return s.render(w, r, v, "records", ui.View{Title: "Audit", Data: view})
 }
 
-// actingUsers are the ids of the people who acted.
-func actingUsers(list []audit.Entry) []int64 {
-	var ids []int64
-	for _, e := range list {
-		if e.Actor.Kind == audit.ByUser {
-			ids = append(ids, e.Actor.ID)
-		}
+// actingUser is the id of the person who acted, 0 if it was none.
+func actingUser(e *audit.Entry) int64 {
+	if e.Actor.Kind != audit.ByUser {
+		return 0
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return e.Actor.ID
 }
 
 // actedFor says for which partner somebody acted, and that it was in a support visit; "" if

@@ -238,7 +238,7 @@ func (b *Bulk) rows(r *http.Request, v *Visit, j bulk.Job, view *bulkJobView) er
 	if after > 0 {
 		view.Pager.Prev, view.Pager.Showing = at+withQuery(q, "after", ""), "Later ones"
 	}
-	names, err := b.Site.Partners.Names(r.Context(), ids(rows, func(row bulk.Row) int64 { return row.PartnerID }))
+	names, err := b.Site.Partners.Names(r.Context(), ids(rows, func(row *bulk.Row) int64 { return row.PartnerID }))
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	if !after.IsZero() {
 		first = area.WithParam(r, "after", "")
 	}
-	names, err := partner.ByID(r.Context(), d.DB, ids(list.Deliveries, func(o history.OfPartner) int64 { return o.PartnerID }))
+	names, err := partner.ByID(r.Context(), d.DB, ids(list.Deliveries, func(o *history.OfPartner) int64 { return o.PartnerID }))
 	if err != nil {
 		return err
 	}

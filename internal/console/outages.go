@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -118,7 +119,7 @@ func (d *Delivery) outages(w http.ResponseWriter, r *http.Request, v *Visit) err
 		if err = history.CountWaiting(r.Context(), tx, list); err != nil {
 			return err
 		}
-		names, err = partner.ByID(r.Context(), tx, ids(list, func(t history.Trouble) int64 { return t.PartnerID }))
+		names, err = partner.ByID(r.Context(), tx, ids(list, func(t *history.Trouble) int64 { return t.PartnerID }))
 		return err
 	})
 	if err != nil {
@@ -213,7 +214,7 @@ func (d *Delivery) pastOutages(w http.ResponseWriter, r *http.Request, v *Visit)
 		list = list[:rowsPerPage]
 		next = area.WithParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))
 	}
-	names, err := partner.ByID(r.Context(), d.DB, ids(list, func(o outage.Outage) int64 { return o.PartnerID }))
+	names, err := partner.ByID(r.Context(), d.DB, ids(list, func(o *outage.Outage) int64 { return o.PartnerID }))
 	if err != nil {
 		return err
 	}
@@ -238,11 +239,14 @@ func (d *Delivery) pastOutages(w http.ResponseWriter, r *http.Request, v *Visit)
 	return d.render(w, r, v, "records", ui.View{Title: "Outages", Data: view})
 }
 
-// ids are the ids of rows.
-func ids[T any](rows []T, of func(T) int64) []int64 {
-	list := make([]int64, len(rows))
-	for i, row := range rows {
-		list[i] = of(row)
+// ids are the ids of rows, each once, but for 0, which is none.
+func ids[T any](rows []T, of func(*T) int64) []int64 {
+	list := make([]int64, 0, len(rows))
+	for i := range rows {
+		if id := of(&rows[i]); id != 0 {
+			list = append(list, id)
+		}
 	}
-	return list
+	slices.Sort(list)
+	return slices.Compact(list)
 }

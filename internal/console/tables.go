@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,19 +28,8 @@ func (s *Shell) partnerURL(v *Visit, id int64) string {
 
 // partnerNames are the names of the partners of licenses and purchases.
 func (s *Shell) partnerNames(ctx context.Context, licenses []license.License, sales []license.Sale) (map[int64]string, error) {
-	ids := map[int64]bool{}
-	for _, l := range licenses {
-		ids[l.PartnerID] = true
-	}
-	for _, sale := range sales {
-		ids[sale.PartnerID] = true
-	}
-	list := make([]int64, 0, len(ids))
-	for id := range ids {
-		list = append(list, id)
-	}
-	slices.Sort(list)
-	return s.Site.Partners.Names(ctx, list)
+	list := ids(licenses, func(l *license.License) int64 { return l.PartnerID })
+	return s.Site.Partners.Names(ctx, append(list, ids(sales, func(s *license.Sale) int64 { return s.PartnerID })...))
 }
 
 func licensesTable(v *Visit, list []license.License, partners map[int64]string) ui.Table {
