@@ -266,6 +266,13 @@ func hiddenWhileConnecting(t *testing.T, first *browser.Tab, s *liveSite) {
 // nineTabsOpen: a browser has six connections for a host, so tabs that nobody looks at
 // give theirs up, and take them again.
 func nineTabsOpen(t *testing.T, first *browser.Tab, s *liveSite) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			t.Logf("%d streams are open, %d were asked for, the news are %d", len(s.changed), s.tries, s.news)
+		}
+	})
 	first.Open(s.url + "/live")
 	s.await(t, 1)
 	tabs := []*browser.Tab{first}
@@ -278,6 +285,7 @@ func nineTabsOpen(t *testing.T, first *browser.Tab, s *liveSite) {
 		tabs = append(tabs, tab)
 	}
 	s.tell()
+	tabs[8].Front() // where somebody looks
 	shows(tabs[8], "#news", "News 1")
 	for s.open() > 1 { // those of hidden tabs are closing
 		<-s.moved
