@@ -96,8 +96,9 @@ func (s *Shell) bulkActs(r *http.Request, v *Visit, kind bulk.Kind) []ui.Tab {
 			q[name] = values
 		}
 	}
-	q.Del("before")
-	q.Del("after")
+	for _, name := range []string{"before", "after", "live"} { // how the list is shown
+		q.Del(name)
+	}
 	var list []ui.Tab
 	for _, act := range bulk.Acts {
 		at := bulkPath + "/" + string(act)

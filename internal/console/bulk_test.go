@@ -2,7 +2,9 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -236,5 +238,27 @@ func TestBulkRole(t *testing.T) {
 	h.waitFor(viewer, at, "Whoever confirmed it may not do this any more.")
 	if n := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); n != 0 {
 		t.Errorf("%d are held", n)
+	}
+}
+
+// TestBulkFromAnyList: what a list has in its address leads to its acts, also where it is no
+// filter, as the page or that it stands still.
+func TestBulkFromAnyList(t *testing.T) {
+	h := start(t)
+	h.sold()
+	for _, list := range []string{
+		path("/deliveries?live=off&range=all&partner=%d&before=x", h.tide.ID), path("/licenses?partner_id=%d&before=99", h.tide.ID),
+		"/console/purchases?from=2020-01-01T00:00:00Z&before=99", "/console/partners?name=t",
+	} {
+		page := h.as(admin).Get(list)
+		links := regexp.MustCompile(`href="(/console/bulk/[^"]+)"`).FindAllStringSubmatch(page.Body, -1)
+		if len(links) == 0 {
+			t.Errorf("%s leads to no act", list)
+		}
+		for _, link := range links {
+			if to := h.as(admin).Get(html.UnescapeString(link[1])); to.Status != http.StatusOK || strings.Contains(to.Text(), "not a filter") {
+				t.Errorf("%s leads to %s, which is answered %d: %s", list, link[1], to.Status, to.Text())
+			}
+		}
 	}
 }

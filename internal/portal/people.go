@@ -16,8 +16,8 @@ type knownPeople struct {
 	operators map[int64]bool   // the marketplace's own people
 }
 
-// peopleOf looks people up. What was sent is stored with
-// the person only, not with what they acted for, so that their team tells it.
+// peopleOf looks people up. What was sent is stored with the person only, not with whom
+// they acted for, so that their team tells it.
 func (h *Handler) peopleOf(ctx context.Context, v *Visit, ids []int64) (knownPeople, error) {
 	found := knownPeople{members: map[int64]string{}, operators: map[int64]bool{}}
 	if len(ids) == 0 {
