@@ -20,13 +20,21 @@ func (p Purchase) content() string {
 	if p.Buyer != nil {
 		who = *p.Buyer
 	}
-	return secret.Hash(fmt.Sprintf("%d {%q %q %q} %d %d %q",
-		p.Tier, who.Email, who.Name, who.ExternalID, p.Quantity, p.AmountCents, p.Currency))
+	text := fmt.Sprintf("%d {%q %q %q} %d %d %q", p.Tier, who.Email, who.Name, who.ExternalID, p.Quantity, p.AmountCents, p.Currency)
+	return secret.Hash(text + byShop(p.Shop))
 }
 
 // content is the hash of what a license is changed to, and for how much.
 func (c PlanChange) content(key string) string {
-	return secret.Hash(fmt.Sprintf("%s %d %d %q", key, c.Tier, c.AmountCents, c.Currency))
+	return secret.Hash(fmt.Sprintf("%s %d %d %q", key, c.Tier, c.AmountCents, c.Currency) + byShop(c.Shop))
+}
+
+// byShop is what the text of an order of the shop ends with.
+func byShop(shop bool) string {
+	if shop {
+		return " shop=true"
+	}
+	return ""
 }
 
 // content is the hash of what is refunded, and why.

@@ -16,6 +16,7 @@ type PlanChange struct {
 	AmountCents int64
 	Currency    string
 	ExternalID  string
+	Shop        bool // ordered on the pages of this service
 	Idempotency idempotency.Request
 }
 
@@ -96,7 +97,7 @@ func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) {
 	s.chain = append(s.chain, link{seq: len(s.chain) + 1, purchaseID: saleID, tier: c.Tier})
 	sale := Sale{
 		ID: saleID, PartnerID: s.PartnerID, Kind: PlanUpgrade, ExternalID: c.ExternalID, Tier: c.Tier, Quantity: 1,
-		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, CreatedAt: t.now,
+		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, Shop: c.Shop, CreatedAt: t.now,
 	}
 	insertSales(t.tx, sale) // before the link that refers to it
 	t.writeChange(s, "license.plan", event.PlanChanged)

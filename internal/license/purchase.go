@@ -41,6 +41,7 @@ type Purchase struct {
 	AmountCents int64
 	Currency    string
 	ExternalID  string // unique per partner for ever, or ""
+	Shop        bool   // sold by the pages of this service, not by a program of the operator
 	Idempotency idempotency.Request
 }
 
@@ -55,17 +56,18 @@ type Sale struct {
 	AmountCents int64
 	Currency    string
 	UserID      int64 // 0: without a buyer
+	Shop        bool  // sold by the pages of this service
 	CreatedAt   time.Time
 	Licenses    []License
 
 	content string // hash of the order of new licenses, to tell a repeated one from another
 }
 
-const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, created_at, content`
+const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, created_at, content`
 
 func scanSale(r *sqldb.Row, s *Sale) error {
 	return r.Scan(&s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
-		&s.CreatedAt, &s.content)
+		&s.Shop, &s.CreatedAt, &s.content)
 }
 
 // insertSales queues the rows of purchases.
@@ -73,11 +75,11 @@ func insertSales(tx *sqldb.Tx, sales ...Sale) {
 	rows := make([][]any, len(sales))
 	for i, s := range sales {
 		rows[i] = []any{
-			s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.CreatedAt, s.content,
+			s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.Shop, s.CreatedAt, s.content,
 		}
 	}
 	tx.Insert("purchases", []string{
-		"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "created_at", "content",
+		"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "shop", "created_at", "content",
 	}, rows)
 }
 

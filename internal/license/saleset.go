@@ -257,7 +257,7 @@ func (s *saleSet) check(ctx context.Context, o *order) (sells bool, err error) {
 func (s *saleSet) sell(o *order, buyerID int64) error {
 	sale := Sale{
 		ID: s.saleIDs[0], PartnerID: o.PartnerID, Kind: NewLicense, ExternalID: o.ExternalID, Tier: o.Tier, Quantity: o.Quantity,
-		AmountCents: o.AmountCents, Currency: o.Currency, UserID: buyerID, CreatedAt: s.now, content: o.content,
+		AmountCents: o.AmountCents, Currency: o.Currency, UserID: buyerID, Shop: o.Shop, CreatedAt: s.now, content: o.content,
 	}
 	s.saleIDs = s.saleIDs[1:]
 	for _, id := range s.licenseIDs[:o.Quantity] {

@@ -172,7 +172,7 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) e
 	buyer := account.Person{Email: v.User.Email, ExternalID: v.User.ExternalID}
 	sale, err := s.Licenses.Purchase(r.Context(), v.Actor(), license.Purchase{
 		PartnerID: p.ID, Tier: plan.Tier, Buyer: &buyer, Quantity: 1,
-		AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
+		AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order, Shop: true,
 	})
 	if err != nil {
 		return err

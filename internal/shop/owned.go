@@ -205,7 +205,7 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 		return err
 	}
 	_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
-		Tier: plan.Tier, AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order,
+		Tier: plan.Tier, AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order, Shop: true,
 	})
 	if err != nil {
 		return err
