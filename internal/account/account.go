@@ -310,11 +310,22 @@ func Present(ctx context.Context, tx *sqldb.Tx, id int64) error {
 	return err
 }
 
+// QueuePresent queues the query for those of the users that were not erased. Their rows
+// are locked for the rest of the transaction, as those of a Finder are.
+func QueuePresent(tx *sqldb.Tx, ids []int64) *sqldb.Result[int64] {
+	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM users WHERE id = ANY($1) AND erased_at = 0 ORDER BY id`+tx.ForUpdate(), ids)
+}
+
 // present is the fault of a user who was erased.
 func (u User) present() error {
 	if u.ErasedAt.IsZero() {
 		return nil
 	}
+	return ErrErased()
+}
+
+// ErrErased is the fault of somebody who was erased.
+func ErrErased() error {
 	return fault.New(fault.Conflict, CodeUserErased, "This user was erased; create a new one.")
 }
 

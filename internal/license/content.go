@@ -21,6 +21,9 @@ func (p Purchase) content() string {
 		who = *p.Buyer
 	}
 	text := fmt.Sprintf("%d {%q %q %q} %d %d %q", p.Tier, who.Email, who.Name, who.ExternalID, p.Quantity, p.AmountCents, p.Currency)
+	if p.BuyerID != 0 {
+		text += fmt.Sprintf(" buyer_id=%d", p.BuyerID)
+	}
 	return secret.Hash(text + byShop(p.Shop))
 }
 

@@ -36,46 +36,8 @@ type Registry struct {
 	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error
 
 	effects *[]Effect         // of a preview; nil: acts are carried out
+	tx      *sqldb.Tx         // that acts are part of; nil: each has one of its own; see Within
 	seen    map[string]string // versions by license key that acts require; see IfUnchanged
-}
-
-// Hold is why a license is held, or that it is not.
-type Hold int
-
-// The holds; the zero value stands for none.
-const (
-	HoldChargeback Hold = iota + 1
-	HoldOther
-)
-
-func (h Hold) String() string {
-	switch h {
-	case HoldChargeback:
-		return "chargeback"
-	case HoldOther:
-		return "held"
-	default:
-		return ""
-	}
-}
-
-func (h Hold) reason() event.Reason {
-	if h == HoldChargeback {
-		return event.Chargeback
-	}
-	return event.Held
-}
-
-// ParseHold reads why a license is to be held; "" is HoldOther.
-func ParseHold(s string) (Hold, error) {
-	switch s {
-	case "", HoldOther.String():
-		return HoldOther, nil
-	case HoldChargeback.String():
-		return HoldChargeback, nil
-	default:
-		return 0, fault.Field("reason", "must be chargeback or held.")
-	}
 }
 
 // License is one license. Status and Tier follow from the other facts and the
@@ -180,7 +142,7 @@ func (r *Registry) find(ctx context.Context, column, value string) (License, err
 	if !keyForm.MatchString(value) {
 		return License{}, errUnknown()
 	}
-	l, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM licenses WHERE `+column+` = $1`, value)
+	l, err := sqldb.One(ctx, r.reader(), scan, `SELECT `+columns+` FROM licenses WHERE `+column+` = $1`, value)
 	if errors.Is(err, sqldb.ErrNone) {
 		return License{}, errUnknown()
 	}

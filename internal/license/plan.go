@@ -18,6 +18,14 @@ type PlanChange struct {
 	ExternalID  string
 	Shop        bool // ordered on the pages of this service
 	Idempotency idempotency.Request
+
+	// Paid says that money has moved for it: it is made although the plan was removed or the
+	// partner paused. PlanName is what the plan was called then.
+	Paid     bool
+	PlanName string
+
+	// Then, if there is one, queues what belongs to the plan change in its transaction.
+	Then func(tx *sqldb.Tx, saleID int64)
 }
 
 // ChangePlan adds a purchase of another plan to the license's chain. Only a
@@ -68,10 +76,7 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	case found:
 		return earlier.readPlanChange(ctx, tx, l)
 	}
-	if err := t.ledger.CheckNotPaused(ctx, tx); err != nil {
-		return License{}, err
-	}
-	if err := t.requirePlan(c.Tier); err != nil {
+	if err := t.mayChangePlan(ctx, c); err != nil {
 		return License{}, err
 	}
 	s, err := t.readState(ctx, now, chain)
@@ -89,7 +94,23 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 		return License{}, fmt.Errorf("allocate a purchase id: %w", err)
 	}
 	t.changePlan(s, id, c)
+	if c.Then != nil {
+		c.Then(tx, id)
+	}
 	return s.License, idempotency.Store(tx, external, outcome{Licenses: left(s.License)}, t.now)
+}
+
+func (t *partnerTx) mayChangePlan(ctx context.Context, c PlanChange) error {
+	if c.Paid {
+		if t.plans[c.Tier] == "" {
+			t.plans[c.Tier] = c.PlanName
+		}
+		return nil
+	}
+	if err := t.ledger.CheckNotPaused(ctx, t.tx); err != nil {
+		return err
+	}
+	return t.requirePlan(c.Tier)
 }
 
 // changePlan writes the purchase and the change of the license.

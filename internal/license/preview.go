@@ -37,8 +37,12 @@ func (r *Registry) Preview(acts func(*Registry) error) ([]Effect, error) {
 	return *dry.effects, nil
 }
 
-// write runs a transaction, which a preview takes back.
+// write runs a transaction, which a preview takes back. Within another one, fn is part of
+// that.
 func (r *Registry) write(ctx context.Context, fn func(*sqldb.Tx) error) error {
+	if r.tx != nil {
+		return fn(r.tx)
+	}
 	if r.effects == nil {
 		return r.DB.Write(ctx, fn)
 	}

@@ -37,6 +37,7 @@ type Purchase struct {
 	PartnerID   int64
 	Tier        int
 	Buyer       *account.Person
+	BuyerID     int64 // the buyer's account, where it is known; then Buyer is nil
 	Quantity    int
 	AmountCents int64
 	Currency    string
@@ -96,6 +97,15 @@ type Order struct {
 	// Confirm says that By is an operator token of which it is only known that it worked
 	// before: the order is refused unless the token works when it is decided.
 	Confirm bool
+
+	// Paid says that money has moved for it: it is sold although the plan was removed or the
+	// partner paused. PlanName is what the plan was called then.
+	Paid     bool
+	PlanName string
+
+	// Then, if there is one, queues what belongs to the sale in its transaction. It may be
+	// called again, since the transaction may; then only the last call counts.
+	Then func(tx *sqldb.Tx, saleID int64)
 }
 
 // Result is what became of an order.
@@ -115,7 +125,7 @@ func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase) (Sa
 // come at the same time; see Gatherer.
 func (r *Registry) Sell(ctx context.Context, o Order) (Sale, error) {
 	var sold Result
-	if r.Gather == nil || r.effects != nil {
+	if r.Gather == nil || r.effects != nil || r.tx != nil {
 		sold = r.PurchaseAll(ctx, []Order{o})[0]
 	} else {
 		sold = r.Gather.sell(ctx, o, r.PurchaseAll)
@@ -147,7 +157,7 @@ func (r *Registry) PurchaseAll(ctx context.Context, list []Order) []Result {
 		return results
 	}
 	err := r.sellSet(ctx, orders)
-	alone := err != nil && len(orders) > 1 && !sqldb.IsUnavailable(err) && ctx.Err() == nil
+	alone := err != nil && len(orders) > 1 && r.tx == nil && !sqldb.IsUnavailable(err) && ctx.Err() == nil
 	if alone { // each may succeed, so that nobody else would hear of it
 		r.log().Warn("a set of orders could not be sold; they are sold one by one", "partner_id", orders[0].PartnerID, "orders", len(orders), "err", err)
 	}

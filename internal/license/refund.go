@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,6 +26,11 @@ type RefundOrder struct {
 	ExternalID         string
 	Reason             string // the operator's note; partners never see it
 	Idempotency        idempotency.Request
+
+	// Reported says that the money has gone back already: an older purchase is refunded
+	// although a newer stands, and what is refunded already is left out. A refund of nothing
+	// has no id.
+	Reported bool
 }
 
 // Refund is a refund with the licenses it concerns.
@@ -59,7 +65,7 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, th
 		o.PartnerID = l.PartnerID
 	}
 	if o.PurchaseID != 0 && o.PartnerID == 0 {
-		sale, err := r.sale(ctx, r.DB, o.PurchaseID)
+		sale, err := r.sale(ctx, r.reader(), o.PurchaseID)
 		if err != nil {
 			return Refund{}, err
 		}
@@ -108,10 +114,13 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 		return earlier.readRefund(ctx, tx)
 	}
 	targets, purchaseID, err := t.refundTargets(ctx, o)
+	if o.Reported {
+		targets = slices.DeleteFunc(targets, func(s *state) bool { return !s.open(purchaseID) })
+	}
 	if err == nil {
 		err = t.nextEventIDs(ctx, len(targets))
 	}
-	if err != nil {
+	if err != nil || o.Reported && len(targets) == 0 {
 		return Refund{}, err
 	}
 	f := Refund{PartnerID: o.PartnerID, ExternalID: o.ExternalID, Reason: o.Reason, CreatedAt: t.now}
@@ -121,7 +130,7 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 		return Refund{}, fmt.Errorf("write the refund: %w", err)
 	}
 	for _, s := range targets {
-		if err := t.close(s, f.ID, purchaseID); err != nil {
+		if err := t.close(s, f.ID, purchaseID, o.Reported); err != nil {
 			return Refund{}, err
 		}
 		f.Licenses = append(f.Licenses, s.License)
@@ -198,16 +207,23 @@ func (t *partnerTx) refundSale(ctx context.Context, o RefundOrder) (int64, error
 	}
 }
 
+// open reports whether the license has an open link of a purchase; 0 stands for any.
+func (s *state) open(purchaseID int64) bool {
+	return slices.ContainsFunc(s.chain, func(k link) bool {
+		return k.refundID == 0 && (purchaseID == 0 || k.purchaseID == purchaseID)
+	})
+}
+
 // close refunds a license's link of one purchase, or all its open links when
-// purchaseID is 0.
-func (t *partnerTx) close(s *state, refundID, purchaseID int64) error {
+// purchaseID is 0. What is reported is not refused because of a newer link.
+func (t *partnerTx) close(s *state, refundID, purchaseID int64, reported bool) error {
 	closed := false
 	for i := range s.chain {
 		k := &s.chain[i]
 		if k.refundID != 0 || purchaseID != 0 && k.purchaseID != purchaseID {
 			continue
 		}
-		if purchaseID != 0 && laterOpen(s.chain, i) {
+		if purchaseID != 0 && !reported && laterOpen(s.chain, i) {
 			return fault.New(fault.Conflict, codeLaterPurchaseExists,
 				"A later plan change of license %s is not refunded. Refund that first, or the whole license by license_key.", s.Key)
 		}
@@ -236,7 +252,7 @@ func (r *Registry) ReverseNew(ctx context.Context, by audit.Actor, id int64, the
 
 // reverse is both of them: without then, a refund that was reversed stays as it is.
 func (r *Registry) reverse(ctx context.Context, by audit.Actor, id int64, then func(*sqldb.Tx, Refund) error) (Refund, error) {
-	f, err := sqldb.One(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
+	f, err := sqldb.One(ctx, r.reader(), scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Refund{}, errUnknownRefund(id)
 	}

@@ -1,6 +1,7 @@
 package license
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,11 +67,14 @@ func (o *order) buyerNames() []string {
 // one round trip, with one statement for each table. New buyers take one more between.
 type saleSet struct {
 	*partnerTx       // of a partner that exists
-	refusal    error // of every new sale: there is no such partner, or it is paused
+	refusal    error // of every new sale: there is no such partner
+	paused     error // of every new sale that is not paid
 	orders     []*order
 	tokens     *account.TokenCheck
 	once       *idempotency.Lookups
 	buyers     *account.Finder
+	accounts   *sqldb.Result[int64] // of buyers by id who are not erased; nil: there are none
+	present    map[int64]bool
 	saleIDs    []int64         // not used yet
 	licenseIDs []int64         // likewise
 	known      map[string]Sale // by external id: those that were there, and those made here
@@ -101,13 +105,14 @@ func (r *Registry) sellSet(ctx context.Context, orders []*order) (err error) {
 			}
 		}
 		s.save()
+		s.then()
 		repeated = s.queueRepeated()
-		if r.effects != nil { // a preview, which has no commit
+		if r.effects != nil || r.tx != nil { // a preview has no commit, and another's comes later
 			return s.answer(ctx, repeated)
 		}
 		return nil
 	})
-	if err != nil || r.effects != nil {
+	if err != nil || r.effects != nil || r.tx != nil {
 		return err
 	}
 	return s.answer(ctx, repeated)
@@ -147,6 +152,7 @@ func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (
 	saleIDs := sqldb.NextIDs(tx, "purchase_ids", len(orders))
 	licenseIDs := sqldb.NextIDs(tx, "license_ids", licenses)
 	s.buyers = account.QueueFinder(tx, persons...)
+	s.queueBuyers(tx)
 	var err error
 	if s.partnerTx, err = r.partnerTx(ctx, tx, audit.Actor{}, pending); err != nil {
 		s.partnerTx, s.refusal = &partnerTx{tx: tx}, err
@@ -168,10 +174,39 @@ func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (
 	if s.licenseIDs, err = licenseIDs.All(ctx); err != nil {
 		return nil, fmt.Errorf("allocate license ids: %w", err)
 	}
-	if s.refusal = s.ledger.CheckNotPaused(ctx, tx); s.refusal != nil && fault.Of(s.refusal) == nil {
-		return nil, s.refusal
+	if s.paused = s.ledger.CheckNotPaused(ctx, tx); s.paused != nil && fault.Of(s.paused) == nil {
+		return nil, s.paused
 	}
-	return s, nil
+	return s, s.knowBuyers(ctx)
+}
+
+// queueBuyers queues the query for the buyers that orders name by id.
+func (s *saleSet) queueBuyers(tx *sqldb.Tx) {
+	var ids []int64
+	for _, o := range s.orders {
+		if o.BuyerID != 0 {
+			ids = append(ids, o.BuyerID)
+		}
+	}
+	if ids != nil {
+		s.accounts = account.QueuePresent(tx, ids)
+	}
+}
+
+// knowBuyers reads which of the buyers that orders name by id are there.
+func (s *saleSet) knowBuyers(ctx context.Context) error {
+	if s.accounts == nil {
+		return nil
+	}
+	ids, err := s.accounts.All(ctx)
+	if err != nil {
+		return fmt.Errorf("look for buyers: %w", err)
+	}
+	s.present = make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		s.present[id] = true
+	}
+	return nil
 }
 
 // decide decides open orders in their order. It returns those that must wait: what may
@@ -212,7 +247,7 @@ func (s *saleSet) decide(ctx context.Context, open []*order) (rest []*order, err
 		}
 		if buyer.Err != nil {
 			o.result.Err = buyer.Err
-		} else if err := s.sell(o, buyer.User.ID); err != nil {
+		} else if err := s.sell(o, cmp.Or(o.BuyerID, buyer.User.ID)); err != nil {
 			return nil, err
 		}
 	}
@@ -244,13 +279,28 @@ func (s *saleSet) check(ctx context.Context, o *order) (sells bool, err error) {
 		o.repeats = earlier.ID
 		return false, s.once.Add(o.Idempotency, outcome{PurchaseID: earlier.ID}, s.now)
 	}
-	if s.refusal != nil {
-		return false, o.refuse(s.refusal)
-	}
-	if err := s.requirePlan(o.Tier); err != nil {
-		return false, o.refuse(err)
+	if refusal := s.refuses(o); refusal != nil {
+		return false, o.refuse(refusal)
 	}
 	return true, nil
+}
+
+// refuses returns why an order that was not made before is not sold.
+func (s *saleSet) refuses(o *order) error {
+	switch {
+	case s.refusal != nil:
+		return s.refusal
+	case o.BuyerID != 0 && !s.present[o.BuyerID]:
+		return account.ErrErased()
+	case o.Paid:
+		if s.plans[o.Tier] == "" {
+			s.plans[o.Tier] = o.PlanName
+		}
+		return nil
+	case s.paused != nil:
+		return s.paused
+	}
+	return s.requirePlan(o.Tier)
 }
 
 // sell makes the purchase and its licenses in memory.
@@ -311,6 +361,15 @@ func (s *saleSet) save() {
 	audit.RecordAll(s.tx, s.now, s.acts())
 }
 
+// then queues what belongs to each sale, also to one that is repeated.
+func (s *saleSet) then() {
+	for _, o := range s.orders {
+		if id := cmp.Or(o.result.Sale.ID, o.repeats); o.Then != nil && id != 0 {
+			o.Then(s.tx, id)
+		}
+	}
+}
+
 // acts are the audit entries of the sales.
 func (s *saleSet) acts() []audit.Act {
 	var acts []audit.Act
@@ -331,70 +390,4 @@ func (s *saleSet) acts() []audit.Act {
 		})
 	}
 	return acts
-}
-
-// repeatedSales is what is read of the purchases that orders of a set repeat. It comes
-// with the commit, so that it takes no round trip of its own.
-type repeatedSales struct {
-	sales    *sqldb.Result[Sale]
-	licenses *sqldb.Result[soldLicense]
-}
-
-type soldLicense struct {
-	saleID int64
-	License
-}
-
-func (s *saleSet) queueRepeated() (q repeatedSales) {
-	var ids []int64
-	for _, o := range s.orders {
-		if o.repeats != 0 {
-			ids = append(ids, o.repeats)
-		}
-	}
-	if ids == nil {
-		return q
-	}
-	q.sales = sqldb.QueueQuery(s.tx, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE id = ANY($1)`, ids)
-	q.licenses = sqldb.QueueQuery(s.tx, func(r *sqldb.Row, l *soldLicense) error {
-		return r.Scan(&l.saleID, &l.ID, &l.PartnerID, &l.Ord, &l.Key, &l.RedemptionID, &l.CreatedAt)
-	}, `SELECT k.purchase_id, l.id, l.partner_id, l.ord, l.license_key, l.redemption_id, l.created_at
-		FROM purchase_links AS k JOIN licenses AS l ON l.id = k.license_id WHERE k.purchase_id = ANY($1) ORDER BY l.ord`, ids)
-	return q
-}
-
-// answer gives each repeat the purchase that it repeats, with its licenses as the
-// purchase left them: inactive, of the tier bought and never changed, whatever happened
-// since.
-func (s *saleSet) answer(ctx context.Context, q repeatedSales) error {
-	if q.sales == nil {
-		return nil
-	}
-	list, err := q.sales.All(ctx)
-	if err != nil {
-		return fmt.Errorf("read repeated purchases: %w", err)
-	}
-	licenses, err := q.licenses.All(ctx)
-	if err != nil {
-		return fmt.Errorf("read the licenses of repeated purchases: %w", err)
-	}
-	sales := make(map[int64]*Sale, len(list))
-	for i := range list {
-		sales[list[i].ID] = &list[i]
-	}
-	for _, l := range licenses {
-		sale := sales[l.saleID]
-		l.Status, l.Tier, l.OwnerID, l.UpdatedAt = event.Inactive, sale.Tier, sale.UserID, l.CreatedAt
-		sale.Licenses = append(sale.Licenses, l.License)
-	}
-	for _, o := range s.orders {
-		if o.repeats == 0 {
-			continue
-		}
-		if sales[o.repeats] == nil {
-			return fmt.Errorf("there is no purchase %d, which an order repeats", o.repeats)
-		}
-		o.result.Sale = *sales[o.repeats]
-	}
-	return nil
 }

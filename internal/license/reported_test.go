@@ -1,0 +1,143 @@
+package license_test
+
+import (
+	"context"
+	"testing"
+
+	"claviger/internal/event"
+	"claviger/internal/license"
+	"claviger/internal/sqldb"
+)
+
+// TestHoldsHaveCauses: a license is held while one cause stands, the operator's own hold
+// and that of a dispute end apart, and each shows its reason.
+func TestHoldsHaveCauses(t *testing.T) {
+	h, ctx := newHarness(t), t.Context()
+	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]
+	first, second := license.ByDispute("dp_1"), license.ByDispute("dp_2")
+	do := func(name, wantCode string, want license.Hold, events int, f func() error) {
+		t.Helper()
+		if got := code(f()); got != wantCode {
+			t.Errorf("%s: %q, want %q", name, got, wantCode)
+		}
+		if l := h.license(l.Key); l.Held != want || (l.Status == event.Deactivated) != (want != 0) || len(h.history(l)) != events {
+			t.Errorf("%s: held %q, %s, %d events", name, l.Held, l.Status, len(h.history(l)))
+		}
+	}
+	lift := func() error { _, err := h.licenses.Reinstate(ctx, tester, l.Key); return err }
+	hold := func() error { _, err := h.licenses.HoldNew(ctx, tester, l.Key, license.HoldOther); return err }
+	do("a dispute", "", license.HoldChargeback, 2, func() error { return h.licenses.HoldFor(ctx, tester, l, first) })
+	do("the same again", "", license.HoldChargeback, 2, func() error { return h.licenses.HoldFor(ctx, tester, l, first) })
+	do("the operator cannot lift it", license.CodeLicenseHeld, license.HoldChargeback, 2, lift)
+	do("the operator holds it, too", "", license.HoldChargeback, 2, hold)
+	do("once only", license.CodeLicenseHeld, license.HoldChargeback, 2, hold)
+	do("a second dispute", "", license.HoldChargeback, 2, func() error { return h.licenses.HoldFor(ctx, tester, l, second) })
+	do("the first ends", "", license.HoldOther, 2, func() error { return h.licenses.LiftFor(ctx, tester, l, first) })
+	do("the operator lifts", "", license.HoldChargeback, 2, lift)
+	do("the second ends", "", 0, 3, func() error { return h.licenses.LiftFor(ctx, tester, l, second) })
+	do("it ends again", "", 0, 3, func() error { return h.licenses.LiftFor(ctx, tester, l, second) })
+	do("nothing to lift", "", 0, 3, lift)
+}
+
+// TestReportedRefund: a refund that was made is never refused: an older link closes alone
+// although a newer stands, and what is refunded already is left out.
+func TestReportedRefund(t *testing.T) {
+	h, ctx := newHarness(t), t.Context()
+	partnerID := h.partner()
+	sale, err := h.tryBuy(license.Purchase{PartnerID: partnerID, Tier: 1, ExternalID: "s-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := sale.Licenses[0].Key
+	if _, err := h.licenses.ChangePlan(ctx, tester, key, license.PlanChange{Tier: 2, ExternalID: "c-1"}); err != nil {
+		t.Fatal(err)
+	}
+	order := license.RefundOrder{PartnerID: partnerID, PurchaseID: sale.ID, ExternalID: "re_1"}
+	if _, err := h.licenses.Refund(ctx, tester, order); code(err) != "later_purchase_exists" {
+		t.Errorf("an order to refund the older: %v", err)
+	}
+	order.Reported = true
+	f, err := h.licenses.Refund(ctx, tester, order)
+	if err != nil || f.ID == 0 {
+		t.Fatalf("a reported one: %+v, %v", f, err)
+	}
+	if l := h.license(key); l.Tier != 2 || l.Status != event.Inactive {
+		t.Errorf("after the base was refunded: tier %d, %s", l.Tier, l.Status)
+	}
+	order.ExternalID = "re_2"
+	if f, err := h.licenses.Refund(ctx, tester, order); err != nil || f.ID != 0 {
+		t.Errorf("of nothing: %+v, %v", f, err)
+	}
+	if n := h.count(`SELECT count(*) FROM refunds`); n != 1 {
+		t.Errorf("%d refunds", n)
+	}
+}
+
+// TestPaidOrder: what was paid is sold although the plan was removed and the partner
+// paused, to a buyer who is known by id; not to one who was erased.
+func TestPaidOrder(t *testing.T) {
+	h, ctx := newHarness(t), t.Context()
+	partnerID, ann := h.partner(), h.user("ann")
+	base := h.buy(license.Purchase{PartnerID: partnerID, Tier: 1, BuyerID: ann.ID})[0]
+	if err := h.partners.DeletePlan(ctx, tester, partnerID, 3); err != nil {
+		t.Fatal(err)
+	}
+	h.pause(partnerID, true)
+	p := license.Purchase{PartnerID: partnerID, Tier: 3, BuyerID: ann.ID, Quantity: 1, ExternalID: "co_1"}
+	if _, err := h.tryBuy(p); code(err) != "partner_paused" {
+		t.Errorf("an order that is not paid: %v", err)
+	}
+	var marked []int64
+	o := license.Order{Purchase: p, By: tester, Paid: true, PlanName: "Gone", Then: func(_ *sqldb.Tx, id int64) { marked = append(marked, id) }}
+	sale, err := h.licenses.Sell(ctx, o)
+	if err != nil || sale.Licenses[0].OwnerID != ann.ID {
+		t.Fatalf("a paid order: %+v, %v", sale, err)
+	}
+	if again, err := h.licenses.Sell(ctx, o); err != nil || again.ID != sale.ID {
+		t.Errorf("its repeat: %+v, %v", again, err)
+	}
+	if len(marked) != 2 || marked[0] != sale.ID || marked[1] != sale.ID {
+		t.Errorf("marked %v", marked)
+	}
+	change := license.PlanChange{Tier: 3, ExternalID: "co_2", Paid: true, PlanName: "Gone"}
+	if l, err := h.licenses.ChangePlan(ctx, tester, base.Key, change); err != nil || l.Tier != 3 {
+		t.Errorf("a paid plan change: %+v, %v", l, err)
+	}
+	if _, err := h.licenses.EraseUser(ctx, tester, ann.ID); err != nil {
+		t.Fatal(err)
+	}
+	o.ExternalID = "co_3"
+	if _, err := h.licenses.Sell(ctx, o); code(err) != "user_erased" {
+		t.Errorf("for somebody who was erased: %v", err)
+	}
+}
+
+// TestWithin: acts within a transaction are made and undone with it.
+func TestWithin(t *testing.T) {
+	h, ctx := newHarness(t), t.Context()
+	partnerID, ann := h.partner(), h.user("ann")
+	act := func(end error) error {
+		return h.db.Write(ctx, func(tx *sqldb.Tx) error {
+			r := h.licenses.Within(tx)
+			sale, err := r.Purchase(ctx, tester, license.Purchase{PartnerID: partnerID, Tier: 1, BuyerID: ann.ID, Quantity: 2, ExternalID: "co_1"})
+			if err != nil {
+				return err
+			}
+			for _, l := range sale.Licenses {
+				if err := r.HoldFor(ctx, tester, l, license.ByDispute("dp_1")); err != nil {
+					return err
+				}
+			}
+			if f, err := r.Refund(ctx, tester, license.RefundOrder{PartnerID: partnerID, PurchaseID: sale.ID, Reported: true}); err != nil || len(f.Licenses) != 2 {
+				t.Errorf("refunded %+v, %v", f, err)
+			}
+			return end
+		})
+	}
+	if err := act(context.Canceled); err == nil || h.count(`SELECT count(*) FROM licenses`) != 0 {
+		t.Errorf("undone: %v", err)
+	}
+	if err := act(nil); err != nil || h.count(`SELECT count(*) FROM licenses WHERE held = 1 AND status = 3`) != 2 || h.count(`SELECT count(*) FROM events`) != 4 {
+		t.Errorf("made: %v, %d licenses", err, h.count(`SELECT count(*) FROM licenses WHERE held = 1 AND status = 3`))
+	}
+}
