@@ -30,6 +30,7 @@ words                             # small types that every package may use
     plural     :
     money      : plural
     docs       :
+    markdown   :
 tools                             # know nothing of licenses
     sqldb      :
     wire       : fault paging validate

@@ -93,6 +93,7 @@ const NoSentence = "Changed something about this application."
 // sentences are those that depend on the action alone.
 var sentences = map[string]string{
 	"partner.create":          "Added this application to the marketplace.",
+	"partner.product":         "Changed what buyers read about this application.",
 	"partner.pause":           "Paused this application: nothing is sold, and webhooks wait.",
 	"partner.resume":          "Resumed this application.",
 	"partner.redeliver":       "Sent a span of events again.",

@@ -98,6 +98,8 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Admin, "POST", "/partners/{id}/rotate", o.rotate),
 		on(account.Admin, "POST", "/partners/{id}/switch", o.switchSecret),
 		on(account.Admin, "POST", "/partners/{id}/members", o.addMember),
+		on(account.Read, "GET", "/partners/{id}/product", o.getProduct),
+		on(account.Admin, "PATCH", "/partners/{id}/product", o.changeProduct),
 		on(account.Read, "GET", "/partners/{id}/plans", o.listPlans),
 		on(account.Read, "GET", "/partners/{id}/plans/{tier}", o.getPlan),
 		on(account.Admin, "PUT", "/partners/{id}/plans/{tier}", o.putPlan),

@@ -18,6 +18,10 @@ type planJSON struct {
 	Currency    string    `json:"currency"`
 	CheckoutURL string    `json:"checkout_url"`
 	ExternalRef string    `json:"external_ref"`
+	Description string    `json:"description"`
+	Features    []string  `json:"features"`
+	Recommended bool      `json:"recommended"`
+	Sort        int       `json:"sort"`
 	CreatedAt   wire.Time `json:"created_at"`
 	UpdatedAt   wire.Time `json:"updated_at"`
 }
@@ -26,17 +30,29 @@ func planOf(partnerID int64, p partner.Plan) planJSON {
 	return planJSON{
 		PartnerID: partnerID, Tier: p.Tier, Name: p.Name, PriceCents: p.PriceCents, Currency: p.Currency,
 		CheckoutURL: p.CheckoutURL, ExternalRef: p.ExternalRef,
+		Description: p.Description, Features: append([]string{}, p.Features...), Recommended: p.Recommended, Sort: p.Sort,
 		CreatedAt: wire.Time(p.CreatedAt), UpdatedAt: wire.Time(p.UpdatedAt),
 	}
 }
 
-// planBody is a whole plan but for its tier, which is in the path.
+// planBody is a whole plan but for its tier, which is in the path. The texts stay as they
+// are where they are not sent: people write them, and a program that sets prices must not
+// erase them.
 type planBody struct {
 	Name        string `json:"name"`
 	PriceCents  int64  `json:"price_cents"`
 	Currency    string `json:"currency"`
 	CheckoutURL string `json:"checkout_url"`
 	ExternalRef string `json:"external_ref"`
+
+	Description *string   `json:"description"`
+	Features    *[]string `json:"features"`
+	Recommended *bool     `json:"recommended"`
+	Sort        *int      `json:"sort"`
+}
+
+func (b planBody) texts() partner.PlanTexts {
+	return partner.PlanTexts{Description: b.Description, Features: b.Features, Recommended: b.Recommended, Sort: b.Sort}
 }
 
 // pathTier is the tier in the path. One that cannot be a tier has no plan.
@@ -78,9 +94,9 @@ func (o *Operator) putPlan(w http.ResponseWriter, r *http.Request, t account.Tok
 	if err := decodeChange(w, r, &b, planJSON{}); err != nil {
 		return err
 	}
-	p, created, err := o.Partners.PutPlan(r.Context(), actor(t), pathID(r), partner.Plan{
+	p, created, err := o.Partners.PutPlanWith(r.Context(), actor(t), pathID(r), partner.Plan{
 		Tier: tier, Name: b.Name, PriceCents: b.PriceCents, Currency: b.Currency, CheckoutURL: b.CheckoutURL, ExternalRef: b.ExternalRef,
-	})
+	}, b.texts())
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ POST   /operator/v1/partners/{id}/resume
 POST   /operator/v1/partners/{id}/rotate
 POST   /operator/v1/partners/{id}/switch
 POST   /operator/v1/partners/{id}/members
+GET    /operator/v1/partners/{id}/product        read sell support
+PATCH  /operator/v1/partners/{id}/product
 GET    /operator/v1/partners/{id}/plans          read sell support
 GET    /operator/v1/partners/{id}/plans/{tier}   read sell support
 PUT    /operator/v1/partners/{id}/plans/{tier}

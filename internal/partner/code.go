@@ -13,6 +13,7 @@ const (
 	codeSecretSigns        = "secret_signs"
 	codeTooManyKeys        = "too_many_keys"
 	codeUnknownCredential  = "unknown_credential"
+	CodeUnknownIcon        = "unknown_icon"
 	codeUnknownMember      = "unknown_member"
 	CodeUnknownPartner     = "unknown_partner"
 	CodeUnknownPlan        = "unknown_plan"

@@ -3,30 +3,46 @@ package partner
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
-// Offer is a partner whose product is on sale, with its cheapest plan.
+// Offer is a partner whose product is on sale, with the price of its cheapest plan.
 type Offer struct {
 	Partner
-	From Plan
+	Product Product
+	From    Plan // only with its tier, name and price
 }
 
 func scanOffer(r *sqldb.Row, o *Offer) error {
-	f := &o.From
-	return r.Scan(o.fields(&f.Tier, &f.Name, &f.PriceCents, &f.Currency, &f.CheckoutURL, &f.ExternalRef, &f.CreatedAt, &f.UpdatedAt)...)
+	f, p := &o.From, &o.Product
+	err := r.Scan(o.fields(&f.Tier, &f.Name, &f.PriceCents, &f.Currency, &p.Tagline, &p.Icon)...)
+	p.PartnerID = o.ID
+	return err
 }
 
-// Offers returns one page of the partners that have a plan and are not paused, by name, and whether
-// more follow.
-func (r *Registry) Offers(ctx context.Context, p paging.Page) (list []Offer, more bool, err error) {
+// OfferFilter says which offers are listed.
+type OfferFilter struct {
+	Text string // in the name or the tagline, letter case of A to Z aside; "": any
+
+	// WithoutCheckout has plans that name no checkout on sale, too: the shop sells them
+	// itself.
+	WithoutCheckout bool
+}
+
+// Offers returns one page of the partners that have a plan on sale and are not paused, by
+// name, and whether more follow. Of the product it reads the tagline and the icon's hash.
+func (r *Registry) Offers(ctx context.Context, f OfferFilter, p paging.Page) (list []Offer, more bool, err error) {
 	list, err = sqldb.All(ctx, r.DB, scanOffer, `SELECT `+columns+`, plans.tier, plans.name, plans.price_cents, plans.currency,
-			plans.checkout_url, plans.external_ref, plans.created_at, plans.updated_at
+			coalesce(products.tagline, ''), coalesce(products.icon, '')
 		FROM partners JOIN plans ON plans.partner_id = partners.id AND plans.tier = (
-			SELECT c.tier FROM plans AS c WHERE c.partner_id = partners.id ORDER BY c.price_cents, c.tier LIMIT 1)
-		WHERE partners.paused_at = 0 ORDER BY partners.name, partners.id LIMIT $1 OFFSET $2`, p.Limit+1, p.Offset())
+			SELECT c.tier FROM plans AS c WHERE c.partner_id = partners.id AND ($1 OR c.checkout_url <> '')
+			ORDER BY c.price_cents, c.tier LIMIT 1)
+		LEFT JOIN products ON products.partner_id = partners.id
+		WHERE partners.paused_at = 0 AND ($2 = '' OR lower(partners.name) LIKE $2 ESCAPE '!' OR lower(products.tagline) LIKE $2 ESCAPE '!')
+		ORDER BY partners.name, partners.id LIMIT $3 OFFSET $4`, f.WithoutCheckout, f.pattern(), p.Limit+1, p.Offset())
 	if err != nil {
 		return nil, false, fmt.Errorf("list what is on sale: %w", err)
 	}
@@ -34,4 +50,15 @@ func (r *Registry) Offers(ctx context.Context, p paging.Page) (list []Offer, mor
 		return list[:p.Limit], true, nil
 	}
 	return list, false, nil
+}
+
+var likeEscapes = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+// pattern is the text for LIKE.
+func (f OfferFilter) pattern() string {
+	text := strings.TrimSpace(f.Text)
+	if text == "" {
+		return ""
+	}
+	return "%" + likeEscapes.Replace(strings.ToLower(text)) + "%"
 }

@@ -1,7 +1,8 @@
 // Package partner owns the partner applications: their names, their credentials
-// (client id and secret, API keys, webhook secret), their plans, their members and the
-// invitations to become one (by package invitation). It owns the tables partners,
-// partner_counters, partner_secrets, plans, members and support_visits.
+// (client id and secret, API keys, webhook secret), their plans, what buyers read
+// about their products, their members and the invitations to become one (by package
+// invitation). It owns the tables partners, partner_counters, partner_secrets, plans,
+// products, product_icons, members and support_visits.
 //
 // The URLs of a partner and its contacts are package profile's, its licenses
 // package license's.

@@ -33,15 +33,25 @@ type Plan struct {
 	ExternalRef string // what the operator's own systems call it
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+
+	Description string
+	Features    []string // what it comes with
+	Recommended bool     // at most one plan of a partner is
+	Sort        int      // plans with a lower number come first; those with the same by tier
 }
 
 // DisplayName returns the name of the plan, or its tier if it has no name.
 func (p Plan) DisplayName() string { return cmp.Or(p.Name, "Tier "+strconv.Itoa(p.Tier)) }
 
-const planColumns = `tier, name, price_cents, currency, checkout_url, external_ref, created_at, updated_at`
+const planColumns = `tier, name, price_cents, currency, checkout_url, external_ref, created_at, updated_at,
+	description, features, recommended, sort`
 
 func scanPlan(r *sqldb.Row, p *Plan) error {
-	return r.Scan(&p.Tier, &p.Name, &p.PriceCents, &p.Currency, &p.CheckoutURL, &p.ExternalRef, &p.CreatedAt, &p.UpdatedAt)
+	var features string
+	err := r.Scan(&p.Tier, &p.Name, &p.PriceCents, &p.Currency, &p.CheckoutURL, &p.ExternalRef, &p.CreatedAt, &p.UpdatedAt,
+		&p.Description, &features, &p.Recommended, &p.Sort)
+	p.Features = splitFeatures(features)
+	return err
 }
 
 // QueuePlan queues the query for the plan of a tier. sqldb.ErrNone means that the
@@ -78,13 +88,14 @@ func (r *Registry) Plan(ctx context.Context, partnerID int64, tier int) (Plan, e
 	return p, nil
 }
 
-// Plans returns a partner's plans, the lowest tier first.
+// Plans returns a partner's plans in the order in which buyers see them: by Sort, then the
+// lowest tier first.
 func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 	var list []Plan
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
 		known := queuePartner(tx, partnerID)
-		list, err = sqldb.All(ctx, tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 ORDER BY tier`, partnerID)
+		list, err = sqldb.All(ctx, tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 ORDER BY sort, tier`, partnerID)
 		return planError(ctx, known, err)
 	})
 	if err != nil {
@@ -130,11 +141,17 @@ func unknownPlan() error {
 // PutPlan makes the plan of a tier, or replaces it. One that is already as given
 // is left alone.
 func (r *Registry) PutPlan(ctx context.Context, by audit.Actor, partnerID int64, p Plan) (plan Plan, created bool, err error) {
-	if p, err = p.checked(); err != nil {
+	return r.PutPlanWith(ctx, by, partnerID, p, p.texts())
+}
+
+// PutPlanWith is PutPlan with other texts than the plan's own: those that are nil stay as
+// they are.
+func (r *Registry) PutPlanWith(ctx context.Context, by audit.Actor, partnerID int64, p Plan, texts PlanTexts) (plan Plan, created bool, err error) {
+	if p, err = texts.on(p).checked(); err != nil {
 		return Plan{}, false, err
 	}
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		plan, created, err = r.putPlan(ctx, tx, by, partnerID, p)
+		plan, created, err = r.putPlan(ctx, tx, by, partnerID, p, texts)
 		return err
 	})
 	if err != nil {
@@ -143,7 +160,7 @@ func (r *Registry) PutPlan(ctx context.Context, by audit.Actor, partnerID int64,
 	return plan, created, nil
 }
 
-func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, p Plan) (Plan, bool, error) {
+func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, p Plan, texts PlanTexts) (Plan, bool, error) {
 	if _, err := lock(ctx, tx, partnerID); err != nil {
 		return Plan{}, false, err
 	}
@@ -152,23 +169,38 @@ func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
 		p.CreatedAt, p.UpdatedAt = now, now
-		tx.Queue(`INSERT INTO plans (partner_id, `+planColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, now, now)
+		if err := r.recommendOnly(ctx, tx, by, partnerID, p, now); err != nil {
+			return Plan{}, false, err
+		}
+		tx.Queue(`INSERT INTO plans (partner_id, `+planColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, now, now,
+			p.Description, joinFeatures(p.Features), p.Recommended, p.Sort)
 		audit.Record(tx, now, by, "plan.create", planSubject(partnerID, p.Tier), nil, p.facts())
 		return p, true, nil
 	case err != nil:
 		return Plan{}, false, err
 	}
+	p, err = r.updatePlan(ctx, tx, by, partnerID, before, texts.keeping(p, before))
+	return p, false, err
+}
+
+// updatePlan writes a plan that differs from what is stored. The partner is locked.
+func (r *Registry) updatePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, before, p Plan) (Plan, error) {
 	p.CreatedAt, p.UpdatedAt = before.CreatedAt, before.UpdatedAt
-	if p == before {
-		return p, false, nil
+	if p.same(before) {
+		return p, nil
 	}
-	p.UpdatedAt = now
-	tx.Queue(`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7, updated_at = $8
+	p.UpdatedAt = r.Now()
+	if err := r.recommendOnly(ctx, tx, by, partnerID, p, p.UpdatedAt); err != nil {
+		return Plan{}, err
+	}
+	tx.Queue(`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7, updated_at = $8,
+			description = $9, features = $10, recommended = $11, sort = $12
 		WHERE partner_id = $1 AND tier = $2`,
-		partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, now)
-	audit.Record(tx, now, by, "plan.update", planSubject(partnerID, p.Tier), before.facts(), p.facts())
-	return p, false, nil
+		partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, p.UpdatedAt,
+		p.Description, joinFeatures(p.Features), p.Recommended, p.Sort)
+	audit.Record(tx, p.UpdatedAt, by, "plan.update", planSubject(partnerID, p.Tier), before.facts(), p.facts())
+	return p, nil
 }
 
 // DeletePlan ends the sale of a tier. Licenses of that tier stay as they are.
@@ -215,8 +247,10 @@ func (p Plan) checked() (Plan, error) {
 			return p, err
 		}
 	}
-	p.ExternalRef, err = validate.Line("external_ref", p.ExternalRef, 0, maxRef)
-	return p, err
+	if p.ExternalRef, err = validate.Line("external_ref", p.ExternalRef, 0, maxRef); err != nil {
+		return p, err
+	}
+	return p.checkedTexts()
 }
 
 // currency checks the code of a currency and returns it in capitals.
@@ -236,8 +270,10 @@ func planSubject(partnerID int64, tier int) string {
 }
 
 func (p Plan) facts() audit.Facts {
-	return audit.Facts{
+	f := audit.Facts{
 		"tier": p.Tier, "name": p.Name, "price_cents": p.PriceCents, "currency": p.Currency,
 		"checkout_url": p.CheckoutURL, "external_ref": p.ExternalRef,
 	}
+	p.addTexts(f)
+	return f
 }

@@ -37,10 +37,10 @@ func TestPutPlan(t *testing.T) {
 	want.PriceCents, want.UpdatedAt = 5900, d.now
 	dearer := pro
 	dearer.PriceCents = 5900
-	if got, created, err := d.PutPlan(t.Context(), operator, p.ID, dearer); got != want || created || err != nil {
+	if got, created, err := d.PutPlan(t.Context(), operator, p.ID, dearer); !cmp.Equal(got, want) || created || err != nil {
 		t.Errorf("replaced: %+v, %v, %v; want %+v", got, created, err, want)
 	}
-	if got, err := d.Plan(t.Context(), p.ID, 2); got != want || err != nil {
+	if got, err := d.Plan(t.Context(), p.ID, 2); !cmp.Equal(got, want) || err != nil {
 		t.Errorf("Plan = %+v, %v; want %+v", got, err, want)
 	}
 	if _, _, err := d.PutPlan(t.Context(), operator, p.ID, partner.Plan{Tier: 1, Name: "Free"}); err != nil {
@@ -50,7 +50,7 @@ func TestPutPlan(t *testing.T) {
 		t.Errorf("the highest tier is %d, %v", tier, err)
 	}
 	list, err := d.Plans(t.Context(), p.ID)
-	if err != nil || len(list) != 2 || list[0].Tier != 1 || list[1] != want {
+	if err != nil || len(list) != 2 || list[0].Tier != 1 || !cmp.Equal(list[1], want) {
 		t.Errorf("Plans = %+v, %v", list, err)
 	}
 	var actions []string

@@ -30,10 +30,10 @@ func Removable(ctx context.Context, tx *sqldb.Tx, id int64) error {
 	return err
 }
 
-// Remove deletes a partner that Removable accepted, with its secrets, plans and
-// members, and returns it as it was. Other packages delete their rows first.
+// Remove deletes a partner that Removable accepted, with its secrets, plans, product
+// and members, and returns it as it was. Other packages delete their rows first.
 func (r *Registry) Remove(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64) (Partner, error) {
-	for _, table := range []string{"partner_secrets", "plans", "members", "support_visits", "partner_counters"} {
+	for _, table := range []string{"partner_secrets", "plans", "products", "product_icons", "members", "support_visits", "partner_counters"} {
 		tx.Queue(`DELETE FROM `+table+` WHERE partner_id = $1`, id)
 	}
 	invitation.Remove(tx, id)

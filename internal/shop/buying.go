@@ -47,7 +47,7 @@ func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) 
 	if n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 32); err == nil && n > 1 {
 		p.Number = n
 	}
-	offers, more, err := s.Partners.Offers(r.Context(), p)
+	offers, more, err := s.Partners.Offers(r.Context(), partner.OfferFilter{WithoutCheckout: s.TestMoney}, p)
 	if err != nil {
 		return err
 	}

@@ -41,13 +41,37 @@ func Name(name, value string, low, high int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return value, noDirection(name, value)
+}
+
+// noDirection refuses characters that change the direction of text.
+func noDirection(name, value string) error {
 	for _, r := range value {
 		if unicode.Is(unicode.Bidi_Control, r) {
-			return "", fault.Field(name, "has the invisible character %U, which changes the direction of text; remove it.", r)
+			return fault.Field(name, "has the invisible character %U, which changes the direction of text; remove it.", r)
 		}
 	}
-	return value, nil
+	return nil
 }
+
+// Text checks a text of several lines with at most high characters, which people read, and
+// returns it without the white space around it. Its lines end in "\n", however they were
+// sent: browsers send "\r\n".
+func Text(name, value string, high int) (string, error) {
+	if !utf8.ValidString(value) {
+		return "", fault.Field(name, "is not valid UTF-8; send the text in UTF-8.")
+	}
+	value = strings.TrimSpace(lineEnds.Replace(value))
+	if strings.ContainsFunc(value, func(r rune) bool { return breaksLine(r) && r != '\n' && r != '\t' }) {
+		return "", fault.Field(name, "must not have control characters other than line breaks; remove them.")
+	}
+	if n := utf8.RuneCountInString(value); n > high {
+		return "", fault.Field(name, "has %d characters; send at most %d.", n, high)
+	}
+	return value, noDirection(name, value)
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // breaksLine reports a character that ends a line or acts on the terminal. The
 // two separators are not control characters by their class, but they end a line.

@@ -66,6 +66,16 @@ func TestName(t *testing.T) {
 	refused(t, err, "invalid_field", "title")
 }
 
+func TestText(t *testing.T) {
+	if got, err := validate.Text("note", " one\r\n\ttwo\rthree\n", 20); got != "one\n\ttwo\nthree" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, s := range []string{"a\x00b", "a\x1b[31mb", "a\u2028b", "a\u202eb", "a\xffb", strings.Repeat("é", 21)} {
+		_, err := validate.Text("note", s, 20)
+		refused(t, err, "invalid_field", "note")
+	}
+}
+
 // refused checks that err is a fault that its sender can act on.
 func refused(t *testing.T, err error, code, name string) {
 	t.Helper()

@@ -360,7 +360,14 @@ func partnerAdministration(t *testing.T, c *operator.Client, id int64) {
 	if d := must(c.Partner(ctx, id))(t); d.Endpoint.State == "" {
 		t.Errorf("the partner is %+v", d)
 	}
-	must(c.Plan(ctx, id, 2))(t)
+	must(c.ChangeProduct(ctx, id, operator.ProductChange{Tagline: new("Tides for sailors")}))(t)
+	if p := must(c.Product(ctx, id))(t); p.Tagline != "Tides for sailors" || p.UpdatedAt.IsZero() {
+		t.Errorf("the product is %+v", p)
+	}
+	must(c.PutPlan(ctx, id, 2, operator.NewPlan{Name: "Plan", Features: new([]string{"Ten seats"}), Recommended: new(true)}))(t)
+	if p := must(c.Plan(ctx, id, 2))(t); !p.Recommended || len(p.Features) != 1 {
+		t.Errorf("the plan is %+v", p)
+	}
 	if err := c.DeletePlan(ctx, id, 3); err != nil || len(must(c.Plans(ctx, id))(t)) != 2 {
 		t.Errorf("a plan is not deleted: %v", err)
 	}

@@ -88,7 +88,17 @@ func (c *Client) AddMember(ctx context.Context, id int64, m NewMember) (Member, 
 	return post[Member](ctx, c, partnerPath(id, "/members"), m)
 }
 
-// Plans lists the plans of a partner.
+// Product reads what buyers read about a partner's application.
+func (c *Client) Product(ctx context.Context, partnerID int64) (Product, error) {
+	return get[Product](ctx, c, partnerPath(partnerID, "/product"))
+}
+
+// ChangeProduct changes what is not nil of it. The icon is a picture in base64.
+func (c *Client) ChangeProduct(ctx context.Context, partnerID int64, p ProductChange) (Product, error) {
+	return call[Product](ctx, c, http.MethodPatch, partnerPath(partnerID, "/product"), p)
+}
+
+// Plans lists the plans of a partner, in the order in which buyers see them.
 func (c *Client) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 	list, err := get[PlanList](ctx, c, partnerPath(partnerID, "/plans"))
 	return list.Items, err
@@ -99,7 +109,7 @@ func (c *Client) Plan(ctx context.Context, partnerID int64, tier int) (Plan, err
 	return get[Plan](ctx, c, planPath(partnerID, tier))
 }
 
-// PutPlan makes or replaces a plan.
+// PutPlan makes or replaces a plan. Texts that are nil stay as they are.
 func (c *Client) PutPlan(ctx context.Context, partnerID int64, tier int, p NewPlan) (Plan, error) {
 	return call[Plan](ctx, c, http.MethodPut, planPath(partnerID, tier), p)
 }

@@ -470,6 +470,37 @@ type Member struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// Product: what buyers read about a partner's application. Texts are `""` when not set.
+type Product struct {
+	PartnerID int64 `json:"partner_id"`
+	// One line beneath the name.
+	Tagline string `json:"tagline"`
+	// Markdown. Pages show paragraphs, headings, lists, emphasis, code, quotes and links of it,
+	// and no images and no HTML.
+	Description string `json:"description"`
+	Website     string `json:"website"`
+	// Whom buyers ask.
+	SupportEmail string `json:"support_email"`
+	RefundTerms  string `json:"refund_terms"`
+	// Where the icon is, as PNG; another icon has another address. `""` when there is none.
+	IconURL   string    `json:"icon_url"`
+	UpdatedAt rest.Time `json:"updated_at"`
+}
+
+// ProductChange is an object of the API.
+type ProductChange struct {
+	Tagline *string `json:"tagline,omitempty"`
+	// Markdown.
+	Description  *string `json:"description,omitempty"`
+	Website      *string `json:"website,omitempty"`
+	SupportEmail *string `json:"support_email,omitempty"`
+	RefundTerms  *string `json:"refund_terms,omitempty"`
+	// A PNG, JPEG or WebP of 16 to 1024 pixels on each side and at most 512 KiB, in base64. It
+	// is stored as a square PNG of at most 256 pixels, without whatever else the file had in it.
+	// `""` removes the icon.
+	Icon *string `json:"icon,omitempty"`
+}
+
 // Plan is an object of the API.
 type Plan struct {
 	PartnerID  int64  `json:"partner_id"`
@@ -480,9 +511,17 @@ type Plan struct {
 	// Where the plan is bought; `""` when not set.
 	CheckoutURL string `json:"checkout_url"`
 	// Your own name of the plan; `""` when not set.
-	ExternalRef string    `json:"external_ref"`
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
+	ExternalRef string `json:"external_ref"`
+	// For whom the plan is; `""` when not set.
+	Description string `json:"description"`
+	// What the plan comes with, one line each.
+	Features []string `json:"features"`
+	// Whether the product page recommends this plan.
+	Recommended bool `json:"recommended"`
+	// Where the plan is among the others: the lowest number first, then the lowest tier.
+	Sort      int       `json:"sort"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // PlanList is an object of the API.
@@ -501,6 +540,15 @@ type NewPlan struct {
 	// A link of your shop that sells this plan.
 	CheckoutURL *string `json:"checkout_url,omitempty"`
 	ExternalRef *string `json:"external_ref,omitempty"`
+	// For whom the plan is.
+	Description *string `json:"description,omitempty"`
+	// What the plan comes with, one line each.
+	Features *[]string `json:"features,omitempty"`
+	// Whether the product page recommends this plan; no other plan of the partner is recommended
+	// then.
+	Recommended *bool `json:"recommended,omitempty"`
+	// Where the plan is among the others: the lowest number first, then the lowest tier.
+	Sort *int `json:"sort,omitempty"`
 }
 
 // Person: a person as a shop knows them, by an email address, by your own number or by both.

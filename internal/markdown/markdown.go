@@ -1,0 +1,63 @@
+// Package markdown turns the text that partners write about their products into HTML that
+// our pages can show. It owns which HTML that may be: paragraphs, headings below those of
+// the page, lists, emphasis, code, quotes and links. There are no images, no raw HTML, no
+// styles and no scripts.
+package markdown
+
+import (
+	"bytes"
+	"html/template"
+	"regexp"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+var (
+	converter = goldmark.New(goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(demote{}, 0))))
+	policy    = newPolicy()
+)
+
+// headingsBelow is how many levels of headings a page has itself: its title, and the
+// heading above the text.
+const headingsBelow = 2
+
+// demote moves headings below those of the page, so that its outline stays true.
+type demote struct{}
+
+// Transform is goldmark's.
+func (demote) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if h, ok := n.(*ast.Heading); ok {
+			h.Level = min(h.Level+headingsBelow, 6)
+		}
+	}
+}
+
+// newPolicy names everything that is let through. goldmark leaves out raw HTML and
+// addresses with scripts itself; this holds if it ever does not.
+func newPolicy() *bluemonday.Policy {
+	p := bluemonday.NewPolicy()
+	p.AllowElements("p", "br", "hr", "strong", "em", "ul", "ol", "li", "code", "pre", "blockquote", "h3", "h4", "h5", "h6")
+	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,6}$`)).OnElements("ol")
+	p.AllowAttrs("href").OnElements("a")
+	p.AllowURLSchemes("https", "http", "mailto")
+	p.RequireParseableURLs(true)
+	p.AllowRelativeURLs(false) // they would look like pages of the marketplace
+	p.RequireNoFollowOnLinks(true)
+	p.RequireNoReferrerOnLinks(true)
+	return p
+}
+
+// HTML is the text as HTML. What cannot be shown is left out.
+func HTML(source string) template.HTML {
+	var b bytes.Buffer
+	if err := converter.Convert([]byte(source), &b); err != nil {
+		return template.HTML("<p>" + template.HTMLEscapeString(source) + "</p>") //nolint:gosec // it is escaped
+	}
+	return template.HTML(policy.SanitizeBytes(b.Bytes())) //nolint:gosec // the policy lets through what pages may show
+}

@@ -1,0 +1,178 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/sqldb"
+	"claviger/internal/validate"
+)
+
+// The bounds of what is said about a product, in characters.
+const (
+	MaxTagline     = 100
+	MaxDescription = 10_000
+	MaxRefundTerms = 1_000
+)
+
+// Product is what buyers read about a partner's application. Each member may be empty.
+type Product struct {
+	PartnerID    int64
+	Tagline      string // one line, beneath the name
+	Description  string // Markdown
+	Website      string
+	SupportEmail string // whom buyers ask
+	RefundTerms  string
+	Icon         string // the hash of its icon; "": it has none
+	UpdatedAt    time.Time
+}
+
+// IconPath is where the icon is served, "" if there is none. Another icon has another path.
+func (p Product) IconPath() string {
+	if p.Icon == "" {
+		return ""
+	}
+	return "/products/" + strconv.FormatInt(p.PartnerID, 10) + "/icon/" + p.Icon + ".png"
+}
+
+const productColumns = `products.partner_id, products.tagline, products.description, products.website,
+	products.support_email, products.refund_terms, products.icon, products.updated_at`
+
+func scanProduct(r *sqldb.Row, p *Product) error {
+	return r.Scan(&p.PartnerID, &p.Tagline, &p.Description, &p.Website, &p.SupportEmail, &p.RefundTerms, &p.Icon, &p.UpdatedAt)
+}
+
+// Product returns what is said about a partner's application. Nothing is said about one
+// that does not exist.
+func (r *Registry) Product(ctx context.Context, partnerID int64) (Product, error) {
+	return readProduct(ctx, r.DB, partnerID)
+}
+
+func readProduct(ctx context.Context, r sqldb.Reader, partnerID int64) (Product, error) {
+	p, err := sqldb.One(ctx, r, scanProduct, `SELECT `+productColumns+` FROM products WHERE partner_id = $1`, partnerID)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return Product{PartnerID: partnerID}, nil
+	case err != nil:
+		return Product{}, fmt.Errorf("read a product: %w", err)
+	}
+	return p, nil
+}
+
+// Products returns what is said about the applications of those partners, by id. It has a
+// product for each id.
+func Products(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]Product, error) {
+	found := make(map[int64]Product, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	list, err := sqldb.All(ctx, r, scanProduct, `SELECT `+productColumns+` FROM products WHERE partner_id = ANY($1)`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read products: %w", err)
+	}
+	for _, id := range ids {
+		found[id] = Product{PartnerID: id}
+	}
+	for _, p := range list {
+		found[p.PartnerID] = p
+	}
+	return found, nil
+}
+
+// ProductChange is what is to be said about a product; nil leaves a member as it is.
+type ProductChange struct {
+	Tagline, Description, Website, SupportEmail, RefundTerms *string
+
+	Icon *[]byte // a picture: PNG, JPEG or WebP; empty: none
+}
+
+// ChangeProduct changes what is said about a partner's application. It writes nothing if
+// nothing changes.
+func (r *Registry) ChangeProduct(ctx context.Context, by audit.Actor, partnerID int64, c ProductChange) (Product, error) {
+	if _, err := c.on(Product{}); err != nil {
+		return Product{}, err
+	}
+	var icon Icon
+	if c.Icon != nil && len(*c.Icon) > 0 { // before the transaction: it takes a while
+		var err error
+		if icon, err = readIcon(*c.Icon); err != nil {
+			return Product{}, err
+		}
+	}
+	var after Product
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if _, err := lock(ctx, tx, partnerID); err != nil {
+			return err
+		}
+		before, err := readProduct(ctx, tx, partnerID)
+		if err != nil {
+			return err
+		}
+		if after, err = c.on(before); err != nil {
+			return err
+		}
+		if c.Icon != nil {
+			after.Icon = icon.Hash
+		}
+		if after == before {
+			return nil
+		}
+		after.UpdatedAt = r.Now()
+		storeProduct(tx, after)
+		if after.Icon != before.Icon {
+			storeIcon(tx, partnerID, icon)
+		}
+		audit.Record(tx, after.UpdatedAt, by, "partner.product", subject(partnerID), before.facts(), after.facts())
+		return nil
+	})
+	if err != nil {
+		return Product{}, fmt.Errorf("change a product: %w", err)
+	}
+	return after, nil
+}
+
+func storeProduct(tx *sqldb.Tx, p Product) {
+	tx.Queue(`INSERT INTO products (partner_id, tagline, description, website, support_email, refund_terms, icon, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (partner_id) DO UPDATE SET tagline = excluded.tagline, description = excluded.description, website = excluded.website,
+			support_email = excluded.support_email, refund_terms = excluded.refund_terms, icon = excluded.icon, updated_at = excluded.updated_at`,
+		p.PartnerID, p.Tagline, p.Description, p.Website, p.SupportEmail, p.RefundTerms, p.Icon, p.UpdatedAt)
+}
+
+// on is the product after the change, but for its icon.
+func (c ProductChange) on(p Product) (Product, error) {
+	var err error
+	set := func(to *string, value *string, check func(string) (string, error)) {
+		if value != nil && err == nil {
+			*to, err = check(*value)
+		}
+	}
+	set(&p.Tagline, c.Tagline, func(s string) (string, error) { return validate.Name("tagline", s, 0, MaxTagline) })
+	set(&p.Description, c.Description, func(s string) (string, error) { return validate.Text("description", s, MaxDescription) })
+	// Only a buyer's browser goes there, so any web address will do.
+	set(&p.Website, c.Website, orEmpty(func(s string) (string, error) { return validate.URL("website", s, true) }))
+	set(&p.SupportEmail, c.SupportEmail, orEmpty(func(s string) (string, error) { return validate.Email("support_email", s) }))
+	set(&p.RefundTerms, c.RefundTerms, func(s string) (string, error) { return validate.Text("refund_terms", s, MaxRefundTerms) })
+	return p, err
+}
+
+// orEmpty is a check that lets an empty text pass.
+func orEmpty(check func(string) (string, error)) func(string) (string, error) {
+	return func(s string) (string, error) {
+		if s == "" {
+			return "", nil
+		}
+		return check(s)
+	}
+}
+
+func (p Product) facts() audit.Facts {
+	return audit.Facts{
+		"tagline": p.Tagline, "description": p.Description, "website": p.Website,
+		"support_email": p.SupportEmail, "refund_terms": p.RefundTerms, "icon": p.Icon,
+	}
+}

@@ -1,0 +1,28 @@
+-- partner
+
+-- How a partner's application is presented to buyers. A partner without a row has said
+-- nothing yet.
+CREATE TABLE products (
+	partner_id    BIGINT PRIMARY KEY REFERENCES partners (id),
+	tagline       TEXT NOT NULL,
+	description   TEXT NOT NULL,
+	website       TEXT NOT NULL,
+	support_email TEXT NOT NULL,
+	refund_terms  TEXT NOT NULL,
+	icon          TEXT NOT NULL,
+	updated_at    BIGINT NOT NULL
+);
+
+-- The icons themselves, as PNG in base64, apart from what lists read. hash is the icon of
+-- the product.
+CREATE TABLE product_icons (
+	partner_id BIGINT PRIMARY KEY REFERENCES partners (id),
+	hash       TEXT NOT NULL,
+	png        TEXT NOT NULL
+);
+
+-- features has one per line.
+ALTER TABLE plans ADD COLUMN description TEXT NOT NULL DEFAULT '';
+ALTER TABLE plans ADD COLUMN features TEXT NOT NULL DEFAULT '';
+ALTER TABLE plans ADD COLUMN recommended BOOLEAN NOT NULL DEFAULT false;
+ALTER TABLE plans ADD COLUMN sort BIGINT NOT NULL DEFAULT 0;
