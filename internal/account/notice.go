@@ -42,8 +42,8 @@ func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time
 			"If it was you, you need not do anything.",
 			"If it was not, somebody else can sign in as you: choose a new password, look at the second factors and sessions of your account, and write to us.",
 		},
-		Links: []mail.Link{{Name: "See how your account is secured", URL: b.PublicURL + "/account/security"}},
-		Foot:  fmt.Sprintf("You get this mail because you have an account at %s. It is sent whenever this happens.", b.marketplace()),
+		Button: mail.Link{Name: "See how your account is secured", URL: b.PublicURL + "/account/security"},
+		Foot:   fmt.Sprintf("You get this mail because you have an account at %s. It is sent whenever this happens.", b.marketplace()),
 	}
 	if u.Name != "" {
 		l.Hello = "Hello " + u.Name + ","
@@ -54,7 +54,7 @@ func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time
 	if by.Kind != audit.ByUser || by.ID != u.ID {
 		l.Facts = append(l.Facts, mail.Fact{Name: "By", Value: "the team of " + b.marketplace()})
 	}
-	text, html := l.Render()
+	text, html := b.Mail.Render(l)
 	b.Mail.Put(tx, mail.Message{
 		Cause: fmt.Sprintf("user %d at %d: %s", u.ID, at.UnixNano(), n), To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
 	}, at)

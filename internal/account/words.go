@@ -61,7 +61,7 @@ func (w words) content(marketplace string, u User, url string) mail.Content {
 		Hello:   "Hello,",
 		Opening: []string{fmt.Sprintf(w.opening, marketplace)},
 		Closing: []string{"The link works once, for " + w.life + ". Do not pass it on: whoever has it can sign in as you."},
-		Links:   []mail.Link{{Name: w.button, URL: url}},
+		Button:  mail.Link{Name: w.button, URL: url},
 		Foot:    fmt.Sprintf("You get this mail because somebody typed this address at %s.", marketplace),
 	}
 	if u.Name != "" {

@@ -133,7 +133,7 @@ func (b *Book) message(t Team, n Invitation, token string) mail.Message {
 		"Open the link, sign in with this email address or make an account with it, and accept. The link works for seven days; a newer invitation ends it.",
 		"If you do not know the team, you need not do anything.",
 	}
-	c.Links = []mail.Link{{Name: "Look at the invitation", URL: b.PublicURL + t.Path + "?token=" + token}}
+	c.Button = mail.Link{Name: "Look at the invitation", URL: b.PublicURL + t.Path + "?token=" + token}
 	text, html := c.Render()
 	return mail.Message{Cause: fmt.Sprintf("invitation %d", n.ID), To: n.Email, Subject: c.Title, Text: text, HTML: html}
 }

@@ -17,9 +17,17 @@ type Content struct {
 	Facts   []Fact
 	Ask     string   // the line above Steps
 	Steps   []string // what to do, in order
+	Button  Link     // what the reader is asked to open, if anything
 	Closing []string // paragraphs
 	Links   []Link
 	Foot    string // why the reader gets it
+	Look    Look
+}
+
+// Look is how mails show whom they are from; see Outbox.Render.
+type Look struct {
+	Name string // of the marketplace
+	Logo string // the address of its picture; "": the name alone
 }
 
 // Fact is a line of a list: what it is, and what it is now.
@@ -31,8 +39,8 @@ type Link struct{ Name, URL string }
 //go:embed content.html
 var files embed.FS
 
-// page is the HTML of a mail. It loads no other resource, and reads in
-// order without its style.
+// page is the HTML of a mail. It loads no other resource but the logo, which its reader
+// may leave out, and reads in order without its style.
 var page = template.Must(template.ParseFS(files, "content.html"))
 
 // Render lays the content out as plain text and as HTML.
@@ -43,6 +51,12 @@ func (l Content) Render() (text, html string) {
 		panic(fmt.Sprintf("lay out a mail: %v", err))
 	}
 	return l.text(), b.String()
+}
+
+// Render lays out content in the look of the marketplace.
+func (o *Outbox) Render(c Content) (text, html string) {
+	c.Look = o.Look
+	return c.Render()
 }
 
 // text is the content in lines that fit any window.
@@ -68,11 +82,14 @@ func (l Content) text() string {
 	if len(steps) > 0 {
 		add(append([]string{l.Ask}, steps...)...)
 	}
+	// Addresses are on lines of their own, so that no mail program breaks them.
+	if l.Button.URL != "" {
+		add(l.Button.Name+":", l.Button.URL)
+	}
 	for _, p := range l.Closing {
 		add(wrap(p, "", ""))
 	}
 	for _, link := range l.Links {
-		// On a line of its own, so that no mail program breaks it.
 		add(link.Name+":", link.URL)
 	}
 	if l.Foot != "" {

@@ -22,6 +22,7 @@ import (
 
 // Message is a mail to one person.
 type Message struct {
+	Kind    Kind   // of those that can be switched off; "": always sent
 	Cause   string // what it is about; the same cause is never mailed twice. Names nobody: it is logged
 	Thread  string // mails with the same one are shown as one conversation, so it names a time too; "" stands alone
 	To      string // an address as validate.Email takes it
@@ -32,6 +33,10 @@ type Message struct {
 	// Lasting says that the mail has no link that signs somebody in: what it says stays
 	// when it is given up, so that it can be sent again.
 	Lasting bool
+
+	// Transient says that no record of the mail stays once it was sent or given up, as of
+	// one to somebody who was erased.
+	Transient bool
 }
 
 // State is what became of a mail.
@@ -71,17 +76,35 @@ func (s State) String() string {
 type Outbox struct {
 	Sealer *secret.Sealer // seals what mails say
 	Wake   func()         // called when a mail was put in: Sender.Wake; nil leaves it to the Sender's next poll
+	Off    []Kind         // these are not put in
+	Look   Look           // of mails that Render lays out
 }
 
 // Put queues a message in the caller's transaction, due at once. A cause that
 // was put in before is left as it is.
 func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
-	m.Cause, m.Text, m.HTML = clean(m.Cause), clean(m.Text), clean(m.HTML)
-	text, html := m.seal(o.Sealer)
-	tx.Queue(`INSERT INTO mails (cause, thread, recipient, recipient_key, subject, sealed, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at, lasting)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, 0, '', $10, 0, $11) ON CONFLICT (cause) DO NOTHING`,
-		m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html, Waiting, at, m.Lasting)
-	if o.Wake != nil {
+	o.PutAll(tx, at, m)
+}
+
+// PutAll is Put for several messages, in one statement.
+func (o *Outbox) PutAll(tx *sqldb.Tx, at time.Time, list ...Message) {
+	var rows [][]any
+	for _, m := range list {
+		if !o.Sends(m.Kind) {
+			continue
+		}
+		m.Cause, m.Text, m.HTML = clean(m.Cause), clean(m.Text), clean(m.HTML)
+		text, html := m.seal(o.Sealer)
+		rows = append(rows, []any{
+			m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html,
+			int(Waiting), 0, at, time.Time{}, "", at, time.Time{}, m.Lasting, m.Transient,
+		})
+	}
+	sqldb.InsertNew(tx, sqldb.Value[int64], "mails", []string{
+		"cause", "thread", "recipient", "recipient_key", "subject", "sealed", "body", "html",
+		"state", "attempts", "due_at", "lease_until", "error", "created_at", "sent_at", "lasting", "transient",
+	}, rows, "id")
+	if len(rows) > 0 && o.Wake != nil {
 		tx.AfterCommit(o.Wake)
 	}
 }

@@ -12,7 +12,7 @@ func (s *Sender) sealOld(ctx context.Context) error {
 	for {
 		var n int
 		err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			list, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT id, cause, thread, recipient, subject, sealed, body, html, attempts, created_at
+			list, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT id, cause, thread, recipient, subject, sealed, body, html, transient, attempts, created_at
 				FROM mails WHERE `+isWaiting+` AND sealed = FALSE ORDER BY id LIMIT $1`, s.batch())
 			if err != nil {
 				return err

@@ -125,7 +125,7 @@ func (s *Sender) once(ctx context.Context) (int, error) {
 }
 
 func scanOutgoing(r *sqldb.Row, o *Outgoing) error {
-	err := r.Scan(&o.ID, &o.Cause, &o.Thread, &o.To, &o.Subject, &o.sealed, &o.Text, &o.HTML, &o.Attempt, &o.At)
+	err := r.Scan(&o.ID, &o.Cause, &o.Thread, &o.To, &o.Subject, &o.sealed, &o.Text, &o.HTML, &o.Transient, &o.Attempt, &o.At)
 	o.Attempt++
 	return err
 }
@@ -139,7 +139,7 @@ func (s *Sender) claim(ctx context.Context, now, until time.Time) ([]Outgoing, e
 		taken, err = sqldb.All(ctx, tx, scanOutgoing, `UPDATE mails SET lease_until = $2
 			WHERE id IN (SELECT id FROM mails WHERE `+isWaiting+` AND due_at <= $1 AND lease_until <= $1 ORDER BY due_at, id LIMIT $3)
 				AND `+isWaiting+` AND due_at <= $1 AND lease_until <= $1
-			RETURNING id, cause, thread, recipient, subject, sealed, body, html, attempts, created_at`, now, until, s.batch())
+			RETURNING id, cause, thread, recipient, subject, sealed, body, html, transient, attempts, created_at`, now, until, s.batch())
 		return err
 	})
 	if err != nil {
@@ -221,12 +221,17 @@ func clip(s string) string {
 
 // record writes where an attempt left its mail, also when the service stops
 // meanwhile: what was sent must not be sent again. A mail that is no longer ours
-// is left to the node that has it. What a mail says is blanked at its end.
+// is left to the node that has it. What a mail says is blanked at its end, and a
+// transient mail removed, also from the database's files.
 func (s *Sender) record(ctx context.Context, r outcome, until time.Time) error {
 	return s.write(ctx, "record a mail", func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE mails SET state = $3, attempts = $4, due_at = $5, sent_at = $6, error = $7, lease_until = 0
 			WHERE id = $1 AND lease_until = $2`, r.ID, until, r.state, r.Attempt, r.due, r.sent, r.failed)
 		if r.state != Waiting {
+			tx.Queue(`DELETE FROM mails WHERE id = $1 AND state <> $2 AND transient = TRUE`, r.ID, Waiting)
+			if r.Transient {
+				tx.Purge()
+			}
 			tx.Queue(`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> $3 AND (state <> $4 OR lasting = FALSE)`,
 				r.ID, false, Waiting, GivenUp)
 		}
