@@ -2,6 +2,7 @@ package devserver
 
 import (
 	"context"
+	_ "embed" // the icon
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -30,10 +31,44 @@ var actor = audit.System("claviger dev")
 // plans are those of the seeded partner. They have no checkout: dev sells for
 // test money.
 var plans = []partner.Plan{
-	{Tier: 1, Name: "Starter", PriceCents: 5900, Currency: "USD"},
-	{Tier: 2, Name: "Team", PriceCents: 11900, Currency: "USD"},
-	{Tier: 3, Name: "Business", PriceCents: 17900, Currency: "USD"},
+	{
+		Tier: 1, Name: "Starter", PriceCents: 5900, Currency: "USD", Description: "For one person with a few projects.",
+		Features: []string{"1 seat", "10 boards", "Updates for a year"},
+	},
+	{
+		Tier: 2, Name: "Team", PriceCents: 11900, Currency: "USD", Description: "For teams that plan together.", Recommended: true,
+		Features: []string{"10 seats", "Unlimited boards", "Updates for life", "Answers within one working day"},
+	},
+	{
+		Tier: 3, Name: "Business", PriceCents: 17900, Currency: "USD", Description: "For companies with their own rules.",
+		Features: []string{"50 seats", "Unlimited boards", "Updates for life", "Single sign-on", "Answers within four hours"},
+	},
 }
+
+// product is what buyers read about the seeded partner.
+func product() partner.ProductChange {
+	return partner.ProductChange{
+		Tagline:      new("Plan your team's week on one board"),
+		Description:  new(description),
+		Website:      new("https://sample-app.example"),
+		SupportEmail: new("help@sample-app.example"),
+		RefundTerms:  new("Your money back within 30 days, whatever the reason. Write to us, and the license ends."),
+		Icon:         &icon,
+	}
+}
+
+//go:embed icon.png
+var icon []byte
+
+const description = `Sample App puts everybody's week on **one board**: who does what, and what waits for whom.
+
+### Why teams stay
+
+- See the whole week at a glance, on any screen.
+- Move work between people, and everybody knows.
+- Keep your data: export everything at any time.
+
+Questions? [Write to us](mailto:help@sample-app.example).`
 
 // seedData creates what does not exist yet and applies the options of this start (URLs,
 // brand, single key). It may be interrupted anywhere and run again; once it is complete,
@@ -86,7 +121,7 @@ func target(asked, stored, url, path string) *string {
 	return nil
 }
 
-// partner creates the seeded partner and its plans.
+// partner creates the seeded partner, its plans and what buyers read about it.
 func (s seed) partner(ctx context.Context, services *app.Services, cfg Config) (partner.Partner, error) {
 	p, err := services.Partners.ByKey(ctx, s.credentials(false).APIKey)
 	if fault.Is(err, partner.CodeInvalidKey) {
@@ -101,7 +136,8 @@ func (s seed) partner(ctx context.Context, services *app.Services, cfg Config) (
 			return p, err
 		}
 	}
-	return p, nil
+	_, err = services.Partners.ChangeProduct(ctx, actor, p.ID, product())
+	return p, err
 }
 
 // people creates the buyer, the partner's member and the operator.

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"html/template"
 	"regexp"
+	"slices"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -22,19 +23,29 @@ var (
 	policy    = newPolicy()
 )
 
-// headingsBelow is how many levels of headings a page has itself: its title, and the
-// heading above the text.
-const headingsBelow = 2
+// pageLevel is the level of the heading that a page has above the text.
+const pageLevel = 2
 
-// demote moves headings below those of the page, so that its outline stays true.
+// demote moves headings below those of the page and closes gaps between their levels, so
+// that the outline of the page stays true: who writes "###" first means the first level.
 type demote struct{}
 
 // Transform is goldmark's.
 func (demote) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
-	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
-		if h, ok := n.(*ast.Heading); ok {
-			h.Level = min(h.Level+headingsBelow, 6)
+	var headings []*ast.Heading
+	var levels []int
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function never fails
+		if h, ok := n.(*ast.Heading); ok && entering {
+			headings, levels = append(headings, h), append(levels, h.Level)
 		}
+		return ast.WalkContinue, nil
+	})
+	slices.Sort(levels)
+	levels = slices.Compact(levels)
+	above := pageLevel
+	for _, h := range headings {
+		h.Level = min(pageLevel+1+slices.Index(levels, h.Level), above+1, 6)
+		above = h.Level
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 func TestHTML(t *testing.T) {
 	for _, tt := range []struct{ name, source, want string }{
 		{"paragraphs", "One *line*.\n\nTwo **lines**.", "<p>One <em>line</em>.</p>\n<p>Two <strong>lines</strong>.</p>\n"},
-		{"headings go below the page's", "# Tides\n\n##### Deep", "<h3>Tides</h3>\n<h6>Deep</h6>\n"},
+		{"headings go below the page's", "# Tides\n\n##### Deep", "<h3>Tides</h3>\n<h4>Deep</h4>\n"},
+		{"the first may be the deepest", "### Deep\n\n# Tides\n\n> ###### Deeper", "<h3>Deep</h3>\n<h3>Tides</h3>\n<blockquote>\n<h4>Deeper</h4>\n</blockquote>\n"},
 		{"lists", "- a\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n"},
 		{"a link", "[docs](https://tide.example/docs)", "<p><a href=\"https://tide.example/docs\" rel=\"nofollow noreferrer\">docs</a></p>\n"},
 		{"a script", "a <script>alert(1)</script> b", "<p>a alert(1) b</p>\n"},

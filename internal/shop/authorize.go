@@ -129,7 +129,7 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 		return err
 	}
 	s.bindChoice(r, a, list)
-	view := consentView{Partner: req.Partner, Host: req.Host(), Action: decidePath, Choices: choices}
+	view := consentView{Partner: req.Partner, Product: choices[0].Product, Host: req.Host(), Action: decidePath, Choices: choices}
 	for _, name := range parameters {
 		if a.params.Has(name) {
 			view.Hidden = append(view.Hidden, hidden{name, a.params.Get(name)})

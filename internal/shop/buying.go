@@ -9,7 +9,6 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/ui"
@@ -28,43 +27,31 @@ func (s *Shop) buyingRoutes() []wire.Route {
 	),
 		s.public(http.MethodGet, "/", s.home),
 		s.public(http.MethodGet, "/products/{id}", s.product),
+		wire.Public(http.MethodGet, "/products/{id}/icon/{name}", s.icon),
 		s.signedIn(http.MethodPost, "/products/{id}/buy", s.buy),
 		s.signedIn(http.MethodGet, "/licenses", s.licenses),
 	)
 }
 
-// productsPerPage is how many products one page shows.
-const productsPerPage = 48
+// OnSale reports whether the plan can be bought now.
+func (t tierView) OnSale() bool { return t.Checkout != "" || t.Test }
 
-// homeView is the front page.
-type homeView struct {
-	Offers []partner.Offer
-	Pager  ui.Pager
+// Free reports whether the plan costs nothing.
+func (t tierView) Free() bool { return t.PriceCents == 0 }
+
+// onSale reports whether a plan of an application can be bought now.
+func (s *Shop) onSale(of partner.Partner, p partner.Plan) bool {
+	return !of.Paused() && (p.CheckoutURL != "" || s.sells())
 }
 
-func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	p := paging.Page{Number: 1, Limit: productsPerPage}
-	if n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 32); err == nil && n > 1 {
-		p.Number = n
-	}
-	offers, more, err := s.Partners.Offers(r.Context(), partner.OfferFilter{WithoutCheckout: s.TestMoney}, p)
-	if err != nil {
-		return err
-	}
-	view := homeView{Offers: offers}
-	if p.Number > 1 {
-		view.Pager.Prev = "/?page=" + strconv.FormatInt(p.Number-1, 10)
-	}
-	if more {
-		view.Pager.Next = "/?page=" + strconv.FormatInt(p.Number+1, 10)
-	}
-	return s.Site.Render(w, r, v, "home", ui.View{Title: "Software licenses", Wide: true, Data: view})
-}
+// sells reports whether the shop sells plans that name no checkout.
+func (s *Shop) sells() bool { return s.TestMoney }
 
 // tierView is one plan on a page of plans.
 type tierView struct {
 	partner.Plan
 	Current  bool   // the license has it
+	Filled   bool   // its button stands out
 	Checkout string // where it is paid for; "": see Test
 	Test     bool   // it can be bought with test money
 	Action   string // where the form that does so goes
@@ -76,7 +63,7 @@ type tierView struct {
 func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.License, action string) []tierView {
 	list, order := make([]tierView, len(plans)), secret.UUID()
 	for i, p := range plans {
-		if of.Paused() {
+		if !s.onSale(of, p) {
 			list[i] = tierView{Plan: p, Current: l != nil && l.Tier == p.Tier}
 			continue
 		}
@@ -90,27 +77,6 @@ func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.Licens
 		}
 	}
 	return list
-}
-
-// productView is a product with its plans.
-type productView struct {
-	Partner partner.Partner
-	Tiers   []tierView
-}
-
-func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	p, err := s.partnerInPath(r)
-	if err != nil {
-		return err
-	}
-	plans, err := s.Partners.Plans(r.Context(), p.ID)
-	if err != nil {
-		return err
-	}
-	return s.Site.Render(w, r, v, "product", ui.View{
-		Title: p.Name, Wide: true,
-		Data: productView{Partner: p, Tiers: s.tiers(p, plans, nil, "/products/"+strconv.FormatInt(p.ID, 10)+"/buy")},
-	})
 }
 
 // partnerInPath returns the partner that the path names.

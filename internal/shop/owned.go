@@ -15,6 +15,7 @@ import (
 type ownedView struct {
 	License license.License
 	Partner partner.Partner
+	Product partner.Product
 	Plan    partner.Plan // only with its tier if it is no longer sold
 	Status  string
 	Redeem  string // the page that connects it
@@ -34,6 +35,7 @@ func (o ownedView) KeyEnd() string {
 func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView, error) {
 	type shelf struct {
 		partner partner.Partner
+		product partner.Product
 		plans   map[int]partner.Plan
 	}
 	seen := map[int64]shelf{}
@@ -43,6 +45,9 @@ func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView,
 		if !ok {
 			var err error
 			if of.partner, err = s.Partners.Get(r.Context(), l.PartnerID); err != nil {
+				return nil, err
+			}
+			if of.product, err = s.Partners.Product(r.Context(), l.PartnerID); err != nil {
 				return nil, err
 			}
 			plans, err := s.Partners.Plans(r.Context(), l.PartnerID)
@@ -60,7 +65,7 @@ func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView,
 			plan.Tier = l.Tier
 		}
 		views[i] = ownedView{
-			License: l, Partner: of.partner, Plan: plan, Status: l.Status.String(), Redeem: redeemPath(l.RedemptionID),
+			License: l, Partner: of.partner, Product: of.product, Plan: plan, Status: l.Status.String(), Redeem: redeemPath(l.RedemptionID),
 			Change: "/licensing/" + l.RedemptionID + "/change_plan/", Details: "/licenses/" + l.RedemptionID,
 		}
 	}

@@ -179,6 +179,7 @@ func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 // consentView is what an application asks for.
 type consentView struct {
 	Partner partner.Partner
+	Product partner.Product
 	Host    string
 	Action  string
 	Hidden  []hidden
@@ -195,7 +196,7 @@ func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 		return err
 	}
 	return s.askConsent(w, r, v, req, consentView{
-		Partner: req.Partner, Host: req.Host(), Action: r.URL.Path, Choices: []ownedView{view.ownedView},
+		Partner: req.Partner, Product: view.Product, Host: req.Host(), Action: r.URL.Path, Choices: []ownedView{view.ownedView},
 	})
 }
 

@@ -42,7 +42,7 @@ type Shop struct {
 var files embed.FS
 
 var templates = sync.OnceValues(func() (*ui.Pages, error) {
-	return ui.New(files, template.FuncMap{"plan": partner.Plan.DisplayName}, "templates/*.html")
+	return ui.New(files, template.FuncMap{"plan": partner.Plan.DisplayName, "icon": iconOf}, "templates/*.html")
 })
 
 // NewPages returns the pages, for a marketplace of that name at that URL.
