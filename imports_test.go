@@ -57,6 +57,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     event      : fault paging webhook sqldb
     simulator  : fault paging secret courier scenario partner profile webhook event sqldb
     license    : fault paging secret idempotency event partner account sqldb
+    notice     : plural money mail partner account license sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
     support    : fault paging validate money sqldb mail partner account profile webhook event license oauth
     requestlog : sqldb

@@ -145,11 +145,16 @@ func (u User) Called() string { return cmp.Or(u.Name, u.Email) }
 
 // Users returns the users with those ids, by id, without those who were erased.
 func (b *Book) Users(ctx context.Context, ids []int64) (map[int64]User, error) {
+	return ByID(ctx, b.DB, ids)
+}
+
+// ByID is Users, also in the caller's transaction.
+func ByID(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]User, error) {
 	users := make(map[int64]User, len(ids))
 	if len(ids) == 0 {
 		return users, nil
 	}
-	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0`, ids)
+	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("look up users: %w", err)
 	}

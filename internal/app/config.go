@@ -12,6 +12,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
+	"claviger/internal/notice"
 	"claviger/internal/wire"
 )
 
@@ -46,6 +47,8 @@ type Config struct {
 	KeepResponses       time.Duration       // the record of an attempt
 	ProbeEvery          time.Duration       // of a parked endpoint
 	Mail                mail.Config         // how mail is sent; the zero value sends none
+	MailBuyers          notice.Audience     // who is told by mail what became of what they bought
+	MailOff             []mail.Kind         // mails to buyers that are not sent
 	Log                 *slog.Logger        // nil is standard error, by LogLevel and LogFormat
 
 	SecretFiles map[string]string // the files that secret settings were read from, by the setting's name

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"time"
@@ -10,10 +11,13 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/dispatch"
 	"claviger/internal/fault"
+	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/notice"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/replay"
+	"claviger/internal/sqldb"
 	"claviger/internal/stats"
 	"claviger/internal/webhook"
 )
@@ -64,6 +68,17 @@ func (r *Services) Endpoint(ctx context.Context, partnerID int64) (webhook.Endpo
 		URL: profile.WebhookURL, Brand: p.Brand, Strict: p.Strict, Secrets: courier.NewSecrets(secrets...),
 		Proven: !profile.WebhookValidAt.IsZero(), Until: until, InFlight: p.Webhooks,
 	}, nil
+}
+
+// notices tells buyers by mail what became of what they bought. It is nil where nobody is to
+// be told, or no mail is sent: each would be given up, and stand among what failed.
+func (a *App) notices(box *mail.Outbox) func(context.Context, *sqldb.Tx, []license.News) error {
+	sent := a.cfg.Mail.Configured() || a.cfg.Catcher != nil
+	if !sent || cmp.Or(a.cfg.MailBuyers, notice.Nobody) == notice.Nobody {
+		return nil
+	}
+	desk := &notice.Desk{Mail: box, Audience: a.cfg.MailBuyers, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger")}
+	return desk.Tell
 }
 
 // send takes part in the cluster and sends webhooks until ctx ends.

@@ -16,6 +16,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/httpd"
+	"claviger/internal/notice"
 )
 
 // write puts text into a file of its own and returns its path.
@@ -43,7 +44,7 @@ func TestDefaults(t *testing.T) {
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DB: "claviger.db",
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireAdmins, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
-		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, KeepResponses: 400 * 24 * time.Hour,
+		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, MailBuyers: notice.Shop, KeepResponses: 400 * 24 * time.Hour,
 		SupersedeAfter: 10 * time.Minute, SupersedeAttempts: 4, WebhookConcurrency: 256,
 		Retry: []time.Duration{
 			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
@@ -165,6 +166,8 @@ func TestMistakes(t *testing.T) {
 		"retry of commas":       {flag("retry", ",,"), []string{"1 to 99 waits"}},
 		"mail server":           {flag("smtp-url", "mail.example.com"), []string{"--smtp-url"}},
 		"mail without a sender": {flag("smtp-url", "smtps://mail.example.com"), []string{"mail-from is not set"}},
+		"mails to buyers":       {flag("mail-buyers", "some"), []string{"--mail-buyers must be shop, all or none"}},
+		"mails off":             {flag("mail-off", "receipt,spam"), []string{"--mail-off", "license-ready", `"spam" is none of them`}},
 		"key and file":          {variable("CLAVIGER_SECRET_KEY="+key, "CLAVIGER_SECRET_KEY_FILE=x"), []string{"are both set"}},
 		"empty secret":          {flag("secret-key-file", empty), []string{"is empty"}},
 		"database as a secret":  {flag("db-file", binary), []string{"to use a SQLite file, set db"}},

@@ -19,6 +19,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
+	"claviger/internal/notice"
 	"claviger/internal/secret"
 	"claviger/internal/webhook"
 )
@@ -197,6 +198,18 @@ func mailServer(c *Config, v string) error {
 	server, err := mail.ParseServer(v)
 	c.Mail = server
 	c.Mail.From = from
+	return err
+}
+
+// mailBuyers reads whose buyers are told by mail.
+func mailBuyers(c *Config, v string) (err error) {
+	c.MailBuyers, err = notice.ParseAudience(v)
+	return err
+}
+
+// mailOff reads which mails to buyers are not sent.
+func mailOff(c *Config, v string) (err error) {
+	c.MailOff, err = mail.ParseKinds(v)
 	return err
 }
 

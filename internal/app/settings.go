@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/mail"
+	"claviger/internal/notice"
 	"claviger/internal/partner"
 )
 
@@ -112,6 +113,16 @@ var settings = []Setting{
 		Name: "mail-from", Value: "address",
 		Help: "Who mails are from, such as Acme Licensing <licenses@example.com>",
 		set:  mailFrom,
+	},
+	{
+		Name: "mail-buyers", Value: "who", Default: string(notice.Shop),
+		Help: "Whose buyers are told by mail what became of a purchase: shop (bought on the pages here), all (also by the operator API) or none",
+		set:  mailBuyers,
+	},
+	{
+		Name: "mail-off", Value: "list",
+		Help: "Mails to buyers that are not sent, of " + mail.KindNames(),
+		set:  mailOff,
 	},
 	{
 		Name: "read-connections", Value: "n", Default: "0",

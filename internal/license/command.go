@@ -37,6 +37,9 @@ func (r *Registry) change(ctx context.Context, by audit.Actor, found License, ac
 		}
 		t.writeChange(s, action, reason)
 		t.ledger.Save(tx)
+		if err := t.tell(ctx); err != nil {
+			return err
+		}
 		after = s.License
 		for _, f := range then {
 			if err := f(tx, after); err != nil {

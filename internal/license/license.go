@@ -35,6 +35,10 @@ type Registry struct {
 	// user who is erased: profile.EraseContacts. Nil: nobody has anything.
 	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error
 
+	// Tell is told, in the transaction, of what owners of licenses may be told of:
+	// notice.Desk.Tell. Nil: nobody is.
+	Tell func(ctx context.Context, tx *sqldb.Tx, news []News) error
+
 	effects *[]Effect         // of a preview; nil: acts are carried out
 	tx      *sqldb.Tx         // that acts are part of; nil: each has one of its own; see Within
 	seen    map[string]string // versions by license key that acts require; see IfUnchanged

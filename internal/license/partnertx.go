@@ -26,6 +26,9 @@ type partnerTx struct {
 	refunded func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64) // may be nil
 	effects  *[]Effect
 	seen     map[string]string
+
+	tellOwner func(ctx context.Context, tx *sqldb.Tx, news []News) error // may be nil
+	news      []News                                                     // that nobody was told of yet; see tell
 }
 
 // pendingTx is a partnerTx whose queries are queued. The command queues its own
@@ -59,7 +62,7 @@ func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	if err != nil {
 		return nil, fmt.Errorf("allocate event ids: %w", err)
 	}
-	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}, refunded: r.CountRefund, effects: r.effects, seen: r.seen}
+	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}, refunded: r.CountRefund, effects: r.effects, seen: r.seen, tellOwner: r.Tell}
 	plans, err := a.plans.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the names of plans: %w", err)
@@ -123,6 +126,7 @@ func (t *partnerTx) writeChange(s *state, action string, reason event.Reason) {
 	}
 	if s.License != s.was || len(s.chain) != len(s.seen) || !equalLinks(s.chain, s.seen) {
 		audit.Record(t.tx, t.now, t.by, action, "license:"+s.Key, facts(s.was, s.seen), facts(s.License, s.chain))
+		t.addNews(s, reason)
 	}
 }
 

@@ -97,6 +97,9 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	if c.Then != nil {
 		c.Then(tx, id)
 	}
+	if err := t.tell(ctx); err != nil {
+		return License{}, err
+	}
 	return s.License, idempotency.Store(tx, external, outcome{Licenses: left(s.License)}, t.now)
 }
 
@@ -122,5 +125,6 @@ func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) {
 	}
 	insertSales(t.tx, sale) // before the link that refers to it
 	t.writeChange(s, "license.plan", event.PlanChanged)
+	t.addPlanNews(s, sale)
 	t.ledger.Save(t.tx)
 }

@@ -137,6 +137,9 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 	}
 	t.ledger.Save(tx)
 	t.recordRefund(f)
+	if err := t.tell(ctx); err != nil {
+		return Refund{}, err
+	}
 	return f, idempotency.Store(tx, external, outcome{RefundID: f.ID, Licenses: left(f.Licenses...)}, t.now)
 }
 
@@ -340,7 +343,7 @@ func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error
 	f.ReversedAt = t.now
 	t.tx.Queue(`UPDATE refunds SET reversed_at = $2 WHERE id = $1`, f.ID, t.now)
 	t.ledger.Save(t.tx)
-	return nil
+	return t.tell(ctx)
 }
 
 // eraseReasons removes the reasons of the refunds of licenses that a user owned then:

@@ -106,6 +106,9 @@ func (r *Registry) sellSet(ctx context.Context, orders []*order) (err error) {
 		}
 		s.save()
 		s.then()
+		if err := s.tell(ctx); err != nil {
+			return err
+		}
 		repeated = s.queueRepeated()
 		if r.effects != nil || r.tx != nil { // a preview has no commit, and another's comes later
 			return s.answer(ctx, repeated)
@@ -356,6 +359,7 @@ func (s *saleSet) save() {
 	for block, n := range blocks {
 		s.count(event.Inactive, block, n)
 	}
+	s.saleNews()
 	s.log.Append(s.tx, s.drafts...)
 	s.ledger.Save(s.tx)
 	audit.RecordAll(s.tx, s.now, s.acts())
