@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -175,16 +176,24 @@ func (o ordered) marks() int {
 
 // stableUpTo reads the newest id first, then the marks. A transaction whose mark is
 // not there yet draws its ids later still, so they are higher; one whose mark is
-// gone is decided, and whoever reads now sees what it did.
+// gone is decided, and whoever reads now sees what it did. The two go in one round trip:
+// neither is read as of a snapshot.
 func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
-	newest, err := One(ctx, &DB{engine: p}, Value[int64], lastDrawn+of.name)
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("get a connection: %w", err)
+	}
+	defer conn.Release()
+	tx := &Tx{session: &pgSession{conn: conn.Conn()}, engine: p} // without a begin
+	newest := QueueQuery(tx, Value[int64], lastDrawn+of.name)
+	oldest, err := QueueQuery(tx, Value[int64], `SELECT coalesce(min(((classid::bigint & 536870911) << 32) | objid::bigint), $2)
+		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 29 = $1
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, of.marks(), int64(math.MaxInt64)).One(ctx)
 	if err != nil {
 		return 0, err
 	}
-	oldest, err := One(ctx, &DB{engine: p}, Value[int64], `SELECT coalesce(min(((classid::bigint & 536870911) << 32) | objid::bigint), $1)
-		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 29 = $2
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, newest, of.marks())
-	return min(newest, oldest), err
+	last, err := newest.One(ctx)
+	return min(last, oldest), err
 }
 
 func (p *postgres) forUpdate() string { return " FOR UPDATE" }

@@ -298,13 +298,15 @@ func (a *Result[T]) first(err error) (T, error) {
 // there will ever be. Transactions draw their ids in another order than they
 // commit in, so the newest row may be higher.
 func (db *DB) StableUpTo(ctx context.Context, sequence string) (int64, error) {
-	return db.engine.stableUpTo(ctx, drawn(sequence))
+	id, err := db.engine.stableUpTo(ctx, drawn(sequence))
+	return id, tellAway(err)
 }
 
 // StableRows is StableUpTo for the rows of a table that numbers them by its column id,
 // if every transaction that inserts some calls MarkRows.
 func (db *DB) StableRows(ctx context.Context, table string) (int64, error) {
-	return db.engine.stableUpTo(ctx, rowsOf(table))
+	id, err := db.engine.stableUpTo(ctx, rowsOf(table))
+	return id, tellAway(err)
 }
 
 // ForUpdate ends a select of rows that stay as they are read, for anybody else,

@@ -230,13 +230,12 @@ const countChunk = 1000
 // Count is how many deliveries match, and whether that is not all: counting ends at
 // most, and where the search does.
 func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) (n int, more bool, err error) {
+	if f == (Filter{State: Failed, From: f.From, To: f.To}) {
+		n, err = countFailed(ctx, r.DB, partnerID, f, most+1)
+		return min(n, most), n > most, err
+	}
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		n, more = 0, false
-		if f == (Filter{State: Failed, From: f.From, To: f.To}) {
-			n, err = countFailed(ctx, tx, partnerID, f, most+1)
-			more, n = n > most, min(n, most)
-			return err
-		}
 		w, err := newWalk(ctx, tx, partnerID, f, Key{})
 		if err != nil {
 			return err
@@ -259,12 +258,15 @@ func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) 
 }
 
 // countFailed counts failed deliveries by the indexes alone, most of them at most.
-func countFailed(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, most int) (int, error) {
+func countFailed(ctx context.Context, r sqldb.Reader, partnerID int64, f Filter, most int) (int, error) {
 	of := func(condition string) string {
 		return `(SELECT count(*) FROM (SELECT 1 FROM outbox WHERE partner_id = $1 AND ` + condition + ` AND created_at >= $2 AND created_at < $3 LIMIT $4) AS o)`
 	}
-	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT `+of(webhook.IsPending+` AND attempts > 0`)+` + `+of(webhook.IsGivenUp), partnerID, f.From, f.last().At, most)
-	return int(n), err
+	n, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT `+of(webhook.IsPending+` AND attempts > 0`)+` + `+of(webhook.IsGivenUp), partnerID, f.From, f.last().At, most)
+	if err != nil {
+		return 0, fmt.Errorf("count failed deliveries: %w", err)
+	}
+	return int(n), nil
 }
 
 // matches reports whether a row is meant; its last attempt is looked at elsewhere.
