@@ -143,6 +143,7 @@ type Entry struct {
 	Purpose       Purpose
 	Next          string // the page to go to, as LocalPath makes it
 	NeedsPassword bool   // the user is to choose a password: see ResetPassword
+	First         bool   // the address proved itself by it
 }
 
 // UseLink signs in whom the token of a link is for, and so proves the address. A
@@ -209,7 +210,7 @@ func (l *login) enter(tx *sqldb.Tx, by link, browser, client string, now time.Ti
 		l.save(tx, now)
 	}
 	return Entry{
-		User: l.User, Purpose: by.purpose, Next: by.next,
+		User: l.User, Purpose: by.purpose, Next: by.next, First: before.ProvenAt.IsZero(),
 		NeedsPassword: by.purpose == ForReset || by.purpose == ForSignUp && l.password == "",
 	}
 }

@@ -57,7 +57,7 @@ func TestLink(t *testing.T) {
 		}
 	}
 	u.ProvenAt, u.UpdatedAt = d.now, d.now
-	want := account.Entry{User: u, Purpose: account.ForSignIn}
+	want := account.Entry{User: u, Purpose: account.ForSignIn, First: true}
 	if got, err := d.UseLink(t.Context(), first, "", ""); got != want || err != nil {
 		t.Errorf("UseLink = %+v, %v; want %+v", got, err, want)
 	}

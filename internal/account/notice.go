@@ -35,7 +35,7 @@ func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time
 	title := fmt.Sprintf(string(n), b.marketplace())
 	l := mail.Content{
 		Title:   title,
-		Hello:   "Hello,",
+		Hello:   u.hello(),
 		Opening: []string{title + "."},
 		Facts:   []mail.Fact{{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")}},
 		Closing: []string{
@@ -44,9 +44,6 @@ func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time
 		},
 		Button: mail.Link{Name: "See how your account is secured", URL: b.PublicURL + "/account/security"},
 		Foot:   fmt.Sprintf("You get this mail because you have an account at %s. It is sent whenever this happens.", b.marketplace()),
-	}
-	if u.Name != "" {
-		l.Hello = "Hello " + u.Name + ","
 	}
 	if by.Client != "" {
 		l.Facts = append(l.Facts, mail.Fact{Name: "From the address", Value: by.Client})
@@ -58,4 +55,61 @@ func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time
 	b.Mail.Put(tx, mail.Message{
 		Cause: fmt.Sprintf("user %d at %d: %s", u.ID, at.UnixNano(), n), To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
 	}, at)
+}
+
+// tellSignIn puts the mail about a sign-in with a new browser into the outbox.
+func (b *Book) tellSignIn(tx *sqldb.Tx, u User, s NewSession, at time.Time) {
+	if u.Email == "" {
+		return
+	}
+	title := "New sign-in to your account at " + b.marketplace()
+	l := mail.Content{
+		Title:   title,
+		Hello:   u.hello(),
+		Opening: []string{"Somebody signed in to your account with a browser that we do not know as yours."},
+		Facts: []mail.Fact{
+			{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")},
+			{Name: "Browser", Value: s.Browser},
+			{Name: "From the address", Value: s.Client},
+		},
+		Button: mail.Link{Name: "See where you are signed in", URL: b.PublicURL + "/account/security"},
+		Closing: []string{
+			"If it was you, you need not do anything.",
+			"If it was not, end that session and choose a new password at once.",
+		},
+		Foot: fmt.Sprintf("You get this mail because you have an account at %s.", b.marketplace()),
+	}
+	text, html := b.Mail.Render(l)
+	b.Mail.Put(tx, mail.Message{
+		Kind: mail.NewSignIn, Cause: fmt.Sprintf("user %d at %d: new sign-in", u.ID, at.UnixNano()), To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
+	}, at)
+}
+
+// TellDeleted puts the mail to somebody who deleted their account into the outbox, in the
+// transaction that erases them. Nothing of it stays when it was sent. Whom an operator
+// erases is told by the operator.
+func (b *Book) TellDeleted(tx *sqldb.Tx, by audit.Actor, was User, at time.Time) {
+	if was.Email == "" || by.Kind != audit.ByUser || by.ID != was.ID || !b.Mail.Sends(mail.AccountDeleted) {
+		return
+	}
+	title := "Your account at " + b.marketplace() + " is deleted"
+	text, html := b.Mail.Render(mail.Content{
+		Title:   title,
+		Hello:   was.hello(),
+		Opening: []string{"Your account is deleted, and what we stored about you with it. Licenses that you had no longer work, and nobody can get them back."},
+		Facts:   []mail.Fact{{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")}},
+		Closing: []string{"If it was not you who deleted it, contact " + b.marketplace() + "."},
+		Foot:    "This is the last mail about this account. Your address is removed as soon as the mail was sent.",
+	})
+	b.Mail.Put(tx, mail.Message{
+		Kind: mail.AccountDeleted, Cause: fmt.Sprintf("user %d deleted", was.ID), To: was.Email, Subject: title, Text: text, HTML: html, Transient: true,
+	}, at)
+}
+
+// hello is how a mail addresses the user.
+func (u User) hello() string {
+	if u.Name == "" {
+		return "Hello,"
+	}
+	return "Hello " + u.Name + ","
 }

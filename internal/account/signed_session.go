@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/mail"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -42,6 +43,7 @@ type NewSession struct {
 	Browser, Client string
 	BegunAt         time.Time
 	Replaces        string // the key of the session that it goes on from; "": none
+	NewBrowser      bool   // the user signs in now, with a browser that is not known as theirs: they are told
 }
 
 // NoteSession notes who is signed in with the session that is stored under a key, and
@@ -57,7 +59,15 @@ func (b *Book) NoteSession(ctx context.Context, key string, s NewSession) error 
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (hash) DO UPDATE SET
 			user_id = excluded.user_id, epoch = excluded.epoch, browser = excluded.browser, client = excluded.client, seen_at = excluded.seen_at`,
 			hash, s.UserID, s.Epoch, s.Browser, s.Client, s.BegunAt, now, now.Add(sessionKept))
-		return nil
+		if !s.NewBrowser || !b.Mail.Sends(mail.NewSignIn) {
+			return nil
+		}
+		u, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1 AND erased_at = 0`, s.UserID)
+		if errors.Is(err, sqldb.ErrNone) {
+			return nil
+		}
+		b.tellSignIn(tx, u, s, now)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("note who is signed in: %w", err)

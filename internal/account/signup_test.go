@@ -109,7 +109,7 @@ func TestSignUp(t *testing.T) {
 			ID: users[0].ID, Email: "bob@example.com", Name: "Bob Ray", SessionEpoch: 1,
 			ProvenAt: d.now, CreatedAt: noon, UpdatedAt: d.now,
 		},
-		Purpose: account.ForSignUp, Next: "/licenses?page=2",
+		Purpose: account.ForSignUp, Next: "/licenses?page=2", First: true,
 	}
 	if got := d.use(t, d.mailed(t), browser); got != want {
 		t.Errorf("UseLink = %+v, want %+v", got, want)

@@ -58,14 +58,11 @@ func (w words) subject(marketplace string) string { return fmt.Sprintf(w.title, 
 func (w words) content(marketplace string, u User, url string) mail.Content {
 	l := mail.Content{
 		Title:   w.subject(marketplace),
-		Hello:   "Hello,",
+		Hello:   u.hello(),
 		Opening: []string{fmt.Sprintf(w.opening, marketplace)},
 		Closing: []string{"The link works once, for " + w.life + ". Do not pass it on: whoever has it can sign in as you."},
 		Button:  mail.Link{Name: w.button, URL: url},
 		Foot:    fmt.Sprintf("You get this mail because somebody typed this address at %s.", marketplace),
-	}
-	if u.Name != "" {
-		l.Hello = "Hello " + u.Name + ","
 	}
 	if w.more != "" {
 		l.Closing = append(l.Closing, w.more)

@@ -211,7 +211,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller, Now: a.cfg.Now, Log: a.log,
 	}
 	r.Licenses = &license.Registry{
-		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, CountRefund: stats.CountRefund, EraseAddress: eraseAddress,
+		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, CountRefund: stats.CountRefund, EraseAddress: r.eraseAndTell,
 		Tell: a.notices(r.Mail),
 	}
 	r.OAuth = a.connect(r, box)

@@ -136,7 +136,16 @@ func (h *Housekeeping) once(ctx context.Context) (int64, error) {
 }
 
 // eraseAddress removes what is stored under the email address of somebody who is erased.
-func eraseAddress(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error {
-	partner.EraseInvitations(tx, email)
-	return profile.EraseContacts(ctx, tx, by, email, at)
+func eraseAddress(ctx context.Context, tx *sqldb.Tx, by audit.Actor, was account.User, at time.Time) error {
+	partner.EraseInvitations(tx, was.Email)
+	return profile.EraseContacts(ctx, tx, by, was.Email, at)
+}
+
+// eraseAndTell is eraseAddress, and tells whoever deleted their own account.
+func (r *Services) eraseAndTell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, was account.User, at time.Time) error {
+	if err := eraseAddress(ctx, tx, by, was, at); err != nil {
+		return err
+	}
+	r.Accounts.TellDeleted(tx, by, was, at)
+	return nil
 }

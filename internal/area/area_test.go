@@ -83,7 +83,7 @@ func start(t *testing.T) *harness {
 	}}}
 	h.exports = area.Exports[account.Scope, *visit]{Area: a, Exporter: &export.Exporter{DB: h.db, Now: now}}
 	routes := append(a.Routes(), site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
-		return site.SignIn(r, h.user, now(), "")
+		return site.SignIn(r, h.user, now(), "", false)
 	}))
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, _ := wire.Begin(r.Context(), "req_1", "192.0.2.7")

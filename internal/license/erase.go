@@ -65,7 +65,7 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	}
 	eraseReasons(tx, userID)
 	if r.EraseAddress != nil {
-		if err := r.EraseAddress(ctx, tx, by, before.Email, at); err != nil {
+		if err := r.EraseAddress(ctx, tx, by, before, at); err != nil {
 			return account.User{}, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
@@ -32,8 +33,9 @@ type Registry struct {
 	CountRefund func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64)
 
 	// EraseAddress removes what other packages have under the email address of a
-	// user who is erased: profile.EraseContacts. Nil: nobody has anything.
-	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error
+	// user who is erased, as they were before: profile.EraseContacts. Nil: nobody has
+	// anything.
+	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, was account.User, at time.Time) error
 
 	// Tell is told, in the transaction, of what owners of licenses may be told of:
 	// notice.Desk.Tell. Nil: nobody is.

@@ -1,16 +1,20 @@
 package signin_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	netmail "net/mail"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/account"
 	"claviger/internal/event"
+	"claviger/internal/mail"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/visitor/pagetest"
@@ -135,6 +139,31 @@ func TestDeleteAccount(t *testing.T) {
 		}
 	}
 	h.NewBrowser().Post("/sign-in", "email", pagetest.Ann, "password", pagetest.Password).Want(http.StatusUnauthorized, "Sign in")
+
+	// Nothing is left but the mail that says so, and that only until it is sent.
+	mails := h.Emails(pagetest.Ann)
+	if len(mails) != 1 || mails[0].Subject != "Your account at Claviger is deleted" {
+		t.Fatalf("mails: %+v", mails)
+	}
+	sender := &mail.Sender{DB: h.DB, Now: h.Now, Sealer: h.SignIn.Sealer, Transport: mail.Folder{Dir: t.TempDir(), From: &netmail.Address{Address: "shop@example.com"}}}
+	ctx, stop := context.WithCancel(t.Context())
+	sender.Ran = func(context.Context, time.Duration, error) { stop() }
+	sender.Run(ctx)
+	if mails := h.Emails(pagetest.Ann); len(mails) != 0 {
+		t.Errorf("left of the mails: %+v", mails)
+	}
+}
+
+// TestErasedByOperator: whom an operator erases gets no mail.
+func TestErasedByOperator(t *testing.T) {
+	h := pagetest.New(t)
+	u := h.AddUser(pagetest.Ann, pagetest.Password)
+	if _, err := h.Shop.Licenses.EraseUser(t.Context(), pagetest.Tester, u.ID); err != nil {
+		t.Fatal(err)
+	}
+	if mails := h.Emails(pagetest.Ann); len(mails) != 0 {
+		t.Errorf("mails: %+v", mails)
+	}
 }
 
 func TestOperatorsDoNotDeleteThemselves(t *testing.T) {

@@ -32,9 +32,12 @@ func (h *Handler) knownCookie() string {
 func (h *Handler) secure() bool { return strings.HasPrefix(h.Site.Pages.PublicURL, "https://") }
 
 // signUserIn makes this the session of a user who has completed signing in, on the way to
-// next, and their browser a known one.
-func (h *Handler) signUserIn(w http.ResponseWriter, r *http.Request, u account.User, next string) error {
-	if err := h.Site.SignIn(r, u, h.Now(), next); err != nil {
+// next, and their browser a known one. Nobody is told of the sign-in that an account begins
+// with.
+func (h *Handler) signUserIn(w http.ResponseWriter, r *http.Request, e account.Entry) error {
+	u := e.User
+	begins := e.First || e.Purpose == account.ForSignUp
+	if err := h.Site.SignIn(r, u, h.Now(), e.Next, !begins && h.knownBrowser(r, u.Email) == ""); err != nil {
 		return err
 	}
 	h.setKnownCookie(w, u)

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"claviger/internal/mail"
 	"claviger/internal/sqldb"
 	"claviger/internal/visitor/pagetest"
 )
@@ -35,6 +37,47 @@ func TestKnownBrowser(t *testing.T) {
 	for range 9 {
 		mine.Post("/sign-in", "email", pagetest.Ann, "password", "a guess").Want(http.StatusUnauthorized, "Sign in")
 	}
+}
+
+// TestNewBrowserIsTold: somebody is told by mail of a sign-in with a browser that they did
+// not use before, not of one with their own, and not of the first there is.
+func TestNewBrowserIsTold(t *testing.T) {
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, "")
+	mine, mailed := h.NewBrowser(), 0
+	told := func(want int, after string) {
+		t.Helper()
+		got := 0
+		for _, m := range h.Emails(pagetest.Ann) {
+			if strings.HasPrefix(m.Subject, "New sign-in to your account") {
+				got++
+				if !strings.Contains(m.Text, "Browser:          A browser") || !strings.Contains(m.Text, h.URL+"/account/security") {
+					t.Errorf("the mail says\n%s", m.Text)
+				}
+			}
+		}
+		if got-mailed != want {
+			t.Errorf("after %s: %d mails, want %d", after, got-mailed, want)
+		}
+		mailed = got
+		h.Advance(time.Minute)
+	}
+	byLink := func(b *pagetest.Browser) {
+		t.Helper()
+		b.Post("/sign-in/send", "email", pagetest.Ann)
+		b.Press(b.Get(h.MailedLink(pagetest.Ann)), "Continue as")
+		b.WantSignedIn(pagetest.Ann)
+		b.Post("/sign-out")
+	}
+	byLink(mine)
+	told(0, "the first sign-in")
+	byLink(mine)
+	told(0, "another one with the same browser")
+	byLink(h.NewBrowser())
+	told(1, "one with another browser")
+	h.SignIn.Accounts.Mail.Off = []mail.Kind{mail.NewSignIn}
+	byLink(h.NewBrowser())
+	told(0, "one while the mails are switched off")
 }
 
 // TestFullQueue: whoever finds too many waiting reads so at once, and somebody with

@@ -53,7 +53,7 @@ func (h *Handler) firstStepDone(w http.ResponseWriter, r *http.Request, e accoun
 
 // signedIn signs a user in who has completed all steps.
 func (h *Handler) signedIn(w http.ResponseWriter, r *http.Request, e account.Entry) error {
-	if err := h.signUserIn(w, r, e.User, e.Next); err != nil {
+	if err := h.signUserIn(w, r, e); err != nil {
 		return err
 	}
 	if e.NeedsPassword {

@@ -19,8 +19,9 @@ import (
 const signedInFor = "signed-in-for"
 
 // SignIn makes this the session of a user who signs in now, on the way to the path
-// next. Whoever has a second factor has proven it, too.
-func (s *Site) SignIn(r *http.Request, u account.User, now time.Time, next string) error {
+// next. Whoever has a second factor has proven it, too. They are told by mail of a sign-in
+// with a new browser.
+func (s *Site) SignIn(r *http.Request, u account.User, now time.Time, next string, newBrowser bool) error {
 	ctx := r.Context()
 	if err := s.Sessions.SignIn(ctx, ui.Signed{UserID: u.ID, Epoch: u.SessionEpoch, At: now, Factor: u.SecondFactor}); err != nil {
 		return err
@@ -30,7 +31,9 @@ func (s *Site) SignIn(r *http.Request, u account.User, now time.Time, next strin
 	} else {
 		s.Sessions.Pop(ctx, signedInFor)
 	}
-	return s.Accounts.NoteSession(ctx, s.Sessions.Key(ctx), s.session(r, u, now))
+	session := s.session(r, u, now)
+	session.NewBrowser = newBrowser
+	return s.Accounts.NoteSession(ctx, s.Sessions.Key(ctx), session)
 }
 
 // StaySignedIn gives this browser a session of the user in place of the one it had: all
