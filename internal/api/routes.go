@@ -21,7 +21,7 @@ func (a *API) Routes() []wire.Route {
 		Readers:      a.Readers,
 		Bytes:        a.Bytes,
 	}
-	return []wire.Route{
+	return append(a.productRoutes(auth), []wire.Route{
 		auth.RouteWithQuery("GET", "/v2/licenses", a.listLicenses),
 		auth.RouteWithQuery("GET", "/v2/licenses/events", a.listEvents),
 		auth.RouteWithQuery("GET", "/v2/licenses/search", a.searchLicenses),
@@ -65,5 +65,5 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("POST", "/v2/event-kinds/{event}/test", a.testEvent),
 		auth.Route("POST", "/v2/verify-signature", a.verifySignature),
 		wire.Public("GET", "/v2/openapi.json", a.describe),
-	}
+	}...)
 }

@@ -40,6 +40,8 @@ type Route[N any, V Visitor[N]] struct {
 	Path  string // below Area.Prefix, such as /deliveries/{delivery}
 	Needs N      // what a person must have to request it
 	Serve func(w http.ResponseWriter, r *http.Request, visit V) error
+
+	Upload bool // the form of the act has a file in it
 }
 
 // Visit is what every area knows of a request that it lets in. The Visit of an area
@@ -112,6 +114,10 @@ func (a *Area[N, V]) Routes() []wire.Route {
 		}
 		switch rt.Kind {
 		case Act:
+			if rt.Upload {
+				routes = append(routes, a.Site.UploadRoute(a.Prefix+rt.Path, visitor.SignedIn, serve))
+				continue
+			}
 			routes = append(routes, a.Site.Route(http.MethodPost, a.Prefix+rt.Path, visitor.SignedIn, serve))
 		case Stream:
 			routes = append(routes, a.Site.StreamRoute(a.Prefix+rt.Path, a.mayFollow(rt.Needs), serve))

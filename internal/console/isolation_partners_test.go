@@ -47,6 +47,8 @@ func init() {
 	registry.Forms["/partners/{partner}/settings/single-key"] = form("overlap_s", "0")
 	registry.Forms["/partners/{partner}/credentials/{credential}/switch"] = form() // it was not replaced
 	registry.Forms["/partners/new"] = form("name", "")
+	registry.Forms["/partners/{partner}/product"] = form("tagline", "Isolation") // without what was seen, which is refused
+	registry.Forms["/partners/{partner}/product/icon"] = form()                  // without a file
 	registry.Forms["/partners/{partner}/plans/new"] = form("tier", "none")
 	registry.Forms["/partners/{partner}/plans/{tier}"] = form("name", "")
 	registry.Forms["/partners/{partner}/plans/{tier}/remove"] = form()

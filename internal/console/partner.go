@@ -39,6 +39,7 @@ var partnerTabs = []area.Entry{
 	{Label: "URLs", Path: urlsPath},
 	{Label: "Contacts", Path: contactsPath},
 	{Label: "Settings", Path: partnerSettingsPath},
+	{Label: "Product", Path: productPath},
 	{Label: "Plans", Path: plansPath},
 	{Label: "Credentials", Path: secretsPath},
 	{Label: "People", Path: partnerPeoplePath},

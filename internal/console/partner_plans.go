@@ -41,7 +41,7 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 	}
 	view := plansView{
 		Partner: one, Tabs: p.tabs(v, one, plansPath),
-		Table: ui.Table{ID: "plans", Caption: "Plans, the lowest tier first", Cards: true, Columns: []ui.Column{
+		Table: ui.Table{ID: "plans", Caption: "Plans, in the order of the product page", Cards: true, Columns: []ui.Column{
 			{Label: "Tier"}, {Label: "Name"}, {Label: "Price", Number: true}, {Label: "Checkout", Wrap: true}, {Label: "Reference"}, {Label: "Last change"},
 		}},
 		Call: p.call("List these plans by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/plans", one.ID)),
@@ -72,12 +72,12 @@ func seenPlan(plan partner.Plan) area.Seen {
 	if plan.CreatedAt.IsZero() {
 		return area.Seen{Version: "none", Facts: []area.Fact{{Name: "Name", Value: ""}}}
 	}
-	return area.Seen{Version: plan.UpdatedAt.Format(time.RFC3339Nano), Facts: []area.Fact{
+	return area.Seen{Version: plan.UpdatedAt.Format(time.RFC3339Nano), Facts: append([]area.Fact{
 		{Name: "Name", Value: plan.Name},
 		{Name: "Price", Value: money.Text(plan.PriceCents, plan.Currency)},
 		{Name: "Checkout URL", Value: plan.CheckoutURL},
 		{Name: "Reference", Value: plan.ExternalRef},
-	}}
+	}, area.PlanTextFacts(plan)...)}
 }
 
 // planView asks for a new plan, or for a change of one.
@@ -87,13 +87,13 @@ func (p *Partners) planView(v *Visit, one partner.Partner, plan partner.Plan) ui
 	view := ui.Confirm{
 		Heading: "Change the plan of tier " + strconv.Itoa(plan.Tier),
 		Says:    []string{"It is sold so from now on. Licenses that were sold stay as they are; their tier has the new name."},
-		Form: ui.Form{Fields: []ui.Field{
+		Form: ui.Form{Fields: append([]ui.Field{
 			{Name: "name", Label: "Name", Value: plan.Name, Required: true, Autocomplete: "off"},
 			{Name: "price", Label: "Price", Value: money.Input(plan.PriceCents, plan.Currency), Required: true, Autocomplete: "off", Hint: "Such as 49.00."},
 			{Name: "currency", Label: "Currency", Value: plan.Currency, Autocomplete: "off", Hint: "Three letters, such as USD."},
 			{Name: "checkout_url", Label: "Checkout URL", Type: "url", Value: plan.CheckoutURL, Autocomplete: "off", Hint: "Where the buyer pays, or nothing."},
 			{Name: "external_ref", Label: "Reference", Value: plan.ExternalRef, Autocomplete: "off", Hint: "What your own systems call it, or nothing."},
-		}},
+		}, area.PlanTextFields(plan)...)},
 		Action: v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier), Hidden: []ui.Param{seenPlan(plan).Param()},
 		Button: ui.Button{Label: "Save", Busy: "Saving…"}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
 	}
@@ -183,10 +183,14 @@ func (p *Partners) savePlan(w http.ResponseWriter, r *http.Request, v *Visit, on
 	if changed.PriceCents, changed.Currency, err = amount("price", typed(r, &view, "price"), changed.Currency); err != nil {
 		return p.area.Refuse(w, r, v, view, err)
 	}
+	texts, err := area.ReadPlanTexts(r, &view.Form)
+	if err != nil {
+		return p.area.Refuse(w, r, v, view, err)
+	}
 	if err := seenPlan(plan).Unchanged(r); err != nil {
 		return p.area.Refuse(w, r, v, view, err)
 	}
-	if _, _, err := p.Partners.PutPlan(r.Context(), v.Actor(), one.ID, changed); err != nil {
+	if _, _, err := p.Partners.PutPlanWith(r.Context(), v.Actor(), one.ID, changed, texts); err != nil {
 		return p.area.Refuse(w, r, v, view, err)
 	}
 	return p.area.Done(w, r, v, ofPartner(plansPath, one.ID), fmt.Sprintf("The plan of tier %d is saved.", plan.Tier))

@@ -37,7 +37,7 @@ const (
 )
 
 func (p *Partners) table() []Route {
-	return []Route{
+	return append(p.productTable(), []Route{
 		row(Page, partnersPath, account.Read, p.list),
 		row(Page, newPartnerPath, account.Admin, p.askNew),
 		row(Act, newPartnerPath, account.Admin, p.create),
@@ -79,7 +79,7 @@ func (p *Partners) table() []Route {
 		row(Page, allowSupportPath, account.Support, p.askAllow),
 		row(Act, allowSupportPath, account.Support, p.allow),
 		row(Act, leaveSupportPath, account.Support, p.leave),
-	}
+	}...)
 }
 
 const (

@@ -15,6 +15,7 @@ import (
 // pixels.
 var consoleDetails = []struct{ name, list, css string }{
 	{"partner", "/partners", "#partners tbody a"},
+	{"partner-product", "/partners/1", ".tabs a[href$='/product']"},
 	{"partner-plans", "/partners/1", ".tabs a[href$='/plans']"},
 	{"partner-plan", "/partners/1/plans", "#plans a[href$='/plans/1']"},
 	{"partner-plan-remove", "/partners/1/plans", "#plans a[href$='/remove']"},

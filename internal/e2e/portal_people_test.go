@@ -91,6 +91,12 @@ func TestPortalRotation(t *testing.T) {
 		t.Errorf("the audit says %s", text)
 	}
 	b.Look("portal-audit")
+	b.portal("/product")
+	b.on("Product")
+	b.Look("portal-product")
+	b.Press("#plans a[href$='/product/plans/2']")
+	b.on("What buyers read about “Team”")
+	b.Look("portal-plan-texts")
 	b.portal("/settings")
 	b.on("Settings")
 	b.Look("portal-settings")

@@ -31,12 +31,15 @@ type Product struct {
 	UpdatedAt    time.Time
 }
 
+// ProductPath is the page of a partner's product.
+func ProductPath(partnerID int64) string { return "/products/" + strconv.FormatInt(partnerID, 10) }
+
 // IconPath is where the icon is served, "" if there is none. Another icon has another path.
 func (p Product) IconPath() string {
 	if p.Icon == "" {
 		return ""
 	}
-	return "/products/" + strconv.FormatInt(p.PartnerID, 10) + "/icon/" + p.Icon + ".png"
+	return ProductPath(p.PartnerID) + "/icon/" + p.Icon + ".png"
 }
 
 const productColumns = `products.partner_id, products.tagline, products.description, products.website,

@@ -18,6 +18,7 @@ func init() {
 	placeholders["contact"] = contactOf
 	placeholders["member"] = memberOf
 	placeholders["invitation"] = invitationOf
+	placeholders["tier"] = tierOf
 
 	for path, pairs := range map[string][]string{
 		"/credentials/keys":                       {"name", "CI", "form", ""},
@@ -33,6 +34,9 @@ func init() {
 		"/team/members/{member}/remove":           nil,
 		"/team/leave":                             nil, // the box is not ticked
 		"/settings":                               {"was", "", "brand", "Tide"},
+		"/product":                                {"tagline", "Isolation"}, // without what was seen, which is refused
+		"/product/icon":                           nil,                      // without a file
+		"/product/plans/{tier}":                   {"sort", "none"},
 		"/settings/single-key":                    {"was", "", "overlap_s", "0"},
 	} {
 		forms[path] = func(*harness, partner.Partner) url.Values {
@@ -105,4 +109,16 @@ func invitationOf(h *harness, p partner.Partner) string {
 	n, err := h.Inviter.Invite(h.Context(), apptest.Tester, p.ID, fmt.Sprintf("new@%d.example", p.ID), partner.Viewer)
 	h.Must(err)
 	return strconv.FormatInt(n.ID, 10)
+}
+
+// tierOf is the tier of a plan that only this partner sells.
+func tierOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return "999"
+	}
+	tier := 700 + int(p.ID)
+	_, _, err := h.Partners.PutPlan(h.Context(), apptest.Tester, p.ID, partner.Plan{Tier: tier, Name: "Isolation"})
+	h.Must(err)
+	return strconv.Itoa(tier)
 }

@@ -70,7 +70,7 @@ type Serve = func(w http.ResponseWriter, r *http.Request, visit *Visit) error
 
 // Table returns every route of a partner's portal.
 func (h *Handler) Table() []Route {
-	return slices.Concat(h.integrationTable(), private(h.secretTable()...), h.exportTable(), h.contactTable(), private(h.teamTable()...), h.settingTable())
+	return slices.Concat(h.integrationTable(), private(h.secretTable()...), h.exportTable(), h.contactTable(), h.productTable(), private(h.teamTable()...), h.settingTable())
 }
 
 // integrationTable has the pages about the integration and what it does.
@@ -188,6 +188,7 @@ var navigation = []area.Entry{
 	{Label: "Events", Path: eventsPath},
 	{Label: "Verify", Path: verifyPath},
 	{Label: "Credentials", Path: "/credentials"},
+	{Label: "Product", Path: productPath},
 	{Label: "Contacts", Path: "/contacts"},
 	{Label: "Team", Path: "/team"},
 	{Label: "Settings", Path: "/settings"},

@@ -114,7 +114,7 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}
 	view := productView{
 		Partner: p, Product: product, Description: markdown.HTML(product.Description),
-		Tiers: s.tiers(p, plans, nil, "/products/"+strconv.FormatInt(p.ID, 10)+"/buy"),
+		Tiers: s.tiers(p, plans, nil, partner.ProductPath(p.ID)+"/buy"),
 	}
 	view.arrange()
 	return s.Site.Render(w, r, v, "product", ui.View{Title: p.Name, Wide: true, Data: view})

@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -109,6 +110,38 @@ func ReadForm(r *http.Request) error {
 		return fault.New(fault.Invalid, codeInvalidForm, "The form could not be read. Go back and send it again.")
 	}
 	return nil
+}
+
+// MaxUpload is how many bytes the body of a form with a file may have: more than any file
+// that is accepted, so that whoever sends one that is too large is told its size.
+const MaxUpload = 4 << 20
+
+// ReadUpload parses a form with a file, whose body is limited by MaxUpload already, and
+// returns the file of a field; nil if none was chosen. Nothing is written to disk.
+func ReadUpload(r *http.Request, name string) ([]byte, error) {
+	err := r.ParseMultipartForm(MaxUpload)
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case large:
+		return nil, fault.New(fault.TooLarge, codeFormTooLarge, "The file is too large. Choose a smaller one and send it again.")
+	case errors.Is(err, http.ErrNotMultipart): // a form without a file, which is read all the same
+		return nil, nil
+	case err != nil:
+		return nil, fault.New(fault.Invalid, codeInvalidForm, "The form could not be read. Go back and send it again.")
+	}
+	file, _, err := r.FormFile(name)
+	if errors.Is(err, http.ErrMissingFile) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the file of a form: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it is in memory
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the file of a form: %w", err)
+	}
+	return data, nil
 }
 
 // FormText returns what was typed into a field, without white space around it.

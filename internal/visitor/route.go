@@ -59,19 +59,24 @@ func SignedIn(_ *http.Request, v *Visitor) error {
 
 // Route makes the route of a page. A form that comes from another site is refused.
 func (s *Site) Route(method, path string, access Access, h Handler) wire.Route {
-	return s.route(method, path, s.Pages.SameOrigin(s.serve(access, h, s.leave)))
+	return s.route(method, path, ui.MaxForm, s.Pages.SameOrigin(s.serve(access, h, s.leave)))
+}
+
+// UploadRoute makes the route of a form that has a file in it.
+func (s *Site) UploadRoute(path string, access Access, h Handler) wire.Route {
+	return s.route(http.MethodPost, path, ui.MaxUpload, s.Pages.SameOrigin(s.serve(access, h, s.leave)))
 }
 
 // CrossSiteRoute makes the route of a page that takes forms of other sites too. It
 // must not change anything on behalf of the visitor.
 func (s *Site) CrossSiteRoute(method, path string, access Access, h Handler) wire.Route {
-	return s.route(method, path, s.serve(access, h, s.leave))
+	return s.route(method, path, ui.MaxForm, s.serve(access, h, s.leave))
 }
 
 // StreamRoute makes the route of a stream of events. It never redirects: whoever may
 // not have the stream gets 401, at which app.js gives up.
 func (s *Site) StreamRoute(path string, access Access, h Handler) wire.Route {
-	return s.route(http.MethodGet, path, s.serve(access, h, func(w http.ResponseWriter, r *http.Request, _ string) {
+	return s.route(http.MethodGet, path, ui.MaxForm, s.serve(access, h, func(w http.ResponseWriter, r *http.Request, _ string) {
 		ui.SwapNothing(w.Header())
 		s.refuse(w, r)
 	}))
@@ -105,13 +110,13 @@ func (s *Site) serve(access Access, h Handler, leave func(w http.ResponseWriter,
 }
 
 // route adds what every page has: the session, headers, and a limit of its body.
-func (s *Site) route(method, path string, serve http.Handler) wire.Route {
+func (s *Site) route(method, path string, limit int64, serve http.Handler) wire.Route {
 	serve = s.Sessions.Wrap(serve)
 	rt := wire.Public(method, path, func(w http.ResponseWriter, r *http.Request) error {
 		s.Pages.Headers(w.Header())
 		// For every method: net/http also reads the form of a GET that has a body, and
 		// writes large parts of it to files.
-		r.Body = http.MaxBytesReader(w, r.Body, ui.MaxForm)
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		serve.ServeHTTP(w, r)
 		return nil
 	})

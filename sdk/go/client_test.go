@@ -173,6 +173,13 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application, no
 	_ = all(t, c.WebhookResponses(ctx, key, claviger.ResponseFilter{Success: new(true)}))
 	_ = all(t, c.Requests(ctx, claviger.RequestFilter{Path: "/v2", Limit: 10}))
 	partnerExports(ctx, t, c)
+	must(c.ChangeProduct(ctx, claviger.ProductChange{Tagline: new("Tides")}))(t)
+	if p := must(c.Product(ctx))(t); p.Tagline != "Tides" {
+		t.Errorf("the product is %+v", p)
+	}
+	if p := must(c.DescribePlan(ctx, 1, claviger.PlanTexts{Recommended: new(true)}))(t); !p.Recommended || !must(c.Plans(ctx))(t)[0].Recommended {
+		t.Errorf("the plan is %+v", p)
+	}
 	must(c.Endpoint(ctx))(t)
 	if err := c.TryEndpoint(ctx); err != nil {
 		t.Error(err)

@@ -480,6 +480,66 @@ type AuditEntryActor struct {
 	Name string `json:"name"`
 }
 
+// Product is an object of the API.
+type Product struct {
+	// One line beneath the name.
+	Tagline string `json:"tagline"`
+	// Markdown.
+	Description string `json:"description"`
+	Website     string `json:"website"`
+	// Whom buyers ask.
+	SupportEmail string `json:"support_email"`
+	RefundTerms  string `json:"refund_terms"`
+	// Where the icon is, as PNG; another icon has another address. `""` when there is none.
+	IconURL string `json:"icon_url"`
+	// The page that buyers see.
+	ProductURL string `json:"product_url"`
+}
+
+// ProductChange is an object of the API.
+type ProductChange struct {
+	Tagline      *string `json:"tagline,omitempty"`
+	Description  *string `json:"description,omitempty"`
+	Website      *string `json:"website,omitempty"`
+	SupportEmail *string `json:"support_email,omitempty"`
+	RefundTerms  *string `json:"refund_terms,omitempty"`
+	// A picture in base64; `""` removes the icon.
+	Icon *string `json:"icon,omitempty"`
+}
+
+// Plan is an object of the API.
+type Plan struct {
+	Tier int    `json:"tier"`
+	Name string `json:"name"`
+	// In the smallest unit of the currency.
+	PriceCents int64 `json:"price_cents"`
+	// Three letters (ISO 4217); may be `""` when the plan is free.
+	Currency string `json:"currency"`
+	// For whom the plan is.
+	Description string `json:"description"`
+	// What the plan comes with, one line each.
+	Features []string `json:"features"`
+	// Whether the product page recommends it.
+	Recommended bool `json:"recommended"`
+	// Where it is among the others: the lowest number first, then the lowest tier.
+	Sort int `json:"sort"`
+}
+
+// PlanList is an object of the API.
+type PlanList struct {
+	// How many items are in this answer.
+	Size  int    `json:"size"`
+	Items []Plan `json:"items"`
+}
+
+// PlanTexts is an object of the API.
+type PlanTexts struct {
+	Description *string   `json:"description,omitempty"`
+	Features    *[]string `json:"features,omitempty"`
+	Recommended *bool     `json:"recommended,omitempty"`
+	Sort        *int      `json:"sort,omitempty"`
+}
+
 // Profile is an object of the API.
 type Profile struct {
 	// Your number as a partner.

@@ -1,9 +1,12 @@
 package pagetest
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -96,6 +99,32 @@ func (b *Browser) Send(ctx context.Context, method, path string, form url.Values
 		b.AddSecret(c.Value)
 	}
 	return answer
+}
+
+// Upload sends a form with a file from a page of ours.
+func (b *Browser) Upload(path, field string, file []byte) *Page {
+	b.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile(field, "file")
+	if err == nil {
+		_, err = part.Write(file)
+	}
+	if err = errors.Join(err, form.Close()); err != nil {
+		b.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, b.URL+path, &body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("X-Forwarded-For", b.Address)
+	answer, err := b.Client.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return b.Read(answer)
 }
 
 // Follow goes on until the browser comes to rest.

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"encoding/base64"
+	"net/http"
+
+	"claviger/internal/fault"
+	"claviger/internal/partner"
+	"claviger/internal/wire"
+)
+
+// maxProductBody fits the largest icon in base64 with the texts.
+const maxProductBody = 1 << 20
+
+// productRoutes is the part of the table about what buyers read.
+func (a *API) productRoutes(auth *wire.AuthRoutes[partner.Partner]) []wire.Route {
+	return []wire.Route{
+		auth.Route("GET", "/v2/product", a.readProduct),
+		auth.Route("PATCH", "/v2/product", a.changeProduct),
+		auth.Route("GET", "/v2/plans", a.listPlans),
+		auth.Route("PATCH", "/v2/plans/{tier}", a.describePlan),
+	}
+}
+
+// productAnswer is what buyers read about the application, as it goes over the wire.
+type productAnswer struct {
+	Tagline      string `json:"tagline"`
+	Description  string `json:"description"`
+	Website      string `json:"website"`
+	SupportEmail string `json:"support_email"`
+	RefundTerms  string `json:"refund_terms"`
+	IconURL      string `json:"icon_url"`
+	ProductURL   string `json:"product_url"`
+}
+
+func (a *API) productOf(who partner.Partner, p partner.Product) productAnswer {
+	out := productAnswer{
+		Tagline: p.Tagline, Description: p.Description, Website: p.Website, SupportEmail: p.SupportEmail, RefundTerms: p.RefundTerms,
+		ProductURL: a.PublicURL + partner.ProductPath(who.ID),
+	}
+	if p.Icon != "" {
+		out.IconURL = a.PublicURL + p.IconPath()
+	}
+	return out
+}
+
+func (a *API) readProduct(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	product, err := a.Partners.Product(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, a.productOf(p, product))
+}
+
+func (a *API) changeProduct(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	var in struct {
+		Tagline      *string `json:"tagline"`
+		Description  *string `json:"description"`
+		Website      *string `json:"website"`
+		SupportEmail *string `json:"support_email"`
+		RefundTerms  *string `json:"refund_terms"`
+		Icon         *string `json:"icon"` // base64
+	}
+	if _, err := (wire.Decoder{Limit: maxProductBody, ReadOnly: productAnswer{}}).Decode(w, r, &in); err != nil {
+		return err
+	}
+	change := partner.ProductChange{Tagline: in.Tagline, Description: in.Description, Website: in.Website, SupportEmail: in.SupportEmail, RefundTerms: in.RefundTerms}
+	if in.Icon != nil {
+		icon, err := base64.StdEncoding.DecodeString(*in.Icon)
+		if err != nil {
+			return fault.Field("icon", "is not base64; send the bytes of a PNG, JPEG or WebP in base64 (RFC 4648, section 4).")
+		}
+		change.Icon = &icon
+	}
+	product, err := a.Partners.ChangeProduct(r.Context(), actor(p), p.ID, change)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, a.productOf(p, product))
+}
+
+// planAnswer is a plan as it goes over the wire.
+type planAnswer struct {
+	Tier        int      `json:"tier"`
+	Name        string   `json:"name"`
+	PriceCents  int64    `json:"price_cents"`
+	Currency    string   `json:"currency"`
+	Description string   `json:"description"`
+	Features    []string `json:"features"`
+	Recommended bool     `json:"recommended"`
+	Sort        int      `json:"sort"`
+}
+
+func planOf(p partner.Plan) planAnswer {
+	return planAnswer{
+		Tier: p.Tier, Name: p.Name, PriceCents: p.PriceCents, Currency: p.Currency,
+		Description: p.Description, Features: append([]string{}, p.Features...), Recommended: p.Recommended, Sort: p.Sort,
+	}
+}
+
+func (a *API) listPlans(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	list, err := a.Partners.Plans(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, wire.ListOf(list, planOf))
+}
+
+// describePlan changes what buyers read about a plan. Its name and its price are the
+// marketplace's.
+func (a *API) describePlan(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
+	var in struct {
+		Description *string   `json:"description"`
+		Features    *[]string `json:"features"`
+		Recommended *bool     `json:"recommended"`
+		Sort        *int      `json:"sort"`
+	}
+	if _, err := (wire.Decoder{Limit: maxBody, JSONOnly: true, ReadOnly: planAnswer{}}).Decode(w, r, &in); err != nil {
+		return err
+	}
+	tier, ok := wire.PathID(r, "tier")
+	if !ok || tier > partner.MaxTier {
+		tier = 0 // which no plan has
+	}
+	plan, err := a.Partners.DescribePlan(r.Context(), actor(p), p.ID, int(tier), partner.PlanTexts{
+		Description: in.Description, Features: in.Features, Recommended: in.Recommended, Sort: in.Sort,
+	})
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, planOf(plan))
+}
