@@ -58,6 +58,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     simulator  : fault paging secret courier scenario partner profile webhook event sqldb
     license    : fault paging secret idempotency event partner account sqldb
     notice     : plural money mail partner account license sqldb
+    payment    : fault secret money partner account license sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
     support    : fault paging validate money sqldb mail partner account profile webhook event license oauth
     requestlog : sqldb
@@ -241,7 +242,7 @@ var restricted = []struct {
 	{"github.com/ncruces/go-sqlite3", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
 	{"claviger/internal/dispatch", "top", "what is to be sent is written into the outbox of webhook"},
-	{"net/http", "wire courier ui oauth visitor area http top sdk", "domain packages know no HTTP"},
+	{"net/http", "wire courier payment ui oauth visitor area http top sdk", "domain packages know no HTTP; payment calls its provider"},
 }
 
 func TestRestrictedImports(t *testing.T) {

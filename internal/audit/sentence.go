@@ -124,6 +124,8 @@ var sentences = map[string]string{
 	"license.refund_reversed": "Reversed the refund of a license.",
 	"license.erase":           "Ended a license, since its owner was erased.",
 	"purchase.create":         "Recorded a purchase.",
+	"payment.dismiss":         "Marked a problem with a payment as dealt with.",
+	"payment.refund":          "Asked Stripe to refund a payment.",
 	"refund.create":           "Recorded a refund.",
 	"oauth.accept":            "Agreed to connect a license with the application.",
 	"oauth.revoke":            "Revoked tokens of a connection.",

@@ -1,0 +1,14 @@
+package payment
+
+// The codes of this package's faults. Programs depend on them: they never change.
+const (
+	codeNotPaidHere     = "not_paid_here"
+	codeCurrency        = "currency_not_sold"
+	codeSignature       = "invalid_signature"
+	CodeUnavailable     = "payment_unavailable"
+	CodeUnknownCheckout = "unknown_checkout"
+	codeUnknownProblem  = "unknown_problem"
+	codeNothingToRefund = "nothing_to_refund"
+	codeAlreadyRefunded = "already_refunded"
+	codeRefundUnderWay  = "refund_under_way"
+)

@@ -1,0 +1,143 @@
+package fakestripe
+
+// What buyers, banks and operators do at Stripe. Each act on something that does not allow
+// it does nothing.
+
+// pay finishes a session. The lock is held.
+func (s *Server) pay(id, paymentStatus, intentStatus string) (Object, bool) {
+	o := s.objects[id]
+	if o == nil || o["status"] != "open" {
+		return nil, false
+	}
+	pi := s.add("pi", Object{
+		"object": "payment_intent", "amount": o["amount_total"], "currency": o["currency"], "status": intentStatus, "refunded": int64(0),
+		"metadata": map[string]string{"checkout": o.Text("intent_metadata")},
+	})
+	o["status"], o["payment_status"], o["payment_intent"] = "complete", paymentStatus, pi.Text("id")
+	return o, true
+}
+
+// Pay pays a session at once.
+func (s *Server) Pay(session string) {
+	s.do(func() []Event {
+		if o, ok := s.pay(session, "paid", "succeeded"); ok {
+			return []Event{s.happen("checkout.session.completed", o)}
+		}
+		return nil
+	})
+}
+
+// PayLater finishes a session whose bank takes days.
+func (s *Server) PayLater(session string) {
+	s.do(func() []Event {
+		if o, ok := s.pay(session, "unpaid", "processing"); ok {
+			return []Event{s.happen("checkout.session.completed", o)}
+		}
+		return nil
+	})
+}
+
+// Settle ends the wait for a bank: the money came, or it did not.
+func (s *Server) Settle(session string, paid bool) {
+	s.do(func() []Event {
+		o := s.objects[session]
+		if o == nil || o["status"] != "complete" || o["payment_status"] != "unpaid" {
+			return nil
+		}
+		pi := s.objects[o.Text("payment_intent")]
+		if !paid {
+			pi["status"] = "requires_payment_method"
+			return []Event{s.happen("checkout.session.async_payment_failed", o)}
+		}
+		pi["status"], o["payment_status"] = "succeeded", "paid"
+		return []Event{s.happen("checkout.session.async_payment_succeeded", o)}
+	})
+}
+
+// Expire ends an open session.
+func (s *Server) Expire(session string) {
+	s.do(func() []Event {
+		o := s.objects[session]
+		if o == nil || o["status"] != "open" {
+			return nil
+		}
+		o["status"] = "expired"
+		return []Event{s.happen("checkout.session.expired", o)}
+	})
+}
+
+// Refund sends money of a session's payment back, as somebody does in the Dashboard. It
+// returns the id of the refund.
+func (s *Server) Refund(session string, amount int64, status string) (id string) {
+	s.do(func() []Event {
+		pi := s.intentOf(session)
+		if pi == nil {
+			return nil
+		}
+		o := s.refund(pi, amount, status, "")
+		id = o.Text("id")
+		return []Event{s.happen("refund.created", o)}
+	})
+	return id
+}
+
+// SetRefund moves a refund on.
+func (s *Server) SetRefund(id, status string) {
+	s.do(func() []Event {
+		o := s.objects[id]
+		if o == nil {
+			return nil
+		}
+		o["status"] = status
+		if status == "failed" {
+			return []Event{s.happen("refund.failed", o)}
+		}
+		return []Event{s.happen("refund.updated", o)}
+	})
+}
+
+// Dispute has the buyer of a session's payment ask their bank. It returns the dispute's id.
+func (s *Server) Dispute(session, status string) (id string) {
+	s.do(func() []Event {
+		pi := s.intentOf(session)
+		if pi == nil {
+			return nil
+		}
+		o := s.add("dp", Object{"object": "dispute", "payment_intent": pi.Text("id"), "amount": pi["amount"], "currency": pi["currency"], "status": status})
+		id = o.Text("id")
+		return []Event{s.happen("charge.dispute.created", o)}
+	})
+	return id
+}
+
+// SetDispute moves a dispute on.
+func (s *Server) SetDispute(id, status string) {
+	s.do(func() []Event {
+		o := s.objects[id]
+		if o == nil {
+			return nil
+		}
+		o["status"] = status
+		kind := "charge.dispute.updated"
+		if status == "won" || status == "lost" || status == "warning_closed" || status == "prevented" {
+			kind = "charge.dispute.closed"
+		}
+		return []Event{s.happen(kind, o)}
+	})
+}
+
+func (s *Server) intentOf(session string) Object {
+	if o := s.objects[session]; o != nil {
+		return s.objects[o.Text("payment_intent")]
+	}
+	return nil
+}
+
+// Change changes members of an object behind everybody's back.
+func (s *Server) Change(id string, members Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, v := range members {
+		s.objects[id][k] = v
+	}
+}

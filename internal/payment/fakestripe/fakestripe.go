@@ -1,0 +1,295 @@
+// Package fakestripe is a small Stripe that keeps state: checkout sessions, payments,
+// refunds, disputes and events, with the calls that package payment makes, outages, and
+// signed webhooks. Tests check by it what happens; `dev` takes test money with it.
+package fakestripe
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+	"github.com/stripe/stripe-go/v85/webhook"
+)
+
+// Object is one object of Stripe as its JSON.
+type Object map[string]any
+
+// Text is a member that is a text; "" if it is none.
+func (o Object) Text(name string) string { s, _ := o[name].(string); return s }
+
+// Server is the fake. The zero value is ready for use.
+type Server struct {
+	Secret string       // signs webhooks
+	URL    string       // where its pages are
+	Send   func(Event)  // is given each event that happens; nil: nobody is
+	Broken func() bool  // answers every call with 500 while it is true; nil: never
+	Now    func() int64 // Unix seconds; nil: the machine's
+
+	mu       sync.Mutex
+	last     int
+	order    []string // ids of objects, oldest first
+	objects  map[string]Object
+	events   []Event
+	answered map[string]answer // by idempotency key
+	Calls    []string          // method and path, oldest first
+}
+
+type answer struct {
+	form string
+	id   string
+}
+
+// Event is something that happened, as a webhook posts it.
+type Event struct {
+	ID   string
+	Type string
+	Body []byte
+	at   int64
+}
+
+// Sign is the header of a webhook with this body.
+func (s *Server) Sign(body []byte) string {
+	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: body, Secret: s.Secret}).Header
+}
+
+func (s *Server) now() int64 {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now().Unix()
+}
+
+// add stores a new object. The lock is held.
+func (s *Server) add(prefix string, o Object) Object {
+	s.last++
+	id := fmt.Sprintf("%s_test_%06d", prefix, s.last)
+	if s.objects == nil {
+		s.objects = map[string]Object{}
+	}
+	o["id"], o["created"], o["livemode"] = id, s.now(), false
+	s.objects[id] = o
+	s.order = append(s.order, id)
+	return o
+}
+
+// happen records an event about an object as it is now. The lock is held; what it returns
+// is sent after.
+func (s *Server) happen(kind string, o Object) Event {
+	s.last++
+	e := Event{ID: fmt.Sprintf("evt_%06d", s.last), Type: kind, at: s.now()}
+	e.Body, _ = json.Marshal(Object{ // maps of plain values always have a JSON
+		"id": e.ID, "object": "event", "api_version": stripe.APIVersion, "created": e.at, "livemode": false, "type": kind,
+		"data": Object{"object": o}, "pending_webhooks": 1,
+	})
+	s.events = append(s.events, e)
+	return e
+}
+
+// do runs a change and then sends what happened.
+func (s *Server) do(change func() []Event) {
+	s.mu.Lock()
+	events := change()
+	s.mu.Unlock()
+	for _, e := range events {
+		if s.Send != nil {
+			s.Send(e)
+		}
+	}
+}
+
+// Events returns all that happened, oldest first.
+func (s *Server) Events() []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Event(nil), s.events...)
+}
+
+// Objects returns copies of the objects whose id begins with a prefix, newest first.
+func (s *Server) Objects(prefix string) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Object
+	for i := len(s.order) - 1; i >= 0; i-- {
+		if strings.HasPrefix(s.order[i], prefix+"_") {
+			c := Object{}
+			for k, v := range s.objects[s.order[i]] {
+				c[k] = v
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// ServeHTTP answers Stripe's API.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		fail(w, http.StatusBadRequest, "parameter_invalid")
+		return
+	}
+	s.mu.Lock()
+	s.Calls = append(s.Calls, r.Method+" "+r.URL.Path)
+	s.mu.Unlock()
+	if s.Broken != nil && s.Broken() {
+		fail(w, http.StatusInternalServerError, "")
+		return
+	}
+	path := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, "/v1"), "/"), "/")
+	var o any
+	var status int
+	var code string
+	s.do(func() (events []Event) {
+		if r.Method == http.MethodPost {
+			o, events, status, code = s.post(path, r)
+			return events
+		}
+		o, status, code = s.get(path, r.Form)
+		return nil
+	})
+	if status != 0 {
+		fail(w, status, code)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(o) // the client has gone
+}
+
+func fail(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Request-Id", "req_fake")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(Object{"error": Object{"type": "invalid_request_error", "code": code, "message": "the fake refuses this"}})
+}
+
+// post answers a call that changes something, once for each idempotency key.
+func (s *Server) post(path []string, r *http.Request) (o any, events []Event, status int, code string) {
+	key, form := r.Header.Get("Idempotency-Key"), r.URL.Path+" "+r.PostForm.Encode()
+	if first, ok := s.answered[key]; ok && key != "" {
+		if first.form != form {
+			return nil, nil, http.StatusBadRequest, "idempotency_error"
+		}
+		return s.objects[first.id], nil, 0, ""
+	}
+	var made Object
+	switch {
+	case len(path) == 2 && path[0] == "checkout":
+		made, status, code = s.newSession(r.PostForm)
+	case len(path) == 4 && path[0] == "checkout" && path[3] == "expire":
+		made = s.objects[path[2]]
+		if made == nil || made["status"] != "open" {
+			return nil, nil, http.StatusBadRequest, "resource_missing"
+		}
+		made["status"] = "expired"
+		events = append(events, s.happen("checkout.session.expired", made))
+	case len(path) == 1 && path[0] == "refunds":
+		made, events, status, code = s.newRefund(r.PostForm)
+	case len(path) == 1 && path[0] == "webhook_endpoints":
+		made = s.add("we", Object{"object": "webhook_endpoint", "url": r.PostForm.Get("url"), "status": "enabled", "secret": s.Secret, "api_version": r.PostForm.Get("api_version")})
+	default:
+		return nil, nil, http.StatusNotFound, "resource_missing"
+	}
+	if status != 0 {
+		return nil, nil, status, code
+	}
+	if key != "" {
+		if s.answered == nil {
+			s.answered = map[string]answer{}
+		}
+		s.answered[key] = answer{form, made.Text("id")}
+	}
+	return made, events, 0, ""
+}
+
+func (s *Server) get(path []string, form url.Values) (o any, status int, code string) {
+	switch {
+	case len(path) == 1 && path[0] == "events":
+		return s.listEvents(form), 0, ""
+	case len(path) == 1 && path[0] == "refunds":
+		return s.list("re", func(o Object) bool { return o["payment_intent"] == form.Get("payment_intent") }), 0, ""
+	case len(path) == 1 && path[0] == "webhook_endpoints":
+		return s.list("we", func(Object) bool { return true }), 0, ""
+	}
+	found := s.objects[path[len(path)-1]]
+	if found == nil {
+		return nil, http.StatusNotFound, "resource_missing"
+	}
+	if pi, ok := found["payment_intent"].(string); ok && form.Get("expand[0]") == "payment_intent" {
+		c := Object{}
+		for k, v := range found {
+			c[k] = v
+		}
+		c["payment_intent"] = s.objects[pi]
+		return c, 0, ""
+	}
+	return found, 0, ""
+}
+
+func (s *Server) list(prefix string, want func(Object) bool) Object {
+	data := []Object{}
+	for _, id := range s.order {
+		if strings.HasPrefix(id, prefix+"_") && want(s.objects[id]) {
+			data = append(data, s.objects[id])
+		}
+	}
+	return Object{"object": "list", "data": data, "has_more": false}
+}
+
+func (s *Server) listEvents(form url.Values) Object {
+	since, _ := strconv.ParseInt(form.Get("created[gte]"), 10, 64)
+	data := []json.RawMessage{}
+	for i := len(s.events) - 1; i >= 0; i-- {
+		if s.events[i].at >= since {
+			data = append(data, s.events[i].Body)
+		}
+	}
+	return Object{"object": "list", "data": data, "has_more": false}
+}
+
+func (s *Server) newSession(form url.Values) (Object, int, string) {
+	amount, err := strconv.ParseInt(form.Get("line_items[0][price_data][unit_amount]"), 10, 64)
+	ends, err2 := strconv.ParseInt(form.Get("expires_at"), 10, 64)
+	switch {
+	case err != nil || form.Get("mode") != "payment" || form.Get("success_url") == "":
+		return nil, http.StatusBadRequest, "parameter_missing"
+	case amount < 50:
+		return nil, http.StatusBadRequest, "amount_too_small"
+	case err2 != nil || ends < s.now()+30*60 || ends > s.now()+24*60*60:
+		return nil, http.StatusBadRequest, "parameter_invalid_integer"
+	}
+	o := s.add("cs", Object{
+		"object": "checkout.session", "status": "open", "payment_status": "unpaid", "amount_total": amount,
+		"currency": form.Get("line_items[0][price_data][currency]"), "client_reference_id": form.Get("client_reference_id"),
+		"metadata": map[string]string{"checkout": form.Get("metadata[checkout]")}, "success_url": form.Get("success_url"),
+		"cancel_url": form.Get("cancel_url"), "expires_at": ends, "payment_intent": nil,
+		"item": form.Get("line_items[0][price_data][product_data][name]"), "intent_metadata": form.Get("payment_intent_data[metadata][checkout]"),
+	})
+	o["url"] = s.URL + "/pay/" + o.Text("id")
+	return o, 0, ""
+}
+
+func (s *Server) newRefund(form url.Values) (Object, []Event, int, string) {
+	intent := s.objects[form.Get("payment_intent")]
+	amount, err := strconv.ParseInt(form.Get("amount"), 10, 64)
+	if intent == nil || err != nil {
+		return nil, nil, http.StatusBadRequest, "resource_missing"
+	}
+	if intent["refunded"].(int64)+amount > intent["amount"].(int64) {
+		return nil, nil, http.StatusBadRequest, "charge_already_refunded"
+	}
+	o := s.refund(intent, amount, "succeeded", form.Get("metadata[request]"))
+	return o, []Event{s.happen("refund.created", o)}, 0, ""
+}
+
+func (s *Server) refund(intent Object, amount int64, status, request string) Object {
+	intent["refunded"] = intent["refunded"].(int64) + amount
+	return s.add("re", Object{
+		"object": "refund", "payment_intent": intent.Text("id"), "amount": amount, "currency": intent["currency"], "status": status,
+		"metadata": map[string]string{"request": request},
+	})
+}

@@ -1,0 +1,192 @@
+package payment_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/payment"
+	"claviger/internal/payment/fakestripe"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+const webhookSecret = "whsec_test"
+
+var tester = audit.System("test")
+
+// harness is a book with a fake Stripe whose events are kept until a test delivers them.
+type harness struct {
+	testing.TB
+	db       *sqldb.DB
+	book     *payment.Book
+	job      *payment.Job
+	stripe   *fakestripe.Server
+	licenses *license.Registry
+	partners *partner.Registry
+	partner  int64
+	buyer    account.User
+	ahead    time.Duration // how far the clock was moved
+	log      strings.Builder
+}
+
+func (h *harness) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond).Add(h.ahead) }
+
+func newHarness(t testing.TB) *harness {
+	t.Helper()
+	h := &harness{TB: t, db: sqldbtest.Open(t), stripe: &fakestripe.Server{Secret: webhookSecret}}
+	h.stripe.Now = func() int64 { return h.now().Unix() }
+	server := httptest.NewServer(h.stripe)
+	t.Cleanup(server.Close)
+	h.stripe.URL = server.URL
+	box, err := secret.NewSealer(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.licenses = &license.Registry{DB: h.db, Now: h.now, Gather: &license.Gatherer{}}
+	h.partners = &partner.Registry{DB: h.db, Sealer: box, Now: h.now}
+	h.book = &payment.Book{
+		DB: h.db, Now: h.now, Sealer: box, Licenses: h.licenses, PublicURL: "https://shop.example", Log: slog.New(slog.NewTextHandler(&h.log, nil)),
+		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_old", webhookSecret}, URL: server.URL}),
+	}
+	h.job = payment.NewJob(h.book)
+	h.partner = h.newPartner()
+	h.buyer, _, err = (&account.Book{DB: h.db, Now: h.now}).Create(t.Context(), tester, account.Person{Email: "ann@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *harness) newPartner() int64 {
+	h.Helper()
+	var p partner.Partner
+	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) (err error) {
+		p, _, err = h.partners.Create(h.Context(), tx, tester, partner.Draft{Name: "App"}, partner.Credentials{})
+		return err
+	})
+	for tier := 1; tier <= 2 && err == nil; tier++ {
+		_, _, err = h.partners.PutPlan(h.Context(), tester, p.ID, partner.Plan{Tier: tier, Name: fmt.Sprint("Tier ", tier), PriceCents: int64(tier) * 5900, Currency: "USD"})
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+	return p.ID
+}
+
+func (h *harness) order() payment.Order {
+	return payment.Order{
+		PartnerID: h.partner, Partner: "App", Tier: 1, PlanName: "Tier 1", Amount: 5900, Currency: "USD", UserID: h.buyer.ID, CancelPath: "/products/1",
+	}
+}
+
+func (h *harness) begin(o payment.Order) payment.Checkout {
+	h.Helper()
+	c, err := h.book.Begin(h.Context(), o)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return c
+}
+
+// deliver posts events to the book.
+func (h *harness) deliver(events ...fakestripe.Event) {
+	h.Helper()
+	for _, e := range events {
+		if err := h.book.Receive(h.Context(), e.Body, h.stripe.Sign(e.Body)); err != nil {
+			h.Fatalf("%s: %v", e.Type, err)
+		}
+	}
+}
+
+// work runs the job until nothing is left to do.
+func (h *harness) work() {
+	h.Helper()
+	for range 5 {
+		if _, err := h.job.Once(h.Context()); err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+func (h *harness) checkout(c payment.Checkout) payment.Checkout {
+	h.Helper()
+	now, err := h.book.ByRef(h.Context(), c.Ref)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return now
+}
+
+// licensesOf returns the licenses of a checkout that was sold.
+func (h *harness) licensesOf(c payment.Checkout) []license.License {
+	h.Helper()
+	list, err := h.licenses.OfSale(h.Context(), h.checkout(c).PurchaseID)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return list
+}
+
+func (h *harness) count(sql string, args ...any) int64 {
+	h.Helper()
+	n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64], sql, args...)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+// problems are the kinds of what needs a person.
+func (h *harness) problems() []payment.ProblemKind {
+	h.Helper()
+	var kinds []payment.ProblemKind
+	err := h.db.Read(h.Context(), func(tx *sqldb.Tx) error {
+		kinds = nil
+		list, err := payment.QueueProblems(tx, 100).All(h.Context())
+		for _, p := range list {
+			kinds = append(kinds, p.Kind)
+		}
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return kinds
+}
+
+// want compares what became of a checkout: its state, and the status and hold of its one
+// license, or no license.
+func (h *harness) want(name string, c payment.Checkout, state payment.State, status event.Status, held bool) {
+	h.Helper()
+	now, list := h.checkout(c), h.licensesOf(c)
+	if now.State != state {
+		h.Errorf("%s: the checkout is %s, want %s", name, now.State, state)
+	}
+	if status == 0 {
+		if len(list) != 0 {
+			h.Errorf("%s: sold %d licenses", name, len(list))
+		}
+		return
+	}
+	if len(list) != 1 || list[0].Status != status || (list[0].Held != 0) != held {
+		h.Errorf("%s: licenses %+v, want one that is %s, held %t", name, list, status, held)
+	}
+}
+
+func code(err error) string {
+	if f := fault.Of(err); f != nil {
+		return f.Code
+	}
+	return fmt.Sprint(err)
+}

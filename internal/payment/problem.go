@@ -1,0 +1,121 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// ProblemKind is what needs a person about a payment.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	PaidUnknown     ProblemKind = "paid_unknown"      // its checkout is not there
+	PaidTwice       ProblemKind = "paid_twice"        // another payment bought the same
+	PaidOtherAmount ProblemKind = "paid_other_amount" // not what was asked for
+	PaidRefunded    ProblemKind = "paid_refunded"     // the license was refunded meanwhile
+	PaidErased      ProblemKind = "paid_erased"       // the buyer's account was deleted meanwhile
+	PaidUnsold      ProblemKind = "paid_unsold"       // for another reason
+	RefundRefused   ProblemKind = "refund_refused"    // a refund failed; the money is still here
+	InquiryOpened   ProblemKind = "inquiry_opened"    // a bank asks; it may become a dispute
+)
+
+// Problem is something about a payment that needs a person of the marketplace.
+type Problem struct {
+	ID         int64
+	Kind       ProblemKind
+	ObjectID   string
+	CheckoutID int64 // 0: there is none
+	PartnerID  int64
+	IntentID   string
+	Amount     int64
+	Currency   string
+	CreatedAt  time.Time
+	DoneAt     time.Time
+}
+
+// Refundable reports whether the money should go back: it bought nothing.
+func (p Problem) Refundable() bool {
+	return p.IntentID != "" && p.Kind != InquiryOpened
+}
+
+const problemColumns = `id, kind, object_id, checkout_id, partner_id, intent_id, amount, currency, created_at, done_at`
+
+func scanProblem(r *sqldb.Row, p *Problem) error {
+	return r.Scan(&p.ID, (*string)(&p.Kind), &p.ObjectID, &p.CheckoutID, &p.PartnerID, &p.IntentID, &p.Amount, &p.Currency, &p.CreatedAt, &p.DoneAt)
+}
+
+// addProblem queues a problem, once for each object.
+func addProblem(tx *sqldb.Tx, p Problem) {
+	tx.Queue(`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency, created_at, done_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0) ON CONFLICT (kind, object_id) DO NOTHING`,
+		string(p.Kind), p.ObjectID, p.CheckoutID, p.PartnerID, p.IntentID, p.Amount, p.Currency, p.CreatedAt)
+}
+
+func (w *work) problem(kind ProblemKind, objectID, intentID string, amount int64, currency string) {
+	addProblem(w.tx, Problem{
+		Kind: kind, ObjectID: objectID, CheckoutID: w.ID, PartnerID: w.PartnerID, IntentID: intentID, Amount: amount, Currency: currency, CreatedAt: w.now,
+	})
+}
+
+// closeProblems ends those about a payment that has gone back.
+func closeProblems(tx *sqldb.Tx, intentID string, at time.Time) {
+	tx.Queue(`UPDATE payment_problems SET done_at = $2 WHERE intent_id = $1 AND intent_id <> '' AND done_at = 0`, intentID, at)
+}
+
+func closeProblem(tx *sqldb.Tx, kind ProblemKind, objectID string, at time.Time) {
+	tx.Queue(`UPDATE payment_problems SET done_at = $3 WHERE kind = $1 AND object_id = $2 AND done_at = 0`, string(kind), objectID, at)
+}
+
+// unsoldKind is why a payment is refused by the licenses.
+func unsoldKind(err error) ProblemKind {
+	switch fault.Of(err).Code {
+	case account.CodeUserErased:
+		return PaidErased
+	case license.CodeLicenseRefunded:
+		return PaidRefunded
+	case license.CodeUnknownLicense, partner.CodeUnknownPartner:
+		return PaidUnknown
+	default:
+		return PaidUnsold
+	}
+}
+
+// QueueProblems queues the query for what needs a person, oldest first.
+func QueueProblems(tx *sqldb.Tx, most int) *sqldb.Result[Problem] {
+	return sqldb.QueueQuery(tx, scanProblem, `SELECT `+problemColumns+` FROM payment_problems WHERE done_at = 0 ORDER BY created_at, id LIMIT $1`, most)
+}
+
+// Problem returns one of them.
+func (b *Book) Problem(ctx context.Context, id int64) (Problem, error) {
+	p, err := sqldb.One(ctx, b.DB, scanProblem, `SELECT `+problemColumns+` FROM payment_problems WHERE id = $1`, id)
+	if errors.Is(err, sqldb.ErrNone) {
+		return p, fault.New(fault.Missing, codeUnknownProblem, "There is no payment problem %d.", id)
+	}
+	if err != nil {
+		return p, fmt.Errorf("read a payment problem: %w", err)
+	}
+	return p, nil
+}
+
+// Dismiss ends a problem that a person has dealt with.
+func (b *Book) Dismiss(ctx context.Context, by audit.Actor, id int64) error {
+	p, err := b.Problem(ctx, id)
+	if err != nil || !p.DoneAt.IsZero() {
+		return err
+	}
+	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE payment_problems SET done_at = $2 WHERE id = $1 AND done_at = 0`, id, b.Now())
+		audit.Record(tx, b.Now(), by, "payment.dismiss", fmt.Sprintf("problem:%d", id), nil, audit.Facts{"kind": string(p.Kind), "object_id": p.ObjectID})
+		return nil
+	})
+}

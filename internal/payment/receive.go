@@ -1,0 +1,214 @@
+package payment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/sqldb"
+)
+
+// Receive takes an event of Stripe, as its body and the header with its signature. It
+// calls nobody: what must be looked up is left to the job. An error that is no fault means
+// that a repeat may help.
+func (b *Book) Receive(ctx context.Context, body []byte, signature string) error {
+	if b.Stripe == nil {
+		return fault.New(fault.Missing, codeNotPaidHere, "This marketplace takes no payments by Stripe.")
+	}
+	in, err := b.Stripe.read(body, signature)
+	switch {
+	case err != nil:
+		return err
+	case in.live != b.Stripe.live:
+		b.Log.Warn("an event of Stripe is of the other mode and was ignored; the key and the webhook secret must both be live or both be for tests",
+			"event", in.id, "live", in.live)
+		return nil
+	case in.foreign:
+		b.Log.Warn("an event of Stripe is in another version; its object is looked up instead; run claviger stripe setup for an endpoint in the right one",
+			"event", in.id, "kind", in.kind)
+		return b.lookUp(ctx, in.id, in.objectID)
+	case in.session != nil:
+		return b.receiveSession(ctx, in)
+	case in.refund != nil, in.dispute != nil:
+		return b.receiveLater(ctx, in)
+	}
+	return nil // it is not needed
+}
+
+func (b *Book) receiveSession(ctx context.Context, in incoming) error {
+	f := *in.session
+	c, found, err := b.find(ctx, `ref = $1`, f.ref)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		_, err = b.take(ctx, c, f, in.id)
+		return err
+	case f.paid && b.ours(f.ref):
+		return b.lost(ctx, f)
+	}
+	return nil // of another shop with the same account
+}
+
+// lost notes a payment whose checkout is not there: it was made before a restore.
+func (b *Book) lost(ctx context.Context, f sessionFact) error {
+	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		addProblem(tx, Problem{
+			Kind: PaidUnknown, ObjectID: f.id, IntentID: f.intent, Amount: f.amount, Currency: f.currency, CreatedAt: b.Now(),
+		})
+		return nil
+	})
+}
+
+// receiveLater takes what happens after a payment. Which checkout it is about may have to
+// be looked up.
+func (b *Book) receiveLater(ctx context.Context, in incoming) error {
+	intent := ""
+	if in.refund != nil {
+		intent = in.refund.intent
+	} else {
+		intent = in.dispute.intent
+	}
+	c, found, err := b.ofIntent(ctx, intent)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return b.lookUp(ctx, in.id, in.objectID)
+	}
+	err = b.change(ctx, c, func(w *work) error {
+		noteEvent(w.tx, in.id, w.now)
+		if in.refund != nil {
+			w.mergeRefund(*in.refund)
+			return nil
+		}
+		// Events of a dispute come in any order. The first tells enough to hold the license;
+		// after that only the provider's own answer counts.
+		if _, known := w.disputeByID(in.dispute.id); !known {
+			w.mergeDispute(*in.dispute)
+		}
+		addLookup(w.tx, in.dispute.id, w.now)
+		return nil
+	})
+	if err == nil && in.dispute != nil {
+		b.wake()
+	}
+	return err
+}
+
+func (b *Book) ofIntent(ctx context.Context, intent string) (Checkout, bool, error) {
+	if intent == "" {
+		return Checkout{}, false, nil
+	}
+	return b.find(ctx, `intent_id = $1 AND intent_id <> ''`, intent)
+}
+
+// take merges what is known of a session into its checkout, and sells it if it was paid.
+// It is the one function that sells: the webhook, the return page and the job call it.
+func (b *Book) take(ctx context.Context, c Checkout, f sessionFact, eventID string) (Checkout, error) {
+	if f.paid && c.simple(f) {
+		sold, err := b.sell(ctx, c, f, eventID)
+		if err == nil || fault.Of(err) == nil {
+			return sold, err
+		}
+		// It is refused, which the other way notes for a person.
+	}
+	err := b.change(ctx, c, func(w *work) error {
+		if eventID != "" {
+			noteEvent(w.tx, eventID, w.now)
+		}
+		w.mergeSession(f)
+		return nil
+	})
+	if err != nil {
+		return c, err
+	}
+	return b.ByRef(ctx, c.Ref)
+}
+
+// simple reports whether nothing but a sale follows from a payment, as nearly always: then
+// it joins the partner's set of orders.
+func (c Checkout) simple(f sessionFact) bool {
+	return (c.State == Open || c.State == Pending) && c.LicenseKey == "" && !c.Unsettled && c.matches(f)
+}
+
+// matches reports whether a payment is the one that was asked for.
+func (c Checkout) matches(f sessionFact) bool {
+	return f.amount == c.Amount && f.currency == c.Currency && (c.SessionID == "" || c.SessionID == f.id)
+}
+
+// sell sells a new license in one set with other orders of the partner.
+func (b *Book) sell(ctx context.Context, c Checkout, f sessionFact, eventID string) (Checkout, error) {
+	now := b.Now()
+	c.State, c.SessionID, c.IntentID, c.PaidAt, c.UpdatedAt, c.NextAt = Sold, f.id, f.intent, now, now, time.Time{}
+	var unsettled *sqldb.Result[bool]
+	o := c.order()
+	o.Then = func(tx *sqldb.Tx, saleID int64) {
+		c.PurchaseID = saleID
+		unsettled = sqldb.QueueQuery(tx, sqldb.Value[bool], `UPDATE checkouts SET state = $2, session_id = $3, intent_id = $4, purchase_id = $5,
+			paid_at = $6, updated_at = $6, next_at = 0, paid = amount, paid_currency = currency WHERE id = $1 RETURNING unsettled`, c.ID, int(Sold), f.id, f.intent, saleID, now)
+		if eventID != "" {
+			noteEvent(tx, eventID, now)
+		}
+	}
+	if _, err := b.Licenses.Sell(ctx, o); err != nil {
+		return c, err
+	}
+	if later, err := unsettled.One(ctx); err != nil || !later {
+		return c, err
+	}
+	// A refund or a dispute came between.
+	return c, b.change(ctx, c, func(*work) error { return nil })
+}
+
+// order is the order of what was paid for.
+func (c Checkout) order() license.Order {
+	return license.Order{
+		Purchase: license.Purchase{
+			PartnerID: c.PartnerID, Tier: c.Tier, BuyerID: c.UserID, Quantity: 1, AmountCents: c.Amount, Currency: c.Currency, ExternalID: c.Ref, Shop: true,
+		},
+		By: actor, Paid: true, PlanName: c.PlanName,
+	}
+}
+
+// lookUp notes that an object must be retrieved, and wakes the job.
+func (b *Book) lookUp(ctx context.Context, eventID, objectID string) error {
+	if objectID == "" {
+		return nil
+	}
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		noteEvent(tx, eventID, b.Now())
+		addLookup(tx, objectID, b.Now())
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note an object to look up: %w", err)
+	}
+	b.wake()
+	return nil
+}
+
+func noteEvent(tx *sqldb.Tx, id string, at time.Time) {
+	tx.Queue(`INSERT INTO payment_events (provider_id, created_at) VALUES ($1, $2) ON CONFLICT (provider_id) DO NOTHING`, id, at)
+}
+
+func addLookup(tx *sqldb.Tx, id string, at time.Time) {
+	tx.Queue(`INSERT INTO payment_lookups (object_id, tries, created_at, next_at) VALUES ($1, 0, $2, $2)
+		ON CONFLICT (object_id) DO UPDATE SET tries = 0, next_at = excluded.next_at`, id, at)
+}
+
+// Look asks the provider about a checkout whose buyer waits for it. Without an answer the
+// checkout is as it was.
+func (b *Book) Look(ctx context.Context, c Checkout) (Checkout, error) {
+	if b.Stripe == nil || c.SessionID == "" || c.State != Open && c.State != Pending {
+		return c, nil
+	}
+	f, err := b.Stripe.session(ctx, c.SessionID)
+	if err != nil {
+		b.Log.Warn("a payment could not be looked up while its buyer waits; the job does it later", "checkout", c.ID, "err", err)
+		return c, nil
+	}
+	return b.take(ctx, c, f, "")
+}

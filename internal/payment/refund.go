@@ -1,0 +1,229 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// RefundStatus is how far a refund is. A later one is never undone by an earlier.
+type RefundStatus int
+
+// The states of a refund.
+const (
+	RefundAsked     RefundStatus = iota + 1 // by us, and the provider has not answered
+	RefundPending                           // the provider is at it
+	RefundSucceeded                         // the money has gone back
+	RefundFailed                            // or was cancelled: the money is still here
+)
+
+func (s RefundStatus) String() string {
+	return [...]string{"", "asked", "pending", "succeeded", "failed"}[s]
+}
+
+// Refund is money that goes back, asked for by us or at the provider.
+type Refund struct {
+	ID         int64
+	ProviderID string // "" until the provider named it
+	CheckoutID int64  // 0: of a payment that sold nothing
+	IntentID   string
+	LicenseKey string // of the license that is refunded as a whole; ""
+	Amount     int64
+	Currency   string
+	Status     RefundStatus
+	ExternalID string // of the operator's order
+	Reason     string
+	Failure    string // why it failed
+	Tries      int
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+
+	request string // ours: what the provider knows the request by
+	nextAt  time.Time
+}
+
+const refundColumns = `id, request, provider_id, checkout_id, intent_id, license_key, amount, currency, status, external_id, reason, failure, tries,
+	created_at, updated_at, next_at`
+
+func scanRefund(r *sqldb.Row, f *Refund) error {
+	return r.Scan(&f.ID, &f.request, &f.ProviderID, &f.CheckoutID, &f.IntentID, &f.LicenseKey, &f.Amount, &f.Currency, (*int)(&f.Status),
+		&f.ExternalID, &f.Reason, &f.Failure, &f.Tries, &f.CreatedAt, &f.UpdatedAt, &f.nextAt)
+}
+
+func (f *Refund) save(tx *sqldb.Tx, now time.Time) {
+	f.UpdatedAt = now
+	if f.Status > RefundPending {
+		f.nextAt = time.Time{}
+	}
+	args := []any{
+		f.request, f.ProviderID, f.CheckoutID, f.IntentID, f.LicenseKey, f.Amount, f.Currency, int(f.Status), f.ExternalID, f.Reason, f.Failure,
+		f.Tries, f.CreatedAt, f.UpdatedAt, f.nextAt,
+	}
+	if f.ID == 0 {
+		tx.Queue(`INSERT INTO payment_refunds (request, provider_id, checkout_id, intent_id, license_key, amount, currency, status, external_id,
+			reason, failure, tries, created_at, updated_at, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, args...)
+		return
+	}
+	tx.Queue(`UPDATE payment_refunds SET provider_id = $2, status = $3, failure = $4, tries = $5, updated_at = $6, next_at = $7, amount = $8 WHERE id = $1`,
+		f.ID, f.ProviderID, int(f.Status), f.Failure, f.Tries, f.UpdatedAt, f.nextAt, f.Amount)
+}
+
+// askRefunds is how often the provider is asked about a refund that is under way.
+const askRefunds = time.Hour
+
+// mergeRefund takes what the provider says of a refund. What it says comes in any order:
+// the farthest state stays.
+func (w *work) mergeRefund(f refundFact) {
+	var known *Refund
+	for _, r := range w.refunds {
+		if r.ProviderID == f.id || r.ProviderID == "" && r.request != "" && r.request == f.request {
+			known = r
+		}
+	}
+	if known == nil {
+		known = &Refund{CheckoutID: w.ID, IntentID: f.intent, CreatedAt: w.now}
+		w.refunds = append(w.refunds, known)
+	}
+	known.take(f, w.now)
+	if known.Status == RefundFailed {
+		w.problem(RefundRefused, f.id, w.IntentID, f.amount, f.currency)
+	}
+}
+
+func (f *Refund) take(fact refundFact, now time.Time) {
+	f.ProviderID, f.Amount, f.Currency = fact.id, fact.amount, fact.currency
+	f.Status = max(f.Status, fact.status)
+	f.nextAt = now.Add(askRefunds)
+	if fact.failure != "" {
+		f.Failure = fact.failure
+	}
+}
+
+// Ask is what an operator wants to have paid back.
+type Ask struct {
+	LicenseKey string // of a license that is refunded as a whole; ""
+	ExternalID string
+	Reason     string
+}
+
+// AskRefund stores that what a checkout paid goes back, and has the job ask the provider.
+// The licenses are refunded when the provider says that it was done. While one is under
+// way, that one is returned.
+func (b *Book) AskRefund(ctx context.Context, by audit.Actor, c Checkout, ask Ask) (Refund, error) {
+	var made Refund
+	err := b.change(ctx, c, func(w *work) error {
+		left := w.Paid.Units
+		for _, f := range w.refunds {
+			switch {
+			case f.request != "" && f.Status < RefundSucceeded, f.request != "" && ask.ExternalID != "" && f.ExternalID == ask.ExternalID && f.Status == RefundSucceeded:
+				made = *f
+				return nil
+			case f.Status < RefundFailed:
+				left -= f.Amount
+			}
+		}
+		if left <= 0 || w.PaidAt.IsZero() || w.IntentID == "" {
+			return fault.New(fault.Conflict, codeNothingToRefund, "Nothing of this payment is left to refund.")
+		}
+		made = w.newRefund(left, ask)
+		w.refunds = append(w.refunds, &made)
+		recordAsk(w.tx, w.now, by, made, w.Ref)
+		return nil
+	})
+	if err != nil {
+		return Refund{}, err
+	}
+	b.wake()
+	return b.byRequest(ctx, made.request)
+}
+
+func (w *work) newRefund(amount int64, ask Ask) Refund {
+	return Refund{
+		request: "re_" + secret.UUID(), CheckoutID: w.ID, IntentID: w.IntentID, LicenseKey: ask.LicenseKey, Amount: amount, Currency: w.Paid.Currency,
+		Status: RefundAsked, ExternalID: ask.ExternalID, Reason: ask.Reason, CreatedAt: w.now, nextAt: w.now,
+	}
+}
+
+func recordAsk(tx *sqldb.Tx, at time.Time, by audit.Actor, f Refund, subject string) {
+	audit.Record(tx, at, by, "payment.refund", "checkout:"+subject, nil, audit.Facts{
+		"amount": f.Amount, "currency": f.Currency, "external_id": f.ExternalID, "intent_id": f.IntentID,
+	})
+}
+
+// RefundProblem asks for the money of a payment that bought nothing to go back.
+func (b *Book) RefundProblem(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
+	p, err := b.Problem(ctx, id)
+	if err != nil {
+		return Refund{}, err
+	}
+	if !p.Refundable() || !p.DoneAt.IsZero() {
+		return Refund{}, fault.New(fault.Conflict, codeNothingToRefund, "This was dealt with already, or is nothing to refund.")
+	}
+	checkoutID := p.CheckoutID
+	if c, _, err := b.find(ctx, `id = $1`, checkoutID); err != nil {
+		return Refund{}, err
+	} else if c.IntentID != p.IntentID {
+		checkoutID = 0 // a second payment, whose refund says nothing about the first
+	}
+	f := Refund{
+		request: fmt.Sprintf("re_problem_%d", p.ID), CheckoutID: checkoutID, IntentID: p.IntentID, Amount: p.Amount, Currency: p.Currency, Status: RefundAsked,
+		Reason: string(p.Kind), CreatedAt: b.Now(), nextAt: b.Now(),
+	}
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		found, err := sqldb.All(ctx, tx, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE request = $1`, f.request)
+		if err != nil || len(found) > 0 {
+			return err
+		}
+		f.save(tx, b.Now())
+		recordAsk(tx, b.Now(), by, f, fmt.Sprintf("problem:%d", p.ID))
+		return nil
+	})
+	if err != nil {
+		return Refund{}, fmt.Errorf("ask for a refund: %w", err)
+	}
+	b.wake()
+	return b.byRequest(ctx, f.request)
+}
+
+func (b *Book) byRequest(ctx context.Context, request string) (Refund, error) {
+	f, err := sqldb.One(ctx, b.DB, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE request = $1`, request)
+	if err != nil {
+		return f, fmt.Errorf("read a refund: %w", err)
+	}
+	return f, nil
+}
+
+// RefundByID returns a refund.
+func (b *Book) RefundByID(ctx context.Context, id int64) (Refund, error) {
+	f, err := sqldb.One(ctx, b.DB, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE id = $1`, id)
+	if errors.Is(err, sqldb.ErrNone) {
+		return f, fault.New(fault.Missing, codeUnknownProblem, "There is no refund %d.", id)
+	}
+	if err != nil {
+		return f, fmt.Errorf("read a refund: %w", err)
+	}
+	return f, nil
+}
+
+// Facts returns the refunds and disputes of checkouts, oldest first.
+func (b *Book) Facts(ctx context.Context, checkouts []int64) (refunds []Refund, disputes []Dispute, err error) {
+	err = b.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		r := sqldb.QueueQuery(tx, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE checkout_id = ANY($1) ORDER BY id`, checkouts)
+		d := sqldb.QueueQuery(tx, scanDispute, `SELECT `+disputeColumns+` FROM payment_disputes WHERE checkout_id = ANY($1) ORDER BY created_at`, checkouts)
+		if refunds, err = r.All(ctx); err != nil {
+			return err
+		}
+		disputes, err = d.All(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read refunds and disputes: %w", err)
+	}
+	return refunds, disputes, nil
+}

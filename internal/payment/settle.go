@@ -1,0 +1,280 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/sqldb"
+)
+
+// work is one checkout with all its facts in a transaction that changes it.
+type work struct {
+	Checkout
+	book     *Book
+	tx       *sqldb.Tx
+	now      time.Time
+	refunds  []*Refund
+	disputes []*Dispute
+	licenses *license.Registry // acts are part of the transaction
+}
+
+// change reads a checkout with its facts, merges what is new, derives what follows for
+// licenses and writes all of it, in one transaction.
+func (b *Book) change(ctx context.Context, c Checkout, merge func(*work) error) error {
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		// First, as every writer of licenses does. A partner that is gone has none.
+		if _, err := partner.Lock(tx, c.PartnerID).One(ctx); err != nil && !errors.Is(err, sqldb.ErrNone) {
+			return err
+		}
+		w := &work{book: b, tx: tx, now: b.Now(), licenses: b.Licenses.Within(tx)}
+		var err error
+		if w.Checkout, err = sqldb.One(ctx, tx, scanCheckout, `SELECT `+checkoutColumns+` FROM checkouts WHERE id = $1`+tx.ForUpdate(), c.ID); err != nil {
+			return err
+		}
+		if err := w.read(ctx); err != nil {
+			return err
+		}
+		if err := merge(w); err != nil {
+			return err
+		}
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+		w.save()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("change checkout %d: %w", c.ID, err)
+	}
+	return nil
+}
+
+func (w *work) read(ctx context.Context) error {
+	refunds, err := sqldb.All(ctx, w.tx, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE checkout_id = $1 AND checkout_id <> 0 ORDER BY id`, w.ID)
+	if err != nil {
+		return err
+	}
+	for i := range refunds {
+		w.refunds = append(w.refunds, &refunds[i])
+	}
+	disputes, err := sqldb.All(ctx, w.tx, scanDispute, `SELECT `+disputeColumns+` FROM payment_disputes WHERE checkout_id = $1 ORDER BY provider_id`, w.ID)
+	for i := range disputes {
+		w.disputes = append(w.disputes, &disputes[i])
+	}
+	return err
+}
+
+func (w *work) save() {
+	w.Unsettled = w.PurchaseID == 0 && len(w.refunds)+len(w.disputes) > 0
+	w.UpdatedAt = w.now
+	if w.State != Open && w.State != Pending {
+		w.NextAt = time.Time{}
+	}
+	saveCheckout(w.tx, w.Checkout)
+	for _, f := range w.refunds {
+		f.save(w.tx, w.now)
+	}
+	for _, d := range w.disputes {
+		d.save(w.tx, w.now)
+	}
+}
+
+// close ends a checkout that was not paid.
+func (w *work) close() {
+	if w.State == Open || w.State == Pending {
+		w.State = Closed
+	}
+}
+
+// mergeSession takes what is known of the session. That it was paid is never undone.
+func (w *work) mergeSession(f sessionFact) {
+	if f.paid && w.SessionID != "" && w.SessionID != f.id {
+		w.problem(PaidTwice, f.id, f.intent, f.amount, f.currency)
+		return
+	}
+	w.SessionID = f.id
+	if f.intent != "" {
+		w.IntentID = f.intent
+	}
+	switch {
+	case f.paid && w.PaidAt.IsZero():
+		w.PaidAt, w.Paid = w.now, Amount{f.amount, f.currency}
+		if !w.matches(f) {
+			w.unsold(PaidOtherAmount, f.amount, f.currency)
+		}
+	case f.paid:
+	case f.failed:
+		w.close()
+	case f.complete && w.State == Open:
+		w.State = Pending
+	}
+}
+
+// settle derives from the facts what becomes of the licenses.
+func (w *work) settle(ctx context.Context) error {
+	if !w.PaidAt.IsZero() && w.State != Sold && w.State != Unsold {
+		if err := w.sell(ctx); err != nil {
+			return err
+		}
+	}
+	switch w.State {
+	case Sold:
+		return w.follow(ctx)
+	case Unsold:
+		if w.refunded() {
+			closeProblems(w.tx, w.IntentID, w.now)
+		}
+	}
+	return nil
+}
+
+// sell sells what was paid, or notes why it cannot be.
+func (w *work) sell(ctx context.Context) error {
+	then := func(_ *sqldb.Tx, saleID int64) { w.PurchaseID = saleID }
+	var err error
+	if w.LicenseKey == "" {
+		o := w.order()
+		o.Then = then
+		_, err = w.licenses.Sell(ctx, o)
+	} else {
+		err = w.changePlan(ctx, then)
+	}
+	switch {
+	case err == nil && w.PurchaseID != 0:
+		w.State = Sold
+	case err == nil:
+		w.unsold(PaidTwice, w.Amount, w.Currency)
+	case fault.Of(err) != nil:
+		w.unsold(unsoldKind(err), w.Amount, w.Currency)
+	default:
+		return err
+	}
+	return nil
+}
+
+func (w *work) changePlan(ctx context.Context, then func(*sqldb.Tx, int64)) error {
+	l, err := w.licenses.ByKey(ctx, w.LicenseKey)
+	if err != nil {
+		return err
+	}
+	if l.Tier == w.Tier {
+		return nil // another payment changed it already
+	}
+	_, err = w.licenses.ChangePlan(ctx, actor, w.LicenseKey, license.PlanChange{
+		Tier: w.Tier, AmountCents: w.Amount, Currency: w.Currency, ExternalID: w.Ref, Shop: true, Paid: true, PlanName: w.PlanName, Then: then,
+	})
+	return err
+}
+
+// unsold notes that a payment cannot be sold.
+func (w *work) unsold(kind ProblemKind, amount int64, currency string) {
+	w.State = Unsold
+	w.problem(kind, w.SessionID, w.IntentID, amount, currency)
+}
+
+// refunded reports whether all that was paid has gone back.
+func (w *work) refunded() bool {
+	var sum int64
+	for _, f := range w.refunds {
+		if f.Status == RefundSucceeded && f.Currency == w.Paid.Currency {
+			sum += f.Amount
+		}
+	}
+	return sum > 0 && sum >= w.Paid.Units
+}
+
+// follow makes the licenses follow the refunds and disputes.
+func (w *work) follow(ctx context.Context) error {
+	lost := false
+	for _, d := range w.disputes {
+		lost = lost || d.lost()
+	}
+	if err := w.followRefunds(ctx, w.refunded() || lost); err != nil {
+		return err
+	}
+	list, err := w.licenses.OfSale(ctx, w.PurchaseID)
+	if err != nil {
+		return err
+	}
+	for _, d := range w.disputes {
+		if d.holds() == d.held {
+			continue
+		}
+		for _, l := range list {
+			act := w.licenses.LiftFor
+			if d.holds() {
+				act = w.licenses.HoldFor
+			}
+			if err := act(ctx, actor, l, license.ByDispute(d.ID)); err != nil {
+				return err
+			}
+		}
+		d.held = d.holds()
+	}
+	return nil
+}
+
+// followRefunds refunds the purchase, or takes that back.
+func (w *work) followRefunds(ctx context.Context, want bool) error {
+	switch {
+	case want && w.RefundID == 0:
+		f, err := w.licenses.Refund(ctx, actor, license.RefundOrder{
+			PartnerID: w.PartnerID, PurchaseID: w.PurchaseID, ExternalID: w.refundName(), Reported: true,
+		})
+		if err != nil {
+			return err
+		}
+		w.RefundID = f.ID
+		closeProblems(w.tx, w.IntentID, w.now)
+		return w.refundWhole(ctx)
+	case !want && w.RefundID != 0:
+		_, err := w.licenses.ReverseRefund(ctx, actor, w.RefundID)
+		w.RefundID = 0
+		return err
+	}
+	return nil
+}
+
+// refundName is the external id of the refund of the purchase: that of the newest fact
+// that makes it. The time tells one that was taken back from the next.
+func (w *work) refundName() string {
+	name := w.Ref
+	for _, d := range w.disputes {
+		if d.lost() {
+			name = d.ID
+		}
+	}
+	for _, f := range w.refunds {
+		if f.Status == RefundSucceeded && f.ProviderID != "" {
+			name = f.ProviderID
+		}
+	}
+	return fmt.Sprintf("%s at %d", name, w.now.UnixMicro())
+}
+
+// refundWhole refunds what else a license has open, where the operator asked for the whole
+// license and the last payment for it has gone back.
+func (w *work) refundWhole(ctx context.Context) error {
+	for _, f := range w.refunds {
+		if f.LicenseKey == "" || f.Status != RefundSucceeded {
+			continue
+		}
+		left, err := sqldb.One(ctx, w.tx, sqldb.Value[int64], `SELECT count(*) FROM payment_refunds WHERE license_key = $1 AND checkout_id <> $2 AND status <> `+
+			sqldb.Literal(RefundSucceeded), f.LicenseKey, w.ID)
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			continue
+		}
+		if _, err := w.licenses.Refund(ctx, actor, license.RefundOrder{LicenseKey: f.LicenseKey, Reported: true, ExternalID: "rest of " + f.request}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+)
+
+// callTimeout bounds a call of Stripe. A buyer may wait for it.
+const callTimeout = 10 * time.Second
+
+// refKey is the one member of metadata that we send: the name of our checkout.
+const refKey = "checkout"
+
+// requestKey names our request on a refund, so that a lost answer is found again.
+const requestKey = "request"
+
+// Stripe calls Stripe's API. Everything that has Stripe's types is in this file and in
+// event.go.
+type Stripe struct {
+	client  *stripe.Client
+	secrets []string
+	live    bool
+}
+
+// StripeConfig is what an account is reached with.
+type StripeConfig struct {
+	Key            string
+	WebhookSecrets []string     // one or two
+	URL            string       // "": Stripe's own
+	Client         *http.Client // nil: one with the timeout of a call
+}
+
+// NewStripe makes the client of an account. Nothing about requests is told to Stripe
+// besides, and the library repeats none: the job does that.
+func NewStripe(c StripeConfig) *Stripe {
+	httpClient := c.Client
+	if httpClient == nil {
+		httpClient = &http.Client{Timeout: callTimeout}
+	}
+	cfg := &stripe.BackendConfig{
+		EnableTelemetry: stripe.Bool(false), HTTPClient: httpClient, MaxNetworkRetries: stripe.Int64(0),
+		LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
+	}
+	if c.URL != "" {
+		cfg.URL = stripe.String(c.URL)
+	}
+	return &Stripe{
+		client:  stripe.NewClient(c.Key, stripe.WithBackends(stripe.NewBackendsWithConfig(cfg))),
+		secrets: c.WebhookSecrets, live: LiveKey(c.Key),
+	}
+}
+
+// LiveKey reports whether a key moves real money.
+func LiveKey(key string) bool {
+	return strings.HasPrefix(key, "sk_live_") || strings.HasPrefix(key, "rk_live_")
+}
+
+// Live reports whether the account's key moves real money.
+func (s *Stripe) Live() bool { return s.live }
+
+// createSession makes the page where a checkout is paid. All parameters come from the row,
+// so that a repeat is the same request.
+func (s *Stripe) createSession(ctx context.Context, c Checkout, successURL, cancelURL string) (sessionFact, error) {
+	units, ok := stripeAmount(c.Amount, c.Currency)
+	if !ok {
+		return sessionFact{}, errCurrency(c.Currency)
+	}
+	params := &stripe.CheckoutSessionCreateParams{
+		Mode:              stripe.String(string(stripe.CheckoutSessionModePayment)),
+		ClientReferenceID: stripe.String(c.Ref),
+		SuccessURL:        stripe.String(successURL),
+		CancelURL:         stripe.String(cancelURL),
+		ExpiresAt:         stripe.Int64(c.ExpiresAt.Unix()),
+		AdaptivePricing:   &stripe.CheckoutSessionCreateAdaptivePricingParams{Enabled: stripe.Bool(false)},
+		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{
+			Quantity: stripe.Int64(1),
+			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+				Currency: stripe.String(strings.ToLower(c.Currency)), UnitAmount: stripe.Int64(units),
+				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String(c.Item)},
+			},
+		}},
+		Metadata:          map[string]string{refKey: c.Ref},
+		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: map[string]string{refKey: c.Ref}},
+	}
+	params.SetIdempotencyKey(c.Ref)
+	return checkedSession(s.client.V1CheckoutSessions.Create(ctx, params))
+}
+
+func (s *Stripe) session(ctx context.Context, id string) (sessionFact, error) {
+	params := &stripe.CheckoutSessionRetrieveParams{}
+	params.AddExpand("payment_intent") // it tells whether a bank refused
+	return checkedSession(s.client.V1CheckoutSessions.Retrieve(ctx, id, params))
+}
+
+func (s *Stripe) expireSession(ctx context.Context, id string) (sessionFact, error) {
+	return checkedSession(s.client.V1CheckoutSessions.Expire(ctx, id, nil))
+}
+
+// checkedSession refuses an answer without an id: the library takes {} for a session.
+func checkedSession(o *stripe.CheckoutSession, err error) (sessionFact, error) {
+	if err == nil && (o == nil || o.ID == "") {
+		err = errNoObject
+	}
+	if err != nil {
+		return sessionFact{}, callError(err)
+	}
+	return sessionOf(o), nil
+}
+
+var errNoObject = errors.New("the answer has no object")
+
+// refund asks for money to go back.
+func (s *Stripe) refund(ctx context.Context, f Refund) (refundFact, error) {
+	units, ok := stripeAmount(f.Amount, f.Currency)
+	if !ok {
+		return refundFact{}, errCurrency(f.Currency)
+	}
+	params := &stripe.RefundCreateParams{
+		PaymentIntent: stripe.String(f.IntentID), Amount: stripe.Int64(units), Metadata: map[string]string{requestKey: f.request},
+	}
+	params.SetIdempotencyKey(f.request)
+	return checkedRefund(s.client.V1Refunds.Create(ctx, params))
+}
+
+func (s *Stripe) refundByID(ctx context.Context, id string) (refundFact, error) {
+	return checkedRefund(s.client.V1Refunds.Retrieve(ctx, id, nil))
+}
+
+func checkedRefund(o *stripe.Refund, err error) (refundFact, error) {
+	if err == nil && (o == nil || o.ID == "") {
+		err = errNoObject
+	}
+	if err != nil {
+		return refundFact{}, callError(err)
+	}
+	return refundOf(o), nil
+}
+
+// refundOfRequest finds a refund by the request that made it.
+func (s *Stripe) refundOfRequest(ctx context.Context, intentID, request string) (refundFact, bool, error) {
+	params := &stripe.RefundListParams{PaymentIntent: stripe.String(intentID)}
+	params.Limit = stripe.Int64(100)
+	for o, err := range s.client.V1Refunds.List(ctx, params).All(ctx) {
+		if err != nil {
+			return refundFact{}, false, callError(err)
+		}
+		if o.Metadata[requestKey] == request {
+			return refundOf(o), true, nil
+		}
+	}
+	return refundFact{}, false, nil
+}
+
+func (s *Stripe) dispute(ctx context.Context, id string) (disputeFact, error) {
+	o, err := s.client.V1Disputes.Retrieve(ctx, id, nil)
+	if err == nil && (o == nil || o.ID == "") {
+		err = errNoObject
+	}
+	if err != nil {
+		return disputeFact{}, callError(err)
+	}
+	return disputeOf(o), nil
+}
+
+// refOfIntent is the name of the checkout that a payment is for; "" where it has none.
+func (s *Stripe) refOfIntent(ctx context.Context, id string) (string, error) {
+	o, err := s.client.V1PaymentIntents.Retrieve(ctx, id, nil)
+	if err == nil && (o == nil || o.ID == "") {
+		err = errNoObject
+	}
+	if err != nil {
+		return "", callError(err)
+	}
+	return o.Metadata[refKey], nil
+}
+
+// events calls each for the events since a time that concern payments, oldest last. An
+// event is only a hint: it is in the version of its creation, and its object may be old.
+func (s *Stripe) events(ctx context.Context, since time.Time, each func(id, objectID string, at time.Time) error) error {
+	params := &stripe.EventListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()}}
+	params.Limit = stripe.Int64(100)
+	for _, t := range eventTypes {
+		params.Types = append(params.Types, stripe.String(t))
+	}
+	for o, err := range s.client.V1Events.List(ctx, params).All(ctx) {
+		if err != nil {
+			return callError(err)
+		}
+		if o.Data == nil {
+			continue
+		}
+		if id, ok := o.Data.Object["id"].(string); ok {
+			if err := each(o.ID, id, time.Unix(o.Created, 0).UTC()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Endpoint is where Stripe sends events.
+type Endpoint struct {
+	ID     string
+	URL    string
+	Secret string // shown once, when it is made
+}
+
+// MakeEndpoint has Stripe send the events that are needed to a URL, in the version that
+// this program reads. One that is there for the URL already is returned without its secret.
+func (s *Stripe) MakeEndpoint(ctx context.Context, url string) (e Endpoint, made bool, err error) {
+	params := &stripe.WebhookEndpointListParams{}
+	params.Limit = stripe.Int64(100)
+	for o, err := range s.client.V1WebhookEndpoints.List(ctx, params).All(ctx) {
+		if err != nil {
+			return Endpoint{}, false, callError(err)
+		}
+		if o.URL == url && o.Status == "enabled" {
+			return Endpoint{ID: o.ID, URL: o.URL}, false, nil
+		}
+	}
+	create := &stripe.WebhookEndpointCreateParams{URL: stripe.String(url), APIVersion: stripe.String(stripe.APIVersion), Description: stripe.String("Claviger")}
+	for _, t := range eventTypes {
+		create.EnabledEvents = append(create.EnabledEvents, stripe.String(t))
+	}
+	o, err := s.client.V1WebhookEndpoints.Create(ctx, create)
+	if err == nil && (o == nil || o.Secret == "") {
+		err = errNoObject
+	}
+	if err != nil {
+		return Endpoint{}, false, callError(err)
+	}
+	return Endpoint{ID: o.ID, URL: o.URL, Secret: o.Secret}, true, nil
+}
+
+// CallError is a call that Stripe refused or that did not reach it. The text of the
+// library's error is a whole answer, which is nobody's to see.
+type CallError struct {
+	Code      string // Stripe's; "" when there was no answer
+	Status    int
+	RequestID string
+	cause     error
+}
+
+func (e *CallError) Error() string {
+	if e.Status == 0 {
+		return "Stripe was not reached: " + e.cause.Error()
+	}
+	return fmt.Sprintf("Stripe answered %d %s (request %s)", e.Status, e.Code, e.RequestID)
+}
+
+func (e *CallError) Unwrap() error { return e.cause }
+
+// final reports whether the same call would be refused again.
+func (e *CallError) final() bool {
+	return e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests && e.Status != http.StatusConflict && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
+}
+
+func callError(err error) error {
+	if se, ok := errors.AsType[*stripe.Error](err); ok {
+		return &CallError{Code: string(se.Code), Status: se.HTTPStatusCode, RequestID: se.RequestID, cause: errors.New("refused")}
+	}
+	return &CallError{cause: err}
+}
+
+// finally reports whether err is a refusal that stays one, and its code.
+func finally(err error) (code string, ok bool) {
+	e, ok := errors.AsType[*CallError](err)
+	if !ok || !e.final() {
+		return "", false
+	}
+	return e.Code, true
+}
