@@ -187,6 +187,11 @@ func (b *buyer) changesPlan() {
 	b.Press("main form button")
 	b.on("Sample App")
 	b.Look("13-license")
+	b.Press("main a[href^='/receipts/']")
+	b.on("Receipt")
+	b.Look("13-receipt")
+	b.Back()
+	b.on("Sample App")
 }
 
 func (b *buyer) releases() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/event"
+	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 )
 
@@ -90,8 +91,11 @@ func (r *Registry) Redeemable(ctx context.Context, userID, partnerID int64) ([]L
 	return list, nil
 }
 
-// Receipt is one purchase in a license's chain, as its buyer sees it.
+// Receipt is a purchase as its buyer sees it.
 type Receipt struct {
+	ID          int64
+	PartnerID   int64
+	BuyerID     int64 // 0: nobody is known to have paid
 	At          time.Time
 	Kind        PurchaseKind
 	Tier        int
@@ -99,20 +103,44 @@ type Receipt struct {
 	Currency    string
 	Quantity    int
 	ExternalID  string
-	Refunded    bool
+	Refunded    bool // of a license's: this license's part of it; of a purchase's: all of it
+	Partly      bool // of a purchase's: some of its licenses were refunded
 }
 
-func scanReceipt(r *sqldb.Row, c *Receipt) error {
-	return r.Scan(&c.At, (*int)(&c.Kind), &c.Tier, &c.AmountCents, &c.Currency, &c.Quantity, &c.ExternalID, &c.Refunded)
+func (c *Receipt) dest() []any {
+	return []any{&c.ID, &c.PartnerID, &c.BuyerID, &c.At, (*int)(&c.Kind), &c.Tier, &c.AmountCents, &c.Currency, &c.Quantity, &c.ExternalID}
 }
 
-// Receipts returns the purchases of a license, oldest first.
-func (r *Registry) Receipts(ctx context.Context, licenseID int64) ([]Receipt, error) {
-	list, err := sqldb.All(ctx, r.DB, scanReceipt, `SELECT p.created_at, p.kind, k.tier, p.amount_cents, p.currency, p.quantity,
-			p.external_id, k.refund_id <> 0
-		FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id WHERE k.license_id = $1 ORDER BY k.seq`, licenseID)
+const receiptColumns = `p.id, p.partner_id, p.user_id, p.created_at, p.kind, p.tier, p.amount_cents, p.currency, p.quantity, p.external_id`
+
+// Receipts returns the purchases of a license that its owner may see, oldest first: what
+// somebody else paid before the license was transferred is none of theirs.
+func (r *Registry) Receipts(ctx context.Context, licenseID, ownerID int64) ([]Receipt, error) {
+	list, err := sqldb.All(ctx, r.DB, func(r *sqldb.Row, c *Receipt) error { return r.Scan(append(c.dest(), &c.Refunded)...) },
+		`SELECT `+receiptColumns+`, k.refund_id <> 0
+		FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id
+		WHERE k.license_id = $1 AND (p.user_id = 0 OR p.user_id = $2) ORDER BY k.seq`, licenseID, ownerID)
 	if err != nil {
 		return nil, fmt.Errorf("list the receipts of a license: %w", err)
 	}
 	return list, nil
+}
+
+// ReceiptOf returns the receipt of a purchase for its buyer. Somebody else's is as unknown
+// as one that does not exist.
+func (r *Registry) ReceiptOf(ctx context.Context, saleID, buyerID int64) (Receipt, error) {
+	var open, closed int64
+	c, err := sqldb.One(ctx, r.DB, func(r *sqldb.Row, c *Receipt) error { return r.Scan(append(c.dest(), &open, &closed)...) },
+		`SELECT `+receiptColumns+`,
+			(SELECT count(*) FROM purchase_links k WHERE k.purchase_id = p.id AND k.refund_id = 0),
+			(SELECT count(*) FROM purchase_links k WHERE k.purchase_id = p.id AND k.refund_id <> 0)
+		FROM purchases p WHERE p.id = $1 AND p.user_id = $2 AND p.user_id <> 0`, saleID, buyerID)
+	switch {
+	case errors.Is(err, sqldb.ErrNone):
+		return Receipt{}, fault.New(fault.Missing, CodeUnknownPurchase, "There is no such purchase.")
+	case err != nil:
+		return Receipt{}, fmt.Errorf("read a receipt: %w", err)
+	}
+	c.Refunded, c.Partly = open == 0, open > 0 && closed > 0
+	return c, nil
 }

@@ -121,22 +121,46 @@ func TestReceipts(t *testing.T) {
 	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{PartnerID: l.PartnerID, PurchaseExternalID: "order-2"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := h.licenses.Receipts(t.Context(), l.ID)
+	got, err := h.licenses.Receipts(t.Context(), l.ID, l.OwnerID)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ids := make([]int64, len(got))
 	for i := range got {
 		if got[i].At.IsZero() {
 			t.Errorf("receipt %d has no time", i)
 		}
-		got[i].At = l.CreatedAt
+		got[i].At, ids[i], got[i].ID = l.CreatedAt, got[i].ID, 0
 	}
 	want := []license.Receipt{
-		{At: l.CreatedAt, Kind: license.NewLicense, Tier: 1, AmountCents: 11800, Currency: "USD", Quantity: 2, ExternalID: "order-1"},
-		{At: l.CreatedAt, Kind: license.PlanUpgrade, Tier: 3, AmountCents: 5000, Currency: "USD", Quantity: 1, ExternalID: "order-2", Refunded: true},
+		{PartnerID: l.PartnerID, BuyerID: l.OwnerID, At: l.CreatedAt, Kind: license.NewLicense, Tier: 1, AmountCents: 11800, Currency: "USD", Quantity: 2, ExternalID: "order-1"},
+		{PartnerID: l.PartnerID, BuyerID: l.OwnerID, At: l.CreatedAt, Kind: license.PlanUpgrade, Tier: 3, AmountCents: 5000, Currency: "USD", Quantity: 1, ExternalID: "order-2", Refunded: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// Each is a receipt of its own for the buyer, and for nobody else.
+	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: l.Key}); err != nil {
+		t.Fatal(err)
+	}
+	bob := h.user("bob")
+	for i, want := range []license.Receipt{{Partly: true}, {Refunded: true}} {
+		c, err := h.licenses.ReceiptOf(t.Context(), ids[i], l.OwnerID)
+		if err != nil || c.Partly != want.Partly || c.Refunded != want.Refunded || c.AmountCents != got[i].AmountCents {
+			t.Errorf("receipt %d: %+v, %v", i, c, err)
+		}
+		for _, other := range []int64{bob.ID, 0} {
+			if _, err := h.licenses.ReceiptOf(t.Context(), ids[i], other); code(err) != "unknown_purchase" {
+				t.Errorf("the receipt for user %d: %v", other, err)
+			}
+		}
+	}
+	if _, err := h.licenses.Transfer(t.Context(), tester, l.Key, person("bob")); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := h.licenses.Receipts(t.Context(), l.ID, bob.ID); err != nil || len(list) != 0 {
+		t.Errorf("the new owner reads what the old one paid: %+v, %v", list, err)
 	}
 }
 

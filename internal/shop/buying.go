@@ -30,6 +30,7 @@ func (s *Shop) buyingRoutes() []wire.Route {
 		wire.Public(http.MethodGet, "/products/{id}/icon/{name}", s.icon),
 		s.signedIn(http.MethodPost, "/products/{id}/buy", s.buy),
 		s.signedIn(http.MethodGet, "/licenses", s.licenses),
+		s.signedIn(http.MethodGet, "/receipts/{id}", s.receipt),
 	)
 }
 

@@ -97,7 +97,7 @@ func TestMyLicenses(t *testing.T) {
 	if now := stored(h, l); now.Tier != 3 || now.Key != l.Key {
 		t.Errorf("the license is %+v", now)
 	}
-	for _, want := range []string{"Your plan is now Plan 3.", l.Key, "Change to tier 3", "$147.00", "Paid"} {
+	for _, want := range []string{"Your plan is now Plan 3.", l.Key, "Change to Plan 3", "$147.00", "Paid"} {
 		if !strings.Contains(changed.Text(), want) {
 			t.Errorf("the page does not say %q: %s", want, changed.Text())
 		}

@@ -4,4 +4,5 @@ package shop
 const (
 	codeNoTestMoney    = "no_test_money"
 	codeUnknownProduct = "unknown_product"
+	codeUnknownReceipt = "unknown_receipt"
 )

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"net/http"
-	"strconv"
 
 	"claviger/internal/fault"
 	"claviger/internal/license"
@@ -21,6 +20,8 @@ type ownedView struct {
 	Redeem  string // the page that connects it
 	Change  string // the page that changes its plan
 	Details string
+
+	plans map[int]partner.Plan // all plans of the partner, by tier
 }
 
 // KeyEnd is the end of the license key: it distinguishes licenses of the same plan, and
@@ -67,6 +68,7 @@ func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView,
 		views[i] = ownedView{
 			License: l, Partner: of.partner, Product: of.product, Plan: plan, Status: l.Status.String(), Redeem: redeemPath(l.RedemptionID),
 			Change: "/licensing/" + l.RedemptionID + "/change_plan/", Details: "/licenses/" + l.RedemptionID,
+			plans: of.plans,
 		}
 	}
 	return views, nil
@@ -118,25 +120,6 @@ type licenseView struct {
 	Receipts ui.Receipt // on its own page
 }
 
-// receiptsOf returns the purchases of a license as receipts.
-func receiptsOf(list []license.Receipt) ui.Receipt {
-	b := ui.Receipt{Caption: "Receipts"}
-	for _, c := range list {
-		row := ui.ReceiptRow{At: c.At, What: "License, tier " + strconv.Itoa(c.Tier), Reference: c.ExternalID, Status: "paid", Cents: c.AmountCents, Currency: c.Currency}
-		if c.Kind == license.PlanUpgrade {
-			row.What = "Change to tier " + strconv.Itoa(c.Tier)
-		}
-		if c.Quantity > 1 {
-			row.What += ", one of " + strconv.Itoa(c.Quantity)
-		}
-		if c.Refunded {
-			row.Status = "refunded"
-		}
-		b.Rows = append(b.Rows, row)
-	}
-	return b
-}
-
 func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.ownLicense(r, v)
 	if err != nil {
@@ -146,12 +129,12 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	if err != nil {
 		return err
 	}
-	receipts, err := s.Licenses.Receipts(r.Context(), o.License.ID)
+	receipts, err := s.Licenses.Receipts(r.Context(), o.License.ID, v.User.ID)
 	if err != nil {
 		return err
 	}
 	return s.Site.Render(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
-		ownedView: o, Stage: stageOf(o.License, standing), Receipts: receiptsOf(receipts),
+		ownedView: o, Stage: stageOf(o.License, standing), Receipts: s.receiptRows(o, receipts),
 	}})
 }
 

@@ -137,7 +137,7 @@ func (h *Handler) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicens
 			Application: application, Plan: plan, Tier: l.Tier, Key: l.Key, Status: l.Status.String(),
 			CreatedAt: wire.Time(l.CreatedAt), UpdatedAt: wire.Time(l.UpdatedAt), ConnectedAt: since[l.ID],
 		}
-		receipts, err := h.Licenses.Receipts(r.Context(), l.ID)
+		receipts, err := h.Licenses.Receipts(r.Context(), l.ID, v.User.ID)
 		if err != nil {
 			return nil, err
 		}

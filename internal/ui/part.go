@@ -47,6 +47,18 @@ type Key struct {
 	Value string
 }
 
+// shortKey is how many characters of a long text Short shows.
+const shortKey = 16
+
+// Short is the beginning and the end of a text that is too long to read.
+func (k Key) Short() string {
+	r := []rune(k.Value)
+	if len(r) <= shortKey+1 {
+		return k.Value
+	}
+	return string(r[:shortKey-6]) + "…" + string(r[len(r)-6:])
+}
+
 // Receipt lists what was paid, for the part "receipt".
 type Receipt struct {
 	Caption string
@@ -55,12 +67,13 @@ type Receipt struct {
 
 // ReceiptRow is one payment.
 type ReceiptRow struct {
-	At        time.Time
-	What      string
-	Reference string // the number of the purchase
-	Status    string // such as paid or refunded, shown as a badge
-	Cents     int64
-	Currency  string
+	At       time.Time
+	What     string
+	Number   string // of the receipt
+	Link     string // its page; "": there is none
+	Status   string // such as paid or refunded, shown as a badge
+	Cents    int64  // 0 is free
+	Currency string
 }
 
 // helpers are the functions that templates may call.

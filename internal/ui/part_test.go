@@ -67,14 +67,15 @@ func TestEveryPart(t *testing.T) {
 		text string
 		want []string
 	}{
-		"field":   {`{{template "field" (index .Data.Fields 0)}}`, []string{`value="Ada &#34;the first&#34; &lt;Lovelace&gt;"`}},
-		"summary": {`{{template "summary" .Data}}`, []string{`role="alert"`, "autofocus", `<a href="#email">`, `<a href="#password">`}},
-		"button":  {`{{template "button" (button "Go" "Going…" "danger")}}`, []string{`<button class="button danger" type="submit" data-busy="Going…">Go</button>`}},
-		"badge":   {`{{template "badge" "refund_reversed"}}{{template "badge" "active"}}`, []string{`<span class="badge neutral">Refund reversed</span>`, `<span class="badge good">Active</span>`}},
-		"notice":  {`{{template "notice" "Wait."}}`, []string{"<p>Wait.</p>"}},
-		"empty":   {`{{template "empty" (empty "None" "Buy one." "/shop" "Shop")}}{{template "empty" (empty "None" "Still.")}}`, []string{`<a class="button secondary" href="/shop">Shop</a>`, "<p>Still.</p>\n</div>"}},
-		"key":     {`{{template "key" (key "license key" "a-b")}}`, []string{"<code>a-b</code>", `data-copy="a-b"`, `<span class="sr"> license key</span>`}},
-		"receipt": {`{{template "receipt" .Receipt}}`, nil},
+		"field":     {`{{template "field" (index .Data.Fields 0)}}`, []string{`value="Ada &#34;the first&#34; &lt;Lovelace&gt;"`}},
+		"summary":   {`{{template "summary" .Data}}`, []string{`role="alert"`, "autofocus", `<a href="#email">`, `<a href="#password">`}},
+		"button":    {`{{template "button" (button "Go" "Going…" "danger")}}`, []string{`<button class="button danger" type="submit" data-busy="Going…">Go</button>`}},
+		"badge":     {`{{template "badge" "refund_reversed"}}{{template "badge" "active"}}`, []string{`<span class="badge neutral">Refund reversed</span>`, `<span class="badge good">Active</span>`}},
+		"notice":    {`{{template "notice" "Wait."}}`, []string{"<p>Wait.</p>"}},
+		"empty":     {`{{template "empty" (empty "None" "Buy one." "/shop" "Shop")}}{{template "empty" (empty "None" "Still.")}}`, []string{`<a class="button secondary" href="/shop">Shop</a>`, "<p>Still.</p>\n</div>"}},
+		"key":       {`{{template "key" (key "license key" "a-b")}}`, []string{"<code>a-b</code>", `data-copy="a-b"`, `<span class="sr"> license key</span>`}},
+		"short-key": {`{{template "short-key" (key "payment reference" "cs_live_a1B2c3D4e5F6g7")}}`, []string{">cs_live_a1…e5F6g7</code>", `>cs_live_a1B2c3D4e5F6g7</code>`, `data-copy="cs_live_a1B2c3D4e5F6g7"`}},
+		"receipt":   {`{{template "receipt" .Receipt}}`, nil},
 
 		// Tried in list_test.go, chart_test.go and curl_test.go.
 		"table": {}, "cell": {}, "acts": {}, "filters": {}, "filters-form": {}, "results": {}, "pager": {}, "tabs": {}, "timeline": {}, "stats": {}, "code": {}, "chart": {}, "curl": {}, "job": {},
@@ -112,11 +113,11 @@ func TestEveryPart(t *testing.T) {
 
 func TestReceipt(t *testing.T) {
 	got := part(t, `{{template "receipt" .Data}}`, ui.Receipt{Caption: "Receipts", Rows: []ui.ReceiptRow{
-		{At: sold, What: "Tier 1", Reference: "ord_1", Status: "paid", Cents: 5900, Currency: "USD"},
+		{At: sold, What: "Tier 1", Number: "12", Link: "/receipts/12", Status: "paid", Cents: 5900, Currency: "USD"},
 	}})
 	for _, want := range []string{
 		"<caption>Receipts</caption>", `title="2026-11-15 06:05:00 UTC">15 Nov 2026, 06:05 UTC</time>`,
-		`data-label="Reference"><code>ord_1</code>`, `<span class="badge good">Paid</span>`, `class="number">$59.00</td>`,
+		`data-label="Receipt"><a href="/receipts/12">12</a>`, `<span class="badge good">Paid</span>`, `class="number">$59.00</td>`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)

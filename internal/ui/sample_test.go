@@ -45,8 +45,8 @@ func all() any {
 		At:     sold,
 		States: []string{"active", "inactive", "held", "deactivated", "refund_reversed"},
 		Receipt: ui.Receipt{Caption: "Receipts", Rows: []ui.ReceiptRow{
-			{At: sold, What: "Acme Editor, tier 1", Reference: "ord_20261115-000173", Status: "refunded", Cents: 5900, Currency: "USD"},
-			{At: sold.Add(time.Hour), What: "Change of plan to tier 2", Reference: "ord_20261115-000174", Status: "paid", Cents: 112900, Currency: "EUR"},
+			{At: sold, What: "Acme Editor, tier 1", Number: "ord_20261115-000173", Link: "/receipts/1", Status: "refunded", Cents: 5900, Currency: "USD"},
+			{At: sold.Add(time.Hour), What: "Change of plan to tier 2", Number: "ord_20261115-000174", Link: "/receipts/1", Status: "paid", Cents: 112900, Currency: "EUR"},
 		}},
 		Products: []product{
 			{"Tier 1", "For one person and their three favourite projects.", "USD", 5900},

@@ -1,0 +1,119 @@
+package shop
+
+import (
+	"net/http"
+	"strconv"
+
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+)
+
+// receiptPath is the page of a purchase's receipt.
+func receiptPath(id int64) string { return "/receipts/" + strconv.FormatInt(id, 10) }
+
+// receiptRows are the purchases of a license as the buyer sees them. Where nobody is known
+// to have paid, there is no receipt to open.
+func (s *Shop) receiptRows(o ownedView, list []license.Receipt) ui.Receipt {
+	b := ui.Receipt{Caption: "Receipts"}
+	for _, c := range list {
+		row := ui.ReceiptRow{At: c.At, What: itemOf(c, o.plans[c.Tier]), Number: strconv.FormatInt(c.ID, 10), Status: paidOrRefunded(c), Cents: c.AmountCents, Currency: c.Currency}
+		if c.BuyerID != 0 {
+			row.Link = receiptPath(c.ID)
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	return b
+}
+
+// itemOf is what was bought, in a few words.
+func itemOf(c license.Receipt, plan partner.Plan) string {
+	plan.Tier = c.Tier
+	switch {
+	case c.Kind == license.PlanUpgrade:
+		return "Change to " + plan.DisplayName()
+	case c.Quantity > 1:
+		return plan.DisplayName() + ", one of " + strconv.Itoa(c.Quantity) + " licenses"
+	default:
+		return plan.DisplayName()
+	}
+}
+
+func paidOrRefunded(c license.Receipt) string {
+	switch {
+	case c.Refunded:
+		return "refunded"
+	case c.Partly:
+		return "partly_refunded"
+	case c.AmountCents == 0:
+		return "free"
+	default:
+		return "paid"
+	}
+}
+
+// receiptView is the receipt of a purchase.
+type receiptView struct {
+	license.Receipt
+	Status  string
+	Partner partner.Partner
+	Plan    partner.Plan
+	Email   string // the buyer's
+	Name    string
+	Back    string // the license that was bought, or the list of them
+}
+
+// Changed reports whether the purchase was a change of plan.
+func (v receiptView) Changed() bool { return v.Kind == license.PlanUpgrade }
+
+func (s *Shop) receipt(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return errNoReceipt()
+	}
+	c, err := s.Licenses.ReceiptOf(r.Context(), id, v.User.ID)
+	if fault.Is(err, license.CodeUnknownPurchase) {
+		return errNoReceipt()
+	}
+	if err != nil {
+		return err
+	}
+	p, err := s.Partners.Get(r.Context(), c.PartnerID)
+	if err != nil {
+		return err
+	}
+	plan, err := s.Partners.Plan(r.Context(), p.ID, c.Tier)
+	if fault.Is(err, partner.CodeUnknownPlan) {
+		plan, err = partner.Plan{Tier: c.Tier}, nil
+	}
+	if err != nil {
+		return err
+	}
+	back, err := s.boughtBy(r, v, c)
+	if err != nil {
+		return err
+	}
+	return s.Site.Render(w, r, v, "receipt", ui.View{Title: "Receipt " + strconv.FormatInt(c.ID, 10), Data: receiptView{
+		Receipt: c, Status: paidOrRefunded(c), Partner: p, Plan: plan, Email: v.User.Email, Name: v.User.Name, Back: back,
+	}})
+}
+
+// boughtBy is the page of the license that was bought, if it is one and still theirs, and
+// the list of licenses otherwise.
+func (s *Shop) boughtBy(r *http.Request, v *visitor.Visitor, c license.Receipt) (string, error) {
+	list, err := s.Licenses.OfSale(r.Context(), c.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 1 && list[0].OwnerID == v.User.ID {
+		return "/licenses/" + list[0].RedemptionID, nil
+	}
+	return "/licenses", nil
+}
+
+func errNoReceipt() error {
+	return fault.New(fault.Missing, codeUnknownReceipt,
+		"You have no such receipt. If you paid with another account, sign in with that account.")
+}

@@ -1,0 +1,58 @@
+package shop_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/license"
+	"claviger/internal/visitor/pagetest"
+)
+
+// TestReceipt: the license leads to the receipt of each purchase, which says who sold what
+// for how much, and only its buyer may read it.
+func TestReceipt(t *testing.T) {
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, pagetest.Password)
+	h.AddUser(pagetest.Eve, pagetest.Password)
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	l := h.Sell(pagetest.Ann, 1)
+	change := license.PlanChange{Tier: 3, Currency: "USD", ExternalID: "a-very-long-payment-reference"}
+	if _, err := h.Shop.Licenses.ChangePlan(t.Context(), pagetest.Tester, l.Key, change); err != nil {
+		t.Fatal(err)
+	}
+	list, err := h.Shop.Licenses.Receipts(t.Context(), l.ID, l.OwnerID)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	page := b.Get("/licenses/" + l.RedemptionID)
+	for i, c := range list {
+		number := strconv.FormatInt(c.ID, 10)
+		if got := page.Links("/receipts/" + number)["/receipts/"+number]; got != number {
+			t.Errorf("the license leads to receipt %s by %q", number, got)
+		}
+		receipt := b.Get("/receipts/"+number).Want(http.StatusOK, "Receipt "+number)
+		want := [][]string{{"Harbour", "Plan 1", "$49.00", pagetest.Ann, "Tide Planner", "Paid"}, {"Change to Plan 3", "Free", "a-very-lon…erence"}}[i]
+		for _, s := range want {
+			if !strings.Contains(receipt.Text(), s) {
+				t.Errorf("receipt %s does not say %q: %s", number, s, receipt.Text())
+			}
+		}
+	}
+	eve := h.NewBrowser().SignIn(pagetest.Eve, pagetest.Password)
+	own := "/receipts/" + strconv.FormatInt(list[0].ID, 10)
+	for _, path := range []string{own, "/receipts/999999", "/receipts/x", "/receipts/0"} {
+		eve.Get(path).Want(http.StatusNotFound, "Not found")
+	}
+	h.NewBrowser().Get(own).WantRedirect("/sign-in?next=" + strings.ReplaceAll(own, "/", "%2F"))
+
+	if _, err := h.Shop.Licenses.Transfer(t.Context(), pagetest.Tester, l.Key, account.Person{Email: pagetest.Eve}); err != nil {
+		t.Fatal(err)
+	}
+	if text := eve.Get("/licenses/" + l.RedemptionID).Text(); strings.Contains(text, "$49.00") {
+		t.Errorf("the new owner reads what the old one paid: %s", text)
+	}
+	b.Get(own).Want(http.StatusOK, "Receipt "+strconv.FormatInt(list[0].ID, 10))
+}
