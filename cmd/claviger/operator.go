@@ -30,7 +30,7 @@ type operatorLine struct {
 func operatorAddCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "add <email>", Short: "Make an admin and print a sign-in link",
+		Use: "add <email>", SuggestFor: otherNamesOfAdd, Short: "Make an admin and print a sign-in link",
 		Long: "Makes the person with that email address an admin of the console, and prints a link on standard output that signs\n" +
 			"them in once, within 30 minutes. The address of the service, --public-url, must be that of the running one.\n\n" +
 			"Run again for the same address, it also removes the person's second factors and ends their sessions: for an admin who\n" +

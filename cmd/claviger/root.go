@@ -75,7 +75,12 @@ func newRoot() *cobra.Command {
 	root.Version = app.ThisBuild().Version
 	root.SilenceUsage, root.SilenceErrors = true, true // A mistake is one line, see printError.
 	setHelp(root)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitUsage, err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+			return unknownCommand(cmd, words[0]) // whose flags nobody knows either
+		}
+		return &failure{exitUsage, err}
+	})
 	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), operatorCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
 	return root
 }
@@ -90,14 +95,22 @@ func group(use, short, long string) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			hint := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = "; did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), hint)
+			return unknownCommand(cmd, args[0])
 		},
 	}
 }
+
+// unknownCommand says that a group has no such command, and which may be meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := ""
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
+}
+
+// otherNamesOfAdd are what people try for a command that is called add.
+var otherNamesOfAdd = []string{"create", "new", "make"}
 
 // exactly is cobra.ExactArgs with our exit code and the arguments by name.
 func exactly(names ...string) cobra.PositionalArgs {
