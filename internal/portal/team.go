@@ -77,7 +77,7 @@ func (h *Handler) invite(w http.ResponseWriter, r *http.Request, v *Visit) error
 	if err != nil {
 		return missing(err)
 	}
-	return h.done(w, r, v, teamPath, "An invitation is on its way to "+f.Fields[0].Value+". It works for seven days; an earlier one to this address has ended.")
+	return h.done(w, r, v, teamPath, "An invitation is on its way to "+f.Fields[0].Value+". It works for seven days, and only the newest one to an address works.")
 }
 
 // notMember refuses the address of somebody who is in the team already.

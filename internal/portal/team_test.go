@@ -40,7 +40,10 @@ func TestInvite(t *testing.T) {
 	page := boss.Get(h.path("/team")).Want(http.StatusOK, "Team")
 	boss.Press(page, "Send the invitation", "email", viewer, "role", "admin").Want(http.StatusConflict, "Team")
 	boss.Press(page, "Send the invitation", "email", "x", "role", "admin").Want(http.StatusUnprocessableEntity, "Team")
-	boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "viewer")).Want(http.StatusOK, "Team")
+	first := boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "viewer")).Want(http.StatusOK, "Team")
+	if text := first.Text(); strings.Contains(text, "an earlier one") || !strings.Contains(text, "only the newest one to an address works") {
+		t.Errorf("after the first invitation the page says:\n%s", text)
+	}
 	old := mails.Mailed(t, buyer, invitationLink)
 	page = boss.Follow(boss.Press(page, "Send the invitation", "email", buyer, "role", "developer"))
 	if !strings.Contains(page.Text(), "Works for another 7 days.") {
