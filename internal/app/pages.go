@@ -83,6 +83,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	}
 	members.Live = portal.NewLive(members, a.log)
 	shopPages.Mark, portalPages.Mark = members.Mark, members.Mark // the shop's answer paths that do not exist
+	shopPages.Start, portalPages.Start, consolePages.Start = visitor.Start, visitor.Start, visitor.Start
 	operators := a.console(site(consolePages))
 	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets()), notFound(shopPages), nil
 }

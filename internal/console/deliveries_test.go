@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"claviger/internal/account"
+	"claviger/internal/apptest"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -59,6 +60,44 @@ func TestDeliveriesOfAllPartners(t *testing.T) {
 	h.waitFor(viewer, path("/deliveries?state=delivered"), "Tide Planner")
 	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "delivered"), http.StatusUnprocessableEntity, "Events to send must be chosen from the list.")
 	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "failed", "rate", "0"), http.StatusUnprocessableEntity, "must be a whole number")
+}
+
+// TestSecondRecovery: who would begin a recovery beside another is led to that one, by the
+// name that the console has for it.
+func TestSecondRecovery(t *testing.T) {
+	h := start(t)
+	h.Buy(license.Purchase{PartnerID: h.tide.ID, Tier: 1, Quantity: 10, ExternalID: "order-1"})
+	h.Exec(`UPDATE outbox SET state = 3 WHERE partner_id = $1`, h.tide.ID)
+	job := h.recovery() // of one event a second
+	_, err := h.Replays.Pause(h.Context(), apptest.Tester, h.tide.ID, job.ID)
+	h.Must(err)
+	page := h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "failed", "rate", "1")
+	wants(t, page, http.StatusConflict, fmt.Sprintf("Recovery %d of this partner is paused. Wait until it is done, or cancel it; then begin another.", job.ID))
+	wantsNone(t, page, "Redelivery")
+	at := path("/recover/%d/%d", h.tide.ID, job.ID)
+	if got := page.Links(at)[at]; got != fmt.Sprintf("Look at recovery %d", job.ID) {
+		t.Errorf("the link to the recovery is %q:\n%s", got, page.Body)
+	}
+}
+
+// TestErrorsLeadBack: a page that does not exist leads to the list that led to it, and to
+// the start of the console.
+func TestErrorsLeadBack(t *testing.T) {
+	h := start(t)
+	for _, at := range []string{"/licenses/00000000-0000-4000-8000-000000000000", "/nothing"} {
+		b := h.as(viewer)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.URL+path("%s", at), http.NoBody)
+		h.Must(err)
+		r.Header.Set("Accept", "text/html")
+		r.Header.Set("Referer", b.URL+path("/licenses"))
+		answer, err := b.Client.Do(r)
+		h.Must(err)
+		page := b.Read(answer)
+		wants(t, page, http.StatusNotFound)
+		if page.Links("/console/licenses")["/console/licenses"] == "" || page.Links("/console/")["/console/"] != "Go to the start page" {
+			t.Errorf("%s leads to %v", at, page.Links("/"))
+		}
+	}
 }
 
 // TestDeliveriesArePaged: the pages of a list of all partners follow one another.

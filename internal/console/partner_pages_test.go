@@ -97,7 +97,7 @@ func TestPartnerSettings(t *testing.T) {
 	wants(t, h.as(support).Post(at, "brand", "Other"), http.StatusNotFound)
 	wants(t, h.as(support).Post(at+"/single-key", "overlap_s", "0"), http.StatusNotFound)
 	before := h.as(admin).Get(at)
-	wants(t, h.as(admin).Press(before, "Save", "brand", ""), http.StatusUnprocessableEntity, "is missing or empty")
+	wants(t, h.as(admin).Press(before, "Save", "brand", ""), http.StatusUnprocessableEntity, "Brand is missing.")
 	wants(t, h.as(admin).Press(before, "Save", "brand", "not a brand"), http.StatusUnprocessableEntity, "brand")
 	h.as(admin).Press(before, "Save", "brand", "Tide").WantRedirect(at)
 	wants(t, h.as(viewer).Get(at), http.StatusOK, "X-Tide-Signature")

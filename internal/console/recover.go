@@ -118,10 +118,26 @@ func (d *Delivery) recover(w http.ResponseWriter, r *http.Request, v *Visit) err
 		return d.area.Confirm(w, r, v, http.StatusUnprocessableEntity, q.view)
 	}
 	job, err := d.Replays.Begin(r.Context(), v.Actor(), q.request)
+	if f := fault.Of(err); f != nil && f.Kind == fault.Conflict {
+		return d.refuseSecond(w, r, v, q, err)
+	}
 	if err != nil {
 		return d.area.Refuse(w, r, v, q.view, err)
 	}
 	return d.area.Done(w, r, v, fmt.Sprintf("%s/%d/%d", recoverPath, q.partner.ID, job.ID), "The recovery has begun. You can leave this page and come back to it.")
+}
+
+// refuseSecond leads to the recovery that is under way, which the API calls a redelivery.
+func (d *Delivery) refuseSecond(w http.ResponseWriter, r *http.Request, v *Visit, q recovering, refused error) error {
+	job, err := d.Replays.Last(r.Context(), q.partner.ID)
+	if err != nil {
+		return err
+	}
+	if job.Open() {
+		q.view.Cancel, q.view.Back = v.Path(recoverPath+"/%d/%d", q.partner.ID, job.ID), fmt.Sprintf("Look at recovery %d", job.ID)
+		refused = fault.New(fault.Conflict, fault.Of(refused).Code, "Recovery %d of this partner is %s. Wait until it is done, or cancel it; then begin another.", job.ID, job.Status())
+	}
+	return d.area.Refuse(w, r, v, q.view, refused)
 }
 
 // find returns the recovery of a path.

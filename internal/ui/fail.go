@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"claviger/internal/fault"
@@ -18,6 +20,8 @@ type failure struct {
 	Text      string
 	RequestID string // only where we have to find out what happened
 	Again     bool   // asking for the same page again may help
+	Back      string // the page of the same area that the person came from; "": it is not known
+	Start     string // where the area begins
 	Ours      bool   // it is no fault of the person
 }
 
@@ -59,11 +63,32 @@ func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
 		w.Header().Set(headerRetarget, statusTarget)
 		w.Header().Set(headerReswap, "innerHTML")
 	}
+	f.Back, f.Start = p.waysOn(r)
 	var banner *Banner
 	if p.Mark != nil {
 		banner = p.Mark(r)
 	}
 	_ = p.render(w, r, pageFailure, View{Title: f.Title, Status: f.Status, Banner: banner, NoIndex: true, Fragment: "fragment-failure", Data: f}, func() {})
+}
+
+// waysOn are where the reader of an error page can go on: back to where they came from, if
+// that was another page of the same area, and to where the area begins.
+func (p *Pages) waysOn(r *http.Request) (back, start string) {
+	if p.Start != nil {
+		start = p.Start(r)
+	}
+	if start == "" {
+		return "", or(p.Home, "/")
+	}
+	from, err := url.Parse(r.Referer())
+	if err != nil || from.Host != r.Host && from.Scheme+"://"+from.Host != p.origin() {
+		return "", start
+	}
+	area := strings.TrimSuffix(start, "/")
+	if to := from.RequestURI(); to != r.URL.RequestURI() && (from.Path == area || strings.HasPrefix(from.Path, area+"/")) {
+		return to, start
+	}
+	return "", start
 }
 
 // titles are the headings of faults; a kind that has none "did not work".

@@ -19,6 +19,35 @@ type unavailable struct{}
 func (unavailable) Error() string     { return "dial tcp 10.0.0.5: refused" }
 func (unavailable) Unavailable() bool { return true }
 
+// TestFailLeadsBack: an error page of an area leads to the page of it that the person came
+// from, and to where the area begins; never to another site, nor to itself.
+func TestFailLeadsBack(t *testing.T) {
+	pages := sample(t)
+	pages.Start = func(*http.Request) string { return "/console/" }
+	for referer, back := range map[string]string{
+		"http://example.com/console/licenses?q=a&b=1": `href="/console/licenses?q=a&amp;b=1">Go back<`,
+		"http://example.com/console":                  `href="/console">Go back<`,
+		"http://example.com/console/gone":             "", // itself
+		"http://example.com/consoles":                 "",
+		"http://example.com/account":                  "",
+		"http://evil.example/console/licenses":        "",
+		"":                                            "",
+		"http://%zz":                                  "",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://example.com/console/gone", http.NoBody)
+		r.Header.Set("Referer", referer)
+		w := httptest.NewRecorder()
+		pages.Fail(w, r, fault.New(fault.Missing, "unknown_license", "No such license."))
+		body := w.Body.String()
+		if !strings.Contains(body, `href="/console/">Go to the start page<`) {
+			t.Errorf("from %q: the page does not lead to the start of the area:\n%s", referer, body)
+		}
+		if got := strings.Contains(body, "Go back"); got != (back != "") || !strings.Contains(body, back) {
+			t.Errorf("from %q: want %q:\n%s", referer, back, body)
+		}
+	}
+}
+
 func TestFail(t *testing.T) {
 	slow := fault.New(fault.Throttled, "slow", "Too many tries.")
 	slow.After = 1500 * time.Millisecond

@@ -72,9 +72,10 @@ func (f *Form) Refuse(err error) bool {
 	for i, field := range f.Fields {
 		if e.Field != "" && field.Name == e.Field {
 			f.Fields[i].Error = e.Text
-			// Faults name the member of a request; people know its label.
+			// Faults name the member of a request and say what to send; people know its label
+			// and write.
 			if rest, ok := strings.CutPrefix(e.Text, e.Field+" "); ok {
-				f.Fields[i].Error = field.Label + " " + rest
+				f.Fields[i].Error = field.Label + " " + forPeople.Replace(rest)
 			}
 			return true
 		}
@@ -82,6 +83,9 @@ func (f *Form) Refuse(err error) bool {
 	f.Problem = e.Text
 	return true
 }
+
+// forPeople puts what is said of a member into the words of a form.
+var forPeople = strings.NewReplacer("is missing or empty; send 1 to ", "is missing. Write up to ", "is missing or empty; send ", "is missing. Write ", "; send ", "; write ")
 
 // WithError returns the form with an error at a field.
 func (f Form) WithError(name, text string) Form {

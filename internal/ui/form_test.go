@@ -23,6 +23,21 @@ func TestFormErrors(t *testing.T) {
 	}
 }
 
+// TestRefuseInTheWordsOfAForm: what a fault tells a program to send, it tells a person to write.
+func TestRefuseInTheWordsOfAForm(t *testing.T) {
+	for said, want := range map[string]string{
+		"is missing or empty; send 1 to 255 characters.":                    "Reason is missing. Write up to 255 characters.",
+		"is missing or empty; send an email address such as a@example.com.": "Reason is missing. Write an email address such as a@example.com.",
+		"has 300 characters; send 1 to 255.":                                "Reason has 300 characters; write 1 to 255.",
+		"must be one line without control characters; remove them.":         "Reason must be one line without control characters; remove them.",
+	} {
+		form := ui.Form{Fields: []ui.Field{{Name: "reason", Label: "Reason"}}}
+		if !form.Refuse(fault.Field("reason", "%s", said)) || form.Fields[0].Error != want {
+			t.Errorf("%q is shown as %q, want %q", said, form.Fields[0].Error, want)
+		}
+	}
+}
+
 func TestReadForm(t *testing.T) {
 	for name, c := range map[string]struct{ body, code string }{
 		"form":       {"name=+Ann+", ""},

@@ -126,7 +126,7 @@ func (m *markup) item(i Item) {
 func (m *markup) notice(kind, text string) {
 	if text != "" {
 		m.raw("\n<div class=\"notice ", kind, `"><p>`)
-		m.text(text)
+		m.sentence(text)
 		m.raw("</p></div>")
 	}
 }

@@ -132,12 +132,16 @@ type Page struct {
 type Pages struct {
 	Brand     string // what the marketplace is called; "" is Claviger
 	PublicURL string // where browsers find us, such as https://market.example; https turns HSTS on
-	Home      string // where the logo and error pages lead; "" is /
+	Home      string // where the logo leads, and error pages that have no Start; "" is /
 	SignOut   string // where the form of the sign-out button posts to; "" is /sign-out
 
 	// Mark returns the banner of an error page, whoever answers with it; nil, or its answer
 	// nil: there is none.
 	Mark func(r *http.Request) *Banner
+
+	// Start returns where the area of an error page begins, whoever answers with it; nil, or
+	// its answer "": it belongs to no area.
+	Start func(r *http.Request) string
 
 	pages map[string]*template.Template
 }

@@ -59,6 +59,31 @@ func zoned(t *testing.T, method string, cookies ...string) string {
 	return w.Body.String()
 }
 
+// TestNoticesInZone: times in what was done, and in what could not be, are those of the zone.
+func TestNoticesInZone(t *testing.T) {
+	p, err := ui.New(fstest.MapFS{"p.html": {Data: []byte(`<h1>T</h1>{{define "part"}}<p>Part</p>{{end}}`)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, header := range map[string]string{"page": "", "fragment": "true"} {
+		r := asked(t, "GET", "/p", "claviger-zone=Europe/Berlin")
+		if header != "" {
+			r.Header.Set("HX-Request", header)
+			r.Header.Set("HX-Request-Type", "partial")
+		}
+		w := httptest.NewRecorder()
+		view := ui.View{Fragment: "part", Notice: "It works until 15 Nov 2025, 23:05 UTC.", Problem: "Tried at 15 Nov 2025, 23:06:07 UTC."}
+		if err := p.Render(w, r, "p", view); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{">16 Nov 2025, 00:05 CET</time>.", ">16 Nov 2025, 00:06:07 CET</time>."} {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("the %s lacks %s:\n%s", name, want, w.Body)
+			}
+		}
+	}
+}
+
 // TestTimesInZone: times and dates are those of the zone, which is named; UTC is at
 // hand, and without a zone everything is in UTC.
 func TestTimesInZone(t *testing.T) {

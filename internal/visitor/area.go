@@ -2,6 +2,7 @@ package visitor
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,17 @@ func (s *Site) Home(ctx context.Context, u account.User) (string, error) {
 		return PortalPath + "/", nil
 	}
 	return LicensesPath, nil
+}
+
+// Start returns where the area of a page begins, for ui.Pages; "" if the page belongs to
+// none, or is the beginning itself. All partners have the same, which tells nothing of them.
+func Start(r *http.Request) string {
+	for _, area := range []string{ConsolePath + "/", PortalPath + "/"} {
+		if strings.HasPrefix(r.URL.Path, area) && r.URL.Path != area {
+			return area
+		}
+	}
+	return ""
 }
 
 // menu lists the areas that a visitor can go to: who is several things switches there.

@@ -249,3 +249,17 @@ func TestHTMXHasToSignIn(t *testing.T) {
 		t.Error("the handler ran")
 	}
 }
+
+// TestStart: error pages of an area lead to its beginning, and those of the beginning to
+// where everybody may go.
+func TestStart(t *testing.T) {
+	for path, want := range map[string]string{
+		"/console/licenses/x": "/console/", "/console/": "", "/console": "", "/consoles/x": "",
+		"/portal/7/deliveries/9": "/portal/", "/portal/7": "/portal/", "/portal/": "", "/portal": "",
+		"/licenses/x": "", "/": "",
+	} {
+		if got := visitor.Start(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)); got != want {
+			t.Errorf("%s begins at %q, want %q", path, got, want)
+		}
+	}
+}
