@@ -61,7 +61,7 @@ var (
 	frameStyle = "\n<link rel=\"icon\" type=\"image/svg+xml\" href=\"" + asset("favicon.svg") + "\">\n<link rel=\"stylesheet\" href=\"" + asset("app.css") + `">`
 	frameHTMX  = `
 <meta name="htmx-config" content='{"extensions": "sse", "history": "reload", "includeIndicatorCSS": false, "morphIgnore": ["data-htmx-powered", "open"], "sse": {"reconnectMaxDelay": 30000}}'>
-<script src="` + asset("htmx.js") + "\" defer></script>\n<script src=\"" + asset("htmx-sse.js") + `" defer></script>`
+<script src="` + asset("htmx-sse.js") + `" defer></script>`
 	frameScript = "\n<script src=\"" + asset("app.js") + `" defer></script>
 </head>
 <body>
@@ -69,6 +69,10 @@ var (
 <header class="top">
   <div class="top-in">
     <a class="brand"`
+	// htmx comes last and is not deferred: it then reads the page when all scripts have run.
+	// A deferred one reads it at once, and where another script came later than that, nobody
+	// opened the stream.
+	frameLast = "\n<script src=\"" + asset("htmx.js") + `"></script>`
 	frameLogo = `><img src="` + asset("logo.svg") + `" alt="" width="32" height="32"><span>`
 )
 
@@ -183,7 +187,7 @@ func (p *Page) writeFoot(m *markup) {
 	}
 	m.raw("\n  </div>\n</footer>")
 	if p.Nav != nil {
-		m.raw(frameKeys)
+		m.raw(frameKeys, frameLast)
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"claviger/internal/e2e/browser"
 	"claviger/internal/fault"
@@ -27,6 +29,7 @@ type liveSite struct {
 	tries   int
 	news    int
 	gate    chan struct{} // nil: streams open at once
+	late    string        // the asset that comes after all others; "": none
 }
 
 // rows is what the page shows.
@@ -64,7 +67,12 @@ func newLiveSite(t *testing.T) *liveSite {
 		}),
 		page("/live/stream", s.stream),
 	)...)
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.late != "" && strings.HasSuffix(r.URL.Path, s.late) {
+			time.Sleep(500 * time.Millisecond) // nothing tells when the browser has run what it has
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(s.streams.Close)
 	s.url = server.URL
@@ -125,18 +133,23 @@ func (s *liveSite) open() int {
 	return len(s.changed)
 }
 
+// next waits until a stream opens or ends, and returns how many were open then.
+func (s *liveSite) next(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-s.moved:
+		return n
+	case <-time.After(time.Minute):
+		t.Fatalf("the streams stay as they are: %d", s.open())
+		return 0
+	}
+}
+
 // await waits until that many streams are open.
 func (s *liveSite) await(t *testing.T, want int) {
 	t.Helper()
-	for {
-		select {
-		case n := <-s.moved:
-			if n == want {
-				return
-			}
-		case <-t.Context().Done():
-			t.Fatalf("there are not %d streams", want)
-		}
+	for s.next(t) != want {
+		continue
 	}
 }
 
@@ -158,6 +171,9 @@ func TestLiveInABrowser(t *testing.T) {
 	t.Run("fragments", func(t *testing.T) { fragmentsAreSwapped(t, b.Tab(t), s) })
 	t.Run("errors", func(t *testing.T) { errorsHaveTheirPlace(t, b.Tab(t), s) })
 	t.Run("stream", func(t *testing.T) { streamIsFollowed(t, b.Tab(t), s) })
+	for _, late := range []string{"/htmx.js", "/htmx-sse.js", "/app.js"} {
+		t.Run("late "+late, func(t *testing.T) { scriptComesLate(t, b.Tab(t), newLiveSite(t), late) })
+	}
 	t.Run("hidden", func(t *testing.T) { hiddenWhileConnecting(t, b.Tab(t), newLiveSite(t)) })
 	t.Run("nine tabs", func(t *testing.T) { nineTabsOpen(t, b.Tab(t), newLiveSite(t)) })
 }
@@ -247,6 +263,15 @@ func streamIsFollowed(t *testing.T, tab *browser.Tab, s *liveSite) {
 	s.refuse = false
 }
 
+// scriptComesLate: a page follows what happens in whatever order its scripts arrive.
+func scriptComesLate(t *testing.T, tab *browser.Tab, s *liveSite, late string) {
+	s.late = late
+	tab.Open(s.url + "/live")
+	s.await(t, 1)
+	s.tell()
+	shows(tab, "#news", "News 1")
+}
+
 // hiddenWhileConnecting: a tab that is hidden before its stream opens gives it up.
 func hiddenWhileConnecting(t *testing.T, first *browser.Tab, s *liveSite) {
 	other := first.Beside(t)
@@ -288,7 +313,7 @@ func nineTabsOpen(t *testing.T, first *browser.Tab, s *liveSite) {
 	tabs[8].Front() // where somebody looks
 	shows(tabs[8], "#news", "News 1")
 	for s.open() > 1 { // those of hidden tabs are closing
-		<-s.moved
+		s.next(t)
 	}
 	tabs[3].Front()
 	shows(tabs[3], "#news", "News 1")
