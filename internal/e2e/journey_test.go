@@ -181,6 +181,8 @@ func (b *buyer) changesPlan() {
 	b.t.Helper()
 	b.visit("/licenses")
 	b.Look("11-licenses")
+	b.Click(".more > summary")
+	b.Look("11-licenses-more")
 	b.Press("main a[href$='/change_plan/']")
 	b.on("Change plan")
 	b.Look("12-change-plan")
@@ -196,6 +198,9 @@ func (b *buyer) changesPlan() {
 
 func (b *buyer) releases() {
 	b.t.Helper()
+	b.Press("main a[href$='/release']")
+	b.on("Disconnect Sample App?")
+	b.Look("14-disconnect")
 	b.Press("form[action$='/release'] button")
 	b.on("is not connected")
 	b.Look("14-redeem-released")

@@ -79,6 +79,20 @@ func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging
 	})
 }
 
+// LatestReasons returns why the latest event of each of those licenses happened, by license.
+func LatestReasons(ctx context.Context, r sqldb.Reader, licenseIDs []int64) (map[int64]Reason, error) {
+	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM events
+		WHERE id IN (SELECT max(id) FROM events WHERE license_id = ANY($1) GROUP BY license_id)`, licenseIDs)
+	if err != nil {
+		return nil, fmt.Errorf("read the latest events of licenses: %w", err)
+	}
+	reasons := make(map[int64]Reason, len(list))
+	for _, e := range list {
+		reasons[e.LicenseID] = e.Reason
+	}
+	return reasons, nil
+}
+
 // list runs read in one snapshot and adds the responses: two queries in all.
 func (l *Log) list(ctx context.Context, read func(*sqldb.Tx) (List, error)) (List, error) {
 	var list List

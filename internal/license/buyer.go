@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/event"
@@ -23,34 +24,70 @@ func Get(ctx context.Context, r sqldb.Reader, id int64) (License, error) {
 	return l, nil
 }
 
-// Standing is what follows from a license's chain of purchases.
+// Standing is how a license stands, and since when, beyond what the license itself says.
 type Standing struct {
-	Refunded bool // all of its purchases are
+	Refunded   bool // all of its purchases are
+	RefundedAt time.Time
+	HeldAt     time.Time // zero: it is not held
+	Given      bool      // its owner got it from somebody else and has not used it yet
 }
 
-// Standing reads the chain of a license.
+// Standing reads how a license stands.
 func (r *Registry) Standing(ctx context.Context, l License) (Standing, error) {
-	chain, err := sqldb.All(ctx, r.DB, scanLink, chainOf, l.ID)
-	if err != nil {
-		return Standing{}, fmt.Errorf("read the purchases of a license: %w", err)
-	}
-	return Standing{Refunded: refunded(chain)}, nil
+	all, err := r.Standings(ctx, []License{l})
+	return all[l.ID], err
 }
 
-// Refunded returns the ids of a user's licenses whose purchases are all refunded.
-func (r *Registry) Refunded(ctx context.Context, userID int64) (map[int64]bool, error) {
-	ids, err := sqldb.All(ctx, r.DB, sqldb.Value[int64], `SELECT k.license_id FROM purchase_links k JOIN licenses l ON l.id = k.license_id
-		WHERE l.owner_id = $1 AND l.owner_id <> 0 AND l.status = $2 GROUP BY k.license_id HAVING min(k.refund_id) <> 0`,
-		userID, int(event.Deactivated))
+// Standings reads how licenses stand, by their ids.
+func (r *Registry) Standings(ctx context.Context, list []License) (map[int64]Standing, error) {
+	all := make(map[int64]Standing, len(list))
+	ids := make([]int64, len(list))
+	for i, l := range list {
+		ids[i] = l.ID
+	}
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		refunds := sqldb.QueueQuery(tx, scanStanding, `SELECT k.license_id, min(k.refund_id) <> 0, coalesce(max(f.created_at), 0)
+			FROM purchase_links AS k LEFT JOIN refunds AS f ON f.id = k.refund_id WHERE k.license_id = ANY($1) GROUP BY k.license_id`, ids)
+		holds := sqldb.QueueQuery(tx, scanStanding, `SELECT license_id, TRUE, min(created_at) FROM license_holds WHERE license_id = ANY($1) GROUP BY license_id`, ids)
+		reasons, err := event.LatestReasons(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		for id, reason := range reasons {
+			all[id] = Standing{Given: reason == event.Transferred}
+		}
+		closed, err := refunds.All(ctx)
+		if err != nil {
+			return err
+		}
+		for _, f := range closed {
+			if s := all[f.licenseID]; f.whole {
+				s.Refunded, s.RefundedAt = true, f.at
+				all[f.licenseID] = s
+			}
+		}
+		held, err := holds.All(ctx)
+		for _, h := range held {
+			s := all[h.licenseID]
+			s.HeldAt = h.at
+			all[h.licenseID] = s
+		}
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list the refunded licenses of a user: %w", err)
+		return nil, fmt.Errorf("read how licenses stand: %w", err)
 	}
-	refunded := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		refunded[id] = true
-	}
-	return refunded, nil
+	return all, nil
 }
+
+// standingRow is one reason why a license does not work.
+type standingRow struct {
+	licenseID int64
+	whole     bool
+	at        time.Time
+}
+
+func scanStanding(r *sqldb.Row, s *standingRow) error { return r.Scan(&s.licenseID, &s.whole, &s.at) }
 
 // mostOwned bounds what is read of one person's licenses at once.
 const mostOwned = 1000
@@ -77,18 +114,15 @@ func (r *Registry) Redeemable(ctx context.Context, userID, partnerID int64) ([]L
 	}
 	var list []License
 	for _, l := range owned {
-		if l.PartnerID != partnerID || l.Erased || l.Held != 0 {
-			continue
-		}
-		standing, err := r.Standing(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		if !standing.Refunded {
+		if l.PartnerID == partnerID && !l.Erased && l.Held == 0 {
 			list = append(list, l)
 		}
 	}
-	return list, nil
+	all, err := r.Standings(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(l License) bool { return all[l.ID].Refunded }), nil
 }
 
 // Receipt is a purchase as its buyer sees it.

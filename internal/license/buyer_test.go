@@ -164,8 +164,8 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// TestRefunded: Refunded agrees with Standing for each license of a user.
-func TestRefunded(t *testing.T) {
+// TestStandings: how each license of a user stands, together and alone.
+func TestStandings(t *testing.T) {
 	h := newHarness(t)
 	p, ann, bob := h.partner(), person("ann"), person("bob")
 	var mine []license.License
@@ -190,19 +190,50 @@ func TestRefunded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := h.licenses.Refunded(t.Context(), h.user("ann").ID)
-	if diff := cmp.Diff(map[int64]bool{mine[1].ID: true}, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	got, err := h.licenses.Standings(t.Context(), mine)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, l := range mine {
-		standing, err := h.licenses.Standing(t.Context(), l)
-		if err != nil || standing.Refunded != got[l.ID] {
-			t.Errorf("Standing of %d is %+v, %v", l.ID, standing, err)
+	for i, l := range mine {
+		standing := got[l.ID]
+		if standing.Refunded != (i == 1) || standing.RefundedAt.IsZero() != (i != 1) || standing.HeldAt.IsZero() != (i < 2) || standing.Given {
+			t.Errorf("license %d stands as %+v", i, standing)
+		}
+		if alone, err := h.licenses.Standing(t.Context(), l); err != nil || alone != standing {
+			t.Errorf("alone, license %d stands as %+v, %v", i, alone, err)
 		}
 	}
-	if none, err := h.licenses.Refunded(t.Context(), 0); err != nil || len(none) != 0 {
+	if none, err := h.licenses.Standings(t.Context(), nil); err != nil || len(none) != 0 {
 		t.Errorf("nobody's are %v, %v", none, err)
 	}
+}
+
+// TestGiven: a license that was in use and changed hands is given until its new owner uses
+// it.
+func TestGiven(t *testing.T) {
+	h := newHarness(t)
+	ann, bob := person("ann"), h.user("bob")
+	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, Buyer: &ann})[0]
+	given := func(want bool, after string) {
+		t.Helper()
+		if s, err := h.licenses.Standing(t.Context(), l); err != nil || s.Given != want {
+			t.Errorf("after %s: %+v, %v", after, s, err)
+		}
+	}
+	must := func(_ license.License, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(h.licenses.Redeem(t.Context(), tester, l.RedemptionID, l.OwnerID))
+	must(h.licenses.Release(t.Context(), tester, l.Key))
+	given(false, "a release")
+	must(h.licenses.Redeem(t.Context(), tester, l.RedemptionID, l.OwnerID))
+	must(h.licenses.Transfer(t.Context(), tester, l.Key, person("bob")))
+	given(true, "a transfer")
+	must(h.licenses.Redeem(t.Context(), tester, l.RedemptionID, bob.ID))
+	given(false, "its use")
 }
 
 // TestErasedUserClaimsNothing: a request of somebody who is erased meanwhile must

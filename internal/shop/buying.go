@@ -21,6 +21,7 @@ import (
 func (s *Shop) buyingRoutes() []wire.Route {
 	return append(secretPath(
 		s.signedIn(http.MethodGet, "/licenses/{id}", s.license),
+		s.signedIn(http.MethodGet, "/licenses/{id}/release", s.releasePage),
 		s.signedIn(http.MethodPost, "/licenses/{id}/release", s.release),
 		s.signedIn(http.MethodGet, "/licensing/{id}/change_plan", s.plans),
 		s.signedIn(http.MethodPost, "/licensing/{id}/change_plan", s.changePlan),

@@ -81,7 +81,7 @@ func TestMyLicenses(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	list := b.Get("/licenses")
 	list.Want(http.StatusOK, "My licenses")
-	for _, want := range []string{"Tide Planner", "Plan 1", "Inactive", "Activate"} {
+	for _, want := range []string{"Tide Planner", "Plan 1", "Ready to activate", "Activate"} {
 		if !strings.Contains(list.Text(), want) {
 			t.Errorf("the list does not say %q: %s", want, list.Text())
 		}
@@ -102,7 +102,8 @@ func TestMyLicenses(t *testing.T) {
 			t.Errorf("the page does not say %q: %s", want, changed.Text())
 		}
 	}
-	released := b.Follow(b.Press(changed, "Disconnect this license"))
+	asked := b.Get("/licenses/" + l.RedemptionID + "/release")
+	released := b.Follow(b.Press(asked, "Disconnect"))
 	released.Want(http.StatusOK, "Tide Planner is not connected")
 	if now := stored(h, l); now.Status != event.Deactivated || !now.Released {
 		t.Errorf("the license is %+v", now)
@@ -110,7 +111,7 @@ func TestMyLicenses(t *testing.T) {
 	// The consent is gone with it.
 	b.Follow(b.Press(released, "Activate")).Want(http.StatusOK, "Connect Tide Planner?")
 	// The button in another tab leads to where the license stands.
-	twice := b.Follow(b.Press(changed, "Disconnect this license")).Want(http.StatusOK, "Tide Planner is not connected")
+	twice := b.Follow(b.Press(asked, "Disconnect")).Want(http.StatusOK, "Tide Planner is not connected")
 	if !strings.Contains(twice.Text(), "Nothing was changed: the license was already disconnected.") {
 		t.Errorf("releasing twice says %s", twice.Text())
 	}

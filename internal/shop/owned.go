@@ -16,7 +16,8 @@ type ownedView struct {
 	Partner partner.Partner
 	Product partner.Product
 	Plan    partner.Plan // only with its tier if it is no longer sold
-	Status  string
+	Stage   stage
+	State   state
 	Redeem  string // the page that connects it
 	Change  string // the page that changes its plan
 	Details string
@@ -31,9 +32,18 @@ func (o ownedView) KeyEnd() string {
 	return o.License.Key[max(0, len(o.License.Key)-shown):]
 }
 
-// ownedViews returns licenses as their owner sees them. Each partner and its plans are
-// read once.
+// ownedViews returns licenses as their owner sees them.
 func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView, error) {
+	views, err := s.namedViews(r, list)
+	if err == nil {
+		err = s.addStates(r, views)
+	}
+	return views, err
+}
+
+// namedViews is ownedViews without how the licenses stand. Each partner and its plans are
+// read once.
+func (s *Shop) namedViews(r *http.Request, list []license.License) ([]ownedView, error) {
 	type shelf struct {
 		partner partner.Partner
 		product partner.Product
@@ -66,32 +76,12 @@ func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView,
 			plan.Tier = l.Tier
 		}
 		views[i] = ownedView{
-			License: l, Partner: of.partner, Product: of.product, Plan: plan, Status: l.Status.String(), Redeem: redeemPath(l.RedemptionID),
+			License: l, Partner: of.partner, Product: of.product, Plan: plan, Redeem: redeemPath(l.RedemptionID),
 			Change: "/licensing/" + l.RedemptionID + "/change_plan/", Details: "/licenses/" + l.RedemptionID,
 			plans: of.plans,
 		}
 	}
 	return views, nil
-}
-
-func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	list, err := s.Licenses.Owned(r.Context(), v.User.ID)
-	if err != nil {
-		return err
-	}
-	owned, err := s.ownedViews(r, list)
-	if err != nil {
-		return err
-	}
-	gone, err := s.Licenses.Refunded(r.Context(), v.User.ID)
-	if err != nil {
-		return err
-	}
-	views := make([]licenseView, len(owned))
-	for i, o := range owned {
-		views[i] = licenseView{ownedView: o, Stage: stageOf(o.License, license.Standing{Refunded: gone[o.License.ID]})}
-	}
-	return s.Site.Render(w, r, v, "licenses", ui.View{Title: "My licenses", Data: views})
 }
 
 // ownLicense returns the license that the path names if it is the visitor's. Another
@@ -116,7 +106,6 @@ func (s *Shop) ownLicense(r *http.Request, v *visitor.Visitor) (ownedView, error
 // own page.
 type licenseView struct {
 	ownedView
-	Stage    stage
 	Receipts ui.Receipt // on its own page
 }
 
@@ -125,17 +114,26 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	if err != nil {
 		return err
 	}
-	standing, err := s.Licenses.Standing(r.Context(), o.License)
-	if err != nil {
-		return err
-	}
 	receipts, err := s.Licenses.Receipts(r.Context(), o.License.ID, v.User.ID)
 	if err != nil {
 		return err
 	}
 	return s.Site.Render(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
-		ownedView: o, Stage: stageOf(o.License, standing), Receipts: s.receiptRows(o, receipts),
+		ownedView: o, Receipts: s.receiptRows(o, receipts),
 	}})
+}
+
+// releasePage says what disconnecting a license does and asks for it.
+func (s *Shop) releasePage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	o, err := s.ownLicense(r, v)
+	if err != nil {
+		return err
+	}
+	if o.Stage != connected {
+		ui.SeeOther(w, r, o.Details)
+		return nil
+	}
+	return s.Site.Render(w, r, v, "disconnect", ui.View{Title: "Disconnect " + o.Partner.Name, Data: o})
 }
 
 // release disconnects a license that was connected to the wrong account.
@@ -173,12 +171,8 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor)
 	if err != nil {
 		return err
 	}
-	standing, err := s.Licenses.Standing(r.Context(), o.License)
-	if err != nil {
-		return err
-	}
 	return s.Site.Render(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, Data: plansView{
-		ownedView: o, Tiers: s.tiers(o.Partner, plans, &o.License, o.Change), Refunded: standing.Refunded,
+		ownedView: o, Tiers: s.tiers(o.Partner, plans, &o.License, o.Change), Refunded: o.Stage == refunded,
 	}})
 }
 

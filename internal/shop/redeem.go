@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 
-	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/oauth"
@@ -17,26 +16,8 @@ import (
 // and the one next step.
 type redeemView struct {
 	ownedView
-	Stage stage
-	Host  string // where the buyer would go
+	Host string // where the buyer would go
 }
-
-// stage is the state of a license for the person who wants to redeem it.
-type stage string
-
-// The stages, each with its own text in the template.
-const (
-	ready     stage = "ready"     // bought and not activated
-	connected stage = "connected" // active
-	released  stage = "released"  // was disconnected
-	refunded  stage = "refunded"
-	held      stage = "held"
-	notReady  stage = "unready" // the application has no redirect URL yet
-	paused    stage = "paused"  // the marketplace has paused the application
-)
-
-// canRedeem reports whether the license can be redeemed in this stage.
-func (s stage) canRedeem() bool { return s == ready || s == connected || s == released }
 
 // CanRedeem is for the template.
 func (v redeemView) CanRedeem() bool { return v.Stage.canRedeem() }
@@ -64,11 +45,7 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 	if err != nil {
 		return redeemView{}, oauth.Request{}, err
 	}
-	standing, err := s.Licenses.Standing(r.Context(), l)
-	if err != nil {
-		return redeemView{}, oauth.Request{}, err
-	}
-	view := redeemView{ownedView: views[0], Stage: stageOf(l, standing)}
+	view := redeemView{ownedView: views[0]}
 	req, err := s.OAuth.MarketplaceRequest(r.Context(), l.PartnerID)
 	switch {
 	case fault.Is(err, oauth.CodeNotConnected):
@@ -84,21 +61,6 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 		view.Stage = paused
 	}
 	return view, req, nil
-}
-
-func stageOf(l license.License, standing license.Standing) stage {
-	switch {
-	case standing.Refunded:
-		return refunded
-	case l.Held != 0:
-		return held
-	case l.Released:
-		return released
-	case l.Status == event.Active:
-		return connected
-	default:
-		return ready
-	}
 }
 
 // redeemPage shows the state of the license.

@@ -149,6 +149,7 @@ var tones = map[string]string{
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
 	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
 	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
+	"ready_to_activate": "calm", "on_hold": "warn", "disconnected": "neutral", "refunded": "neutral",
 	"healthy": "good", "parked": "bad", "no_url": "warn",
 	"failing": "bad", "late": "bad", "given_up": "bad", "exhausted": "bad", "superseded": "neutral", "done": "good", "stopped": "warn",
 	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
