@@ -38,6 +38,7 @@ import (
 	"claviger/internal/operator"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/profile"
 	"claviger/internal/replay"
 	"claviger/internal/requestlog"
@@ -75,6 +76,7 @@ type Services struct {
 	Mail     *mail.Outbox
 	Support  *support.Desk
 	Today    *today.Book
+	Payments *payment.Book
 
 	Simulator *simulator.Simulator
 	Checks    *profile.Runs
@@ -92,6 +94,7 @@ type App struct {
 	node       *cluster.Node
 	dispatcher *dispatch.Dispatcher
 	linkMailer *account.LinkMailer
+	paymentJob *payment.Job
 	runs       *job.Log
 	server     *httpd.Server
 	streams    ui.Streams
@@ -214,6 +217,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, CountRefund: stats.CountRefund, EraseAddress: r.eraseAndTell,
 		Tell: a.notices(r.Mail),
 	}
+	r.Payments = a.payments(r, box)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}

@@ -13,6 +13,7 @@ import (
 	"claviger/internal/httpd"
 	"claviger/internal/mail"
 	"claviger/internal/notice"
+	"claviger/internal/payment"
 	"claviger/internal/wire"
 )
 
@@ -31,25 +32,26 @@ type Config struct {
 	TrustedProxies      httpd.Proxies // trusted about the client's address
 	LogLevel            slog.Level
 	LogFormat           LogFormat
-	RequireSecondFactor account.Requirement // who must have one to use the console; "" is nobody
-	AllowPrivateTargets bool                // webhooks may go to http and to private addresses
-	ReadConnections     int                 // 0 is what the machine suggests
-	ShutdownTimeout     time.Duration       // how long running requests may take to end
-	Migrate             bool                // bring the schema up to date on start
-	CodeLife            time.Duration       // of the code that connects a buyer
-	AccessLife          time.Duration       // of an access token
-	RefreshLife         time.Duration       // of a refresh token
-	Retry               []time.Duration     // when a failed delivery is tried again
-	ParkAfter           time.Duration       // of nothing but failures
-	SupersedeAfter      time.Duration       // since the first refusal of an event
-	SupersedeAttempts   int                 // that were refused
-	WebhookConcurrency  int                 // webhooks on their way to one partner, at most
-	KeepResponses       time.Duration       // the record of an attempt
-	ProbeEvery          time.Duration       // of a parked endpoint
-	Mail                mail.Config         // how mail is sent; the zero value sends none
-	MailBuyers          notice.Audience     // who is told by mail what became of what they bought
-	MailOff             []mail.Kind         // mails to buyers that are not sent
-	Log                 *slog.Logger        // nil is standard error, by LogLevel and LogFormat
+	RequireSecondFactor account.Requirement  // who must have one to use the console; "" is nobody
+	AllowPrivateTargets bool                 // webhooks may go to http and to private addresses
+	ReadConnections     int                  // 0 is what the machine suggests
+	ShutdownTimeout     time.Duration        // how long running requests may take to end
+	Migrate             bool                 // bring the schema up to date on start
+	CodeLife            time.Duration        // of the code that connects a buyer
+	AccessLife          time.Duration        // of an access token
+	RefreshLife         time.Duration        // of a refresh token
+	Retry               []time.Duration      // when a failed delivery is tried again
+	ParkAfter           time.Duration        // of nothing but failures
+	SupersedeAfter      time.Duration        // since the first refusal of an event
+	SupersedeAttempts   int                  // that were refused
+	WebhookConcurrency  int                  // webhooks on their way to one partner, at most
+	KeepResponses       time.Duration        // the record of an attempt
+	ProbeEvery          time.Duration        // of a parked endpoint
+	Stripe              payment.StripeConfig // the account that takes the money; the zero value takes none
+	Mail                mail.Config          // how mail is sent; the zero value sends none
+	MailBuyers          notice.Audience      // who is told by mail what became of what they bought
+	MailOff             []mail.Kind          // mails to buyers that are not sent
+	Log                 *slog.Logger         // nil is standard error, by LogLevel and LogFormat
 
 	SecretFiles map[string]string // the files that secret settings were read from, by the setting's name
 	Origins     []Origin          // every setting as Load found it

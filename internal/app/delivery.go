@@ -16,6 +16,7 @@ import (
 	"claviger/internal/notice"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/replay"
 	"claviger/internal/sqldb"
 	"claviger/internal/stats"
@@ -97,6 +98,7 @@ func (a *App) work() []func(context.Context) {
 		Ran: a.runs.Of(outagesJob, outage.WatchEvery),
 	}
 	a.sender.Ran, a.linkMailer.Ran = a.runs.Of(mailJob, mail.Every), a.runs.Of(linksJob, account.LinksEvery)
+	a.paymentJob.Ran = a.runs.Of(paymentJob, payment.Every)
 	keysRan := a.runs.Of(keysJob, 0)
 	keys := func(ctx context.Context) {
 		began := time.Now()
@@ -116,6 +118,7 @@ func (a *App) work() []func(context.Context) {
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
 		a.job(keysJob, nil, keys),
+		a.job(paymentJob, a.paymentJob.Wake, a.paymentJob.Run),
 		a.job(statsJob, nil, (&stats.Counter{Book: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second)}).Run),
 		a.job(pruningJob, nil, (&Housekeeping{Prune: a.pruners(), Log: a.log, Ran: a.runs.Of(pruningJob, time.Hour)}).Run),
 		a.job(answersJob, nil, (&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log, Ran: a.runs.Of(answersJob, time.Minute)}).Run),

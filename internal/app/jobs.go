@@ -33,6 +33,7 @@ const (
 	statsJob   = "statistics"
 	pruningJob = "pruning"
 	answersJob = "pruning of answers"
+	paymentJob = "payments"
 )
 
 // runLog stores the runs of jobs. A node is called by the name of its machine.
@@ -83,6 +84,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"signing keys":      a.services.OAuth.Keys.Prune,
 		"hourly numbers":    a.services.Stats.Prune,
 		"refused requests":  a.services.Requests.Prune,
+		"payment events":    a.services.Payments.Prune,
 		"client addresses":  (&audit.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 	}
 }

@@ -71,7 +71,7 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 		mistakes = append(mistakes, err)
 		origins = append(origins, Origin{Name: s.Name, Shown: s.Show(f.value), From: f.from})
 	}
-	mistakes = append(mistakes, cfg.Mail.Valid())
+	mistakes = append(mistakes, cfg.Mail.Valid(), cfg.validStripe())
 	cfg.Origins = origins
 	return cfg, origins, errors.Join(mistakes...)
 }

@@ -264,3 +264,24 @@ func TestMarkdownHasEverySetting(t *testing.T) {
 		}
 	}
 }
+
+// TestStripeNeedsBoth: a key without the secret that proves what Stripe says, and the other
+// way round, do not start; neither does what is no key.
+func TestStripeNeedsBoth(t *testing.T) {
+	for name, c := range map[string]struct{ key, secret, want string }{
+		"neither":          {"", "", ""},
+		"both":             {"sk_test_1", "whsec_1", ""},
+		"two secrets":      {"rk_live_1", "whsec_1, whsec_2", ""},
+		"key alone":        {"sk_test_1", "", "claviger stripe setup"},
+		"secret alone":     {"", "whsec_1", "set both, or neither"},
+		"publishable":      {"pk_test_1", "whsec_1", "not a publishable one"},
+		"no secret":        {"sk_test_1", "secret", "whsec_"},
+		"three":            {"sk_test_1", "whsec_1,whsec_2,whsec_3", "two of them"},
+		"an empty between": {"sk_test_1", "whsec_1,", "whsec_"},
+	} {
+		_, _, err := app.Load(app.Serve, app.Sources{Flags: map[string]string{"stripe-secret-key": c.key, "stripe-webhook-secret": c.secret}})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		people.Throttle = ui.NewThrottle(a.cfg.Now)
 	}
 	buyers := &shop.Shop{
-		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Now: a.cfg.Now,
+		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Payments: r.Payments, Now: a.cfg.Now,
 		ShowAfter: 200 * time.Millisecond, WaitAtMost: time.Second, TestMoney: a.cfg.TestMoney,
 	}
 	members := &portal.Handler{

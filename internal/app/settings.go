@@ -110,6 +110,16 @@ var settings = []Setting{
 		set:  mailServer,
 	},
 	{
+		Name: "stripe-secret-key", Value: "key", Secret: true,
+		Help: "Secret or restricted key of the Stripe account that takes the money; without it, plans are paid for at their checkout_url",
+		set:  stripeKey,
+	},
+	{
+		Name: "stripe-webhook-secret", Value: "secret", Secret: true,
+		Help: "Signing secret of the endpoint /stripe/webhook at Stripe (claviger stripe setup makes one); two with a comma between while it is rolled",
+		set:  stripeWebhookSecret,
+	},
+	{
 		Name: "mail-from", Value: "address",
 		Help: "Who mails are from, such as Acme Licensing <licenses@example.com>",
 		set:  mailFrom,

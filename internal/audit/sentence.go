@@ -125,6 +125,7 @@ var sentences = map[string]string{
 	"license.erase":           "Ended a license, since its owner was erased.",
 	"purchase.create":         "Recorded a purchase.",
 	"payment.dismiss":         "Marked a problem with a payment as dealt with.",
+	"payment.plan_rule":       "Changed what a change of plan costs.",
 	"payment.refund":          "Asked Stripe to refund a payment.",
 	"refund.create":           "Recorded a refund.",
 	"oauth.accept":            "Agreed to connect a license with the application.",

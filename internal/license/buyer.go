@@ -147,6 +147,18 @@ func (c *Receipt) dest() []any {
 
 const receiptColumns = `p.id, p.partner_id, p.user_id, p.created_at, p.kind, p.tier, p.amount_cents, p.currency, p.quantity, p.external_id`
 
+// Payments returns all purchases of a license, oldest first, whoever paid: what another
+// plan costs depends on them. They are not for showing.
+func (r *Registry) Payments(ctx context.Context, licenseID int64) ([]Receipt, error) {
+	list, err := sqldb.All(ctx, r.DB, func(r *sqldb.Row, c *Receipt) error { return r.Scan(append(c.dest(), &c.Refunded)...) },
+		`SELECT `+receiptColumns+`, k.refund_id <> 0
+		FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id WHERE k.license_id = $1 ORDER BY k.seq`, licenseID)
+	if err != nil {
+		return nil, fmt.Errorf("read what was paid for a license: %w", err)
+	}
+	return list, nil
+}
+
 // Receipts returns the purchases of a license that its owner may see, oldest first: what
 // somebody else paid before the license was transferred is none of theirs.
 func (r *Registry) Receipts(ctx context.Context, licenseID, ownerID int64) ([]Receipt, error) {

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/secret"
 	"claviger/internal/ui"
 	"claviger/internal/validate"
@@ -36,10 +37,10 @@ func (s *Shop) buyingRoutes() []wire.Route {
 }
 
 // OnSale reports whether the plan can be bought now.
-func (t tierView) OnSale() bool { return t.Checkout != "" || t.Test }
+func (t tierView) OnSale() bool { return t.Checkout != "" || t.Test || t.Pays }
 
 // Free reports whether the plan costs nothing.
-func (t tierView) Free() bool { return t.PriceCents == 0 }
+func (t tierView) Free() bool { return t.Now.Units == 0 }
 
 // onSale reports whether a plan of an application can be bought now.
 func (s *Shop) onSale(of partner.Partner, p partner.Plan) bool {
@@ -47,17 +48,20 @@ func (s *Shop) onSale(of partner.Partner, p partner.Plan) bool {
 }
 
 // sells reports whether the shop sells plans that name no checkout.
-func (s *Shop) sells() bool { return s.TestMoney }
+func (s *Shop) sells() bool { return s.TestMoney || s.Payments.Takes() }
 
 // tierView is one plan on a page of plans.
 type tierView struct {
 	partner.Plan
-	Current  bool   // the license has it
-	Filled   bool   // its button stands out
-	Checkout string // where it is paid for; "": see Test
-	Test     bool   // it can be bought with test money
-	Action   string // where the form that does so goes
-	Order    string // tells a form that was sent twice from two orders
+	Current  bool           // the license has it
+	Filled   bool           // its button stands out
+	Checkout string         // where it is paid for; "": see Test
+	Test     bool           // it can be bought with test money
+	Pays     bool           // it is paid for at Stripe, or is free
+	Now      payment.Amount // what is paid now
+	Credits  int64          // what was paid before and is taken off
+	Action   string         // where the form that does so goes
+	Order    string         // tells a form that was sent twice from two orders
 }
 
 // tiers are the plans of an application as they can be bought, and none can while it
@@ -66,10 +70,14 @@ func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.Licens
 	list, order := make([]tierView, len(plans)), secret.UUID()
 	for i, p := range plans {
 		if !s.onSale(of, p) {
-			list[i] = tierView{Plan: p, Current: l != nil && l.Tier == p.Tier}
+			list[i] = tierView{Plan: p, Current: l != nil && l.Tier == p.Tier, Now: payment.Amount{Units: p.PriceCents, Currency: p.Currency}}
 			continue
 		}
-		list[i] = tierView{Plan: p, Checkout: p.CheckoutURL, Test: s.TestMoney && p.CheckoutURL == "", Action: action, Order: order}
+		here := p.CheckoutURL == ""
+		list[i] = tierView{
+			Plan: p, Checkout: p.CheckoutURL, Pays: here && s.Payments.Takes(), Test: here && !s.Payments.Takes(), Action: action, Order: order,
+			Now: payment.Amount{Units: p.PriceCents, Currency: p.Currency},
+		}
 		if l == nil {
 			continue
 		}
@@ -101,7 +109,7 @@ func errNoProduct() error {
 // maxOrder is how many characters the order of a form may have.
 const maxOrder = 100
 
-// order reads a form that buys a tier with test money.
+// order reads a form that buys a tier here.
 func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, error) {
 	if err := ui.ReadForm(r); err != nil {
 		return partner.Plan{}, "", err
@@ -116,7 +124,7 @@ func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, er
 		return partner.Plan{}, "", errNoPlan()
 	case err != nil:
 		return partner.Plan{}, "", err
-	case !s.TestMoney || plan.CheckoutURL != "":
+	case !s.sells() || plan.CheckoutURL != "":
 		return partner.Plan{}, "", fault.New(fault.Forbidden, codeNoTestMoney, "This plan is paid for in the marketplace's checkout.")
 	}
 	order, err := validate.Line("order", r.PostFormValue("order"), 0, maxOrder)
@@ -127,7 +135,8 @@ func errNoPlan() error {
 	return fault.New(fault.Missing, partner.CodeUnknownPlan, "This plan is no longer for sale. Go back and choose another.")
 }
 
-// buy sells a license for test money and redirects to its redeem page.
+// buy sends the buyer to the page where a plan is paid. What is free, or paid with test
+// money, is sold at once, and its redeem page comes next.
 func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p, err := s.partnerInPath(r)
 	if err != nil {
@@ -136,6 +145,10 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) e
 	plan, order, err := s.order(r, p.ID)
 	if err != nil {
 		return err
+	}
+	if plan.PriceCents > 0 && s.Payments.Takes() {
+		price := payment.Amount{Units: plan.PriceCents, Currency: plan.Currency}
+		return s.pay(w, r, paidOrder(v, p, plan, price, partner.ProductPath(p.ID)))
 	}
 	buyer := account.Person{Email: v.User.Email, ExternalID: v.User.ExternalID}
 	sale, err := s.Licenses.Purchase(r.Context(), v.Actor(), license.Purchase{

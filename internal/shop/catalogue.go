@@ -96,6 +96,7 @@ type productView struct {
 	Tiers       []tierView
 	OnSale      bool   // one of them is
 	Test        bool   // it is sold for test money
+	Pays        bool   // it is paid for at Stripe
 	Checkout    string // the host where it is paid for, if it is the same for all plans
 }
 
@@ -117,7 +118,7 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		Tiers: s.tiers(p, plans, nil, partner.ProductPath(p.ID)+"/buy"),
 	}
 	view.arrange()
-	return s.Site.Render(w, r, v, "product", ui.View{Title: p.Name, Wide: true, Data: view})
+	return s.Site.Render(w, r, v, "product", ui.View{Title: p.Name, Wide: true, FormTo: s.formTo(), Data: view})
 }
 
 // arrange finds out what goes for all plans.
@@ -130,6 +131,7 @@ func (v *productView) arrange() {
 		}
 		v.OnSale = true
 		v.Test = v.Test || t.Test
+		v.Pays = v.Pays || t.Pays
 		v.Tiers[i].Filled = t.Recommended || !recommended
 		if u, err := url.Parse(t.Checkout); err == nil {
 			hosts[u.Hostname()] = true

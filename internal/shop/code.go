@@ -2,6 +2,7 @@ package shop
 
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
+	codeEventTooLarge  = "event_too_large"
 	codeNoTestMoney    = "no_test_money"
 	codeUnknownProduct = "unknown_product"
 	codeUnknownReceipt = "unknown_receipt"

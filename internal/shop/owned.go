@@ -171,12 +171,17 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor)
 	if err != nil {
 		return err
 	}
-	return s.Site.Render(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, Data: plansView{
-		ownedView: o, Tiers: s.tiers(o.Partner, plans, &o.License, o.Change), Refunded: o.Stage == refunded,
+	tiers := s.tiers(o.Partner, plans, &o.License, o.Change)
+	if err := s.pricePlans(r, o, tiers); err != nil {
+		return err
+	}
+	return s.Site.Render(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, FormTo: s.formTo(), Data: plansView{
+		ownedView: o, Tiers: tiers, Refunded: o.Stage == refunded,
 	}})
 }
 
-// changePlan changes the plan for test money.
+// changePlan sends the owner to the page where another plan is paid. What is free, or paid
+// with test money, is changed at once.
 func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.ownLicense(r, v)
 	if err != nil {
@@ -186,8 +191,17 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if err != nil {
 		return err
 	}
+	price, err := s.planPrice(r, o, plan)
+	if err != nil {
+		return err
+	}
+	if price.Amount.Units > 0 && s.Payments.Takes() {
+		paid := paidOrder(v, o.Partner, plan, price.Amount, o.Change)
+		paid.LicenseKey = o.License.Key
+		return s.pay(w, r, paid)
+	}
 	_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
-		Tier: plan.Tier, AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order, Shop: true,
+		Tier: plan.Tier, AmountCents: price.Amount.Units, Currency: plan.Currency, ExternalID: order, Shop: true,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/webhook"
@@ -28,6 +30,7 @@ type Shop struct {
 	Licenses *license.Registry
 	Webhooks *webhook.Outbox
 	OAuth    *oauth.Server
+	Payments *payment.Book // may take nothing
 	Now      func() time.Time
 
 	// WaitAtMost is how long a buyer waits for the first attempt to deliver the event of
@@ -56,7 +59,7 @@ func NewPages(brand, publicURL string) (*ui.Pages, error) {
 
 // Routes returns the routes of the pages.
 func (s *Shop) Routes() []wire.Route {
-	return append(s.buyingRoutes(), s.connectingRoutes()...)
+	return slices.Concat(s.buyingRoutes(), s.connectingRoutes(), s.paymentRoutes())
 }
 
 // public makes the route of a page that everybody may see.

@@ -141,7 +141,7 @@ func newService(t testing.TB, secure bool) *Service {
 	}
 	h.Shop = &shop.Shop{
 		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts, Partners: a.Partners}, Partners: a.Partners, Licenses: a.Licenses,
-		Webhooks: a.Webhooks, OAuth: a.OAuth, Now: h.Now, TestMoney: true,
+		Webhooks: a.Webhooks, OAuth: a.OAuth, Payments: a.Payments, Now: h.Now, TestMoney: true,
 	}
 	h.Partner, h.Credentials = a.Partner("Tide Planner", profile.URLs{
 		Redirect: h.RedirectURL, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},
