@@ -54,25 +54,12 @@ func scanRefund(r *sqldb.Row, f *Refund) error {
 // status or tier changes gets one event. A repeat returns the first refund, with its
 // licenses as the refund left them. The functions in then run in the same transaction.
 func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, then ...func(*sqldb.Tx, Refund) error) (Refund, error) {
-	if o.LicenseKey != "" {
-		l, err := r.ByKey(ctx, o.LicenseKey)
-		if err != nil {
-			return Refund{}, err
-		}
-		if o.PartnerID != 0 && o.PartnerID != l.PartnerID {
-			return Refund{}, errUnknown()
-		}
-		o.PartnerID = l.PartnerID
-	}
-	if o.PurchaseID != 0 && o.PartnerID == 0 {
-		sale, err := r.sale(ctx, r.reader(), o.PurchaseID)
-		if err != nil {
-			return Refund{}, err
-		}
-		o.PartnerID = sale.PartnerID
+	o, err := r.resolved(ctx, o)
+	if err != nil {
+		return Refund{}, err
 	}
 	var f Refund
-	err := r.write(ctx, func(tx *sqldb.Tx) error {
+	err = r.write(ctx, func(tx *sqldb.Tx) error {
 		var earlier outcome
 		found, err := idempotency.Lookup(ctx, tx, o.Idempotency, &earlier)
 		if err != nil {

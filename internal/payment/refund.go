@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (w *work) mergeRefund(f refundFact) {
 	}
 	known.take(f, w.now)
 	if known.Status == RefundFailed {
-		w.problem(RefundRefused, f.id, w.IntentID, f.amount, f.currency)
+		w.problem(RefundRefused, cmp.Or(f.id, f.request), w.IntentID, f.amount, f.currency)
 	}
 }
 

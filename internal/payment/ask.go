@@ -1,0 +1,63 @@
+package payment
+
+import (
+	"context"
+	"slices"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+)
+
+// AskRefunds has the money go back for all that an order names and that was paid here; a
+// repeated order returns the first refunds. paidHere is false when nothing of it was: then
+// the refund is only recorded, by package license. The name tells a repeat from another.
+func (b *Book) AskRefunds(ctx context.Context, by audit.Actor, o license.RefundOrder, name string) (list []Refund, paidHere bool, err error) {
+	if !b.Takes() {
+		return nil, false, nil
+	}
+	n, err := b.Licenses.Named(ctx, o)
+	if err != nil {
+		return nil, false, err
+	}
+	all, err := b.OfPurchases(ctx, n.Sales)
+	if err != nil {
+		return nil, false, err
+	}
+	paid := slices.DeleteFunc(all, func(c Checkout) bool { return c.Paid.Units == 0 })
+	if len(paid) == 0 {
+		return nil, false, nil
+	}
+	if list, err = b.askedAs(ctx, paid, name); err != nil || len(list) > 0 {
+		return list, true, err
+	}
+	open := slices.DeleteFunc(paid, func(c Checkout) bool { return !slices.Contains(n.Open, c.PurchaseID) })
+	if len(open) == 0 {
+		return nil, len(n.Open) == 0, alreadyRefunded(len(n.Open) == 0)
+	}
+	for _, c := range open {
+		f, err := b.AskRefund(ctx, by, c, Ask{LicenseKey: n.LicenseKey, ExternalID: name, Reason: o.Reason})
+		if err != nil {
+			return nil, true, err
+		}
+		list = append(list, f)
+	}
+	return list, true, nil
+}
+
+func alreadyRefunded(all bool) error {
+	if !all {
+		return nil // what is left was not paid here
+	}
+	return fault.New(fault.Conflict, codeAlreadyRefunded, "This was refunded before.")
+}
+
+// askedAs returns the refunds of checkouts that were asked for under a name.
+func (b *Book) askedAs(ctx context.Context, list []Checkout, name string) ([]Refund, error) {
+	ids := make([]int64, len(list))
+	for i, c := range list {
+		ids[i] = c.ID
+	}
+	refunds, _, err := b.Facts(ctx, ids)
+	return slices.DeleteFunc(refunds, func(f Refund) bool { return f.request == "" || f.ExternalID != name || name == "" }), err
+}
