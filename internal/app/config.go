@@ -28,6 +28,12 @@ type Config struct {
 	SecretKey           string        // hex or base64 of 32 bytes; "" is the key file
 	Brand               string        // the alias in X-<Brand>-Licensing-Key; "" is none
 	Name                string        // what the marketplace is called on its pages
+	LegalName           string        // who sells; "" is Name
+	SupportURL          string        // where buyers ask: a page, or mailto:
+	TermsURL            string        // the page with the terms of sale
+	PrivacyURL          string        // the page about privacy
+	Logo                string        // the file with a picture in place of our logo
+	Accent              string        // the colour of buttons and links, or two: for light and dark pages
 	RateLimit           int           // requests per minute and key; 0 is no limit
 	TrustedProxies      httpd.Proxies // trusted about the client's address
 	LogLevel            slog.Level
@@ -138,6 +144,9 @@ func (c Config) Advice() []string {
 	}
 	if !c.Mail.Configured() {
 		say("smtp-url is not set: nobody can sign up or be mailed a sign-in link, and partners' contacts are not told when webhooks fail; set smtp-url and mail-from")
+	}
+	if c.SupportURL == "" {
+		say("support-url is not set: pages name nobody whom buyers can ask; set it to a page or to mailto: and an address")
 	}
 	if c.AllowPrivateTargets {
 		say("allow-private-targets is on: a partner can point webhooks at this machine's own network; switch it off where partners are not your own")

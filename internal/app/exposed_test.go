@@ -52,6 +52,7 @@ func TestAdviceOnModes(t *testing.T) {
 			}
 			cfg := app.Defaults(app.Serve)
 			cfg.PublicURL, cfg.Mail.Host, cfg.DB = "https://licenses.example.com", "mail.example.com", filepath.Join(dir, "a.db")
+			cfg.SupportURL = "https://example.com/help"
 			got := cfg.Advice()
 			if diff := cmp.Diff(c.want(dir), append([]string(nil), got[1:]...)); diff != "" { // the first is about the missing secret-key
 				t.Errorf("advice (-want +got)\n%s", diff)
@@ -73,6 +74,7 @@ func TestAdviceOnSecretFiles(t *testing.T) {
 	}
 	cfg.Mail.Host, cfg.DB = "mail.example.com", filepath.Join(folder(t, 0o700), "a.db")
 	want := []string{"others on this machine can read " + path + ": it holds the secret setting secret-key; run chmod 600 " + path}
+	cfg.SupportURL = "https://example.com/help"
 	if diff := cmp.Diff(want, cfg.Advice()); diff != "" {
 		t.Errorf("advice (-want +got)\n%s", diff)
 	}

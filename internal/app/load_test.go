@@ -224,6 +224,7 @@ func TestAdvice(t *testing.T) {
 	careful := app.Defaults(app.Serve)
 	careful.PublicURL, careful.SecretKey = "https://licenses.example.com", key
 	careful.Mail.Host = "mail.example.com"
+	careful.SupportURL = "mailto:help@example.com"
 	open := app.Defaults(app.Dev)
 	bare := careful
 	bare.PublicURL = "http://licenses.example.com"
@@ -234,8 +235,8 @@ func TestAdvice(t *testing.T) {
 		want []string
 	}{
 		"careful":    {careful, nil},
-		"nothing":    {app.Defaults(app.Serve), []string{"public-url", "secret-key", "smtp-url"}},
-		"open":       {open, []string{"public-url", "secret-key", "smtp-url", "allow-private-targets", "rate-limit"}},
+		"nothing":    {app.Defaults(app.Serve), []string{"public-url", "secret-key", "smtp-url", "support-url"}},
+		"open":       {open, []string{"public-url", "secret-key", "smtp-url", "support-url", "allow-private-targets", "rate-limit"}},
 		"not https":  {bare, []string{"public-url"}},
 		"to oneself": {local, nil},
 	}

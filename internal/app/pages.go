@@ -45,17 +45,24 @@ func (a *App) prepareKeys(ctx context.Context) error {
 // pages returns the routes of all pages, and what answers a path that has none. The
 // packages of pages share the sessions.
 func (a *App) pages() ([]wire.Route, http.Handler, error) {
+	imprint, err := a.cfg.imprint()
+	if err != nil {
+		return nil, nil, err
+	}
 	var shopPages, signinPages, portalPages, consolePages *ui.Pages
 	for _, load := range []struct {
 		pages **ui.Pages
 		read  func(brand, publicURL string) (*ui.Pages, error)
 	}{{&shopPages, shop.NewPages}, {&signinPages, signin.NewPages}, {&portalPages, portal.NewPages}, {&consolePages, console.NewPages}} {
-		var err error
 		if *load.pages, err = load.read(a.cfg.Name, a.url); err != nil {
 			return nil, nil, err
 		}
+		(*load.pages).Imprint = imprint
 	}
 	r := a.services
+	if at := imprint.Logo.Path(); at != "" {
+		r.Mail.Look.Logo = a.url + at
+	}
 	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: a.cfg.Now}, strings.HasPrefix(a.url, "https://"))
 	sessions.Fail = shopPages.Fail
 	site := func(pages *ui.Pages) *visitor.Site {
@@ -85,7 +92,10 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	shopPages.Mark, portalPages.Mark = members.Mark, members.Mark // the shop's answer paths that do not exist
 	shopPages.Start, portalPages.Start, consolePages.Start = visitor.Start, visitor.Start, visitor.Start
 	operators := a.console(site(consolePages))
-	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets()), notFound(shopPages), nil
+	for _, pages := range []*ui.Pages{shopPages, signinPages, portalPages, consolePages} {
+		pages.Around = buyers.Site.Around
+	}
+	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets(), imprint.Routes(), wellKnown()), notFound(shopPages), nil
 }
 
 // notFound answers paths that do not exist: people with a page, programs with JSON.
@@ -104,4 +114,34 @@ func notFound(pages *ui.Pages) http.Handler {
 		pages.Fail(w, r, fault.New(fault.Missing, wire.CodeNotFound,
 			"There is no page at this address. Check for a typo, or start from the front page."))
 	})
+}
+
+// robots is what search engines may look at: the products, and nothing that is about a
+// person.
+const robots = `User-agent: *
+Allow: /$
+Allow: /?page=
+Allow: /products/
+Allow: /assets/
+Allow: /brand/
+Disallow: /
+`
+
+// wellKnown returns the routes that browsers and other programs expect at every site.
+func wellKnown() []wire.Route {
+	leads := func(from, to string) wire.Route {
+		return wire.Public(http.MethodGet, from, func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Cache-Control", "public, max-age=3600")
+			http.Redirect(w, r, to, http.StatusFound)
+			return nil
+		})
+	}
+	return []wire.Route{
+		wire.Public(http.MethodGet, "/robots.txt", func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Cache-Control", "public, max-age=3600")
+			return wire.Text(w, http.StatusOK, robots)
+		}),
+		leads("/favicon.ico", ui.Favicon()),
+		leads("/.well-known/change-password", signin.PasswordPath),
+	}
 }

@@ -75,6 +75,36 @@ var settings = []Setting{
 		set:  marketplace,
 	},
 	{
+		Name: "legal-name", Value: "text",
+		Help: "Who sells, in the footer and on products, such as Acme Software GmbH; without it, name",
+		set:  legalName,
+	},
+	{
+		Name: "support-url", Value: "url",
+		Help: "Where buyers ask for help: a page, or an address such as mailto:help@example.com",
+		set:  supportURL,
+	},
+	{
+		Name: "terms-url", Value: "url",
+		Help: "The page with the terms of sale, which the footer and products lead to",
+		set:  page(func(c *Config) *string { return &c.TermsURL }),
+	},
+	{
+		Name: "privacy-url", Value: "url",
+		Help: "The page about privacy, which the footer leads to",
+		set:  page(func(c *Config) *string { return &c.PrivacyURL }),
+	},
+	{
+		Name: "logo", Value: "file",
+		Help: "A PNG, JPEG or WebP in place of the logo, shown 32 pixels high; a wide one is shown without the name beside it",
+		set:  logo,
+	},
+	{
+		Name: "accent", Value: "colour",
+		Help: "The colour of buttons and links, such as #0c5c49, or two with a comma, for light and for dark pages; it must have a contrast of 4.5:1",
+		set:  accent,
+	},
+	{
 		Name: "rate-limit", Value: "n", Default: "600", dev: "0",
 		Help: "Requests per minute for each key; 0 for no limit",
 		set:  number(0, 1_000_000, func(c *Config) *int { return &c.RateLimit }),

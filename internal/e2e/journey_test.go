@@ -122,6 +122,7 @@ func TestJourney(t *testing.T) {
 
 	b.signUp("new-buyer@example.com", "correct horse battery")
 
+	b.menuOnAPhone()
 	b.visit("/products/1")
 	b.Press("form[action$='/buy'] button")
 	b.on("is ready")
@@ -164,6 +165,21 @@ func (b *buyer) signUp(email, password string) {
 	b.Press("main form button")
 	b.on("My licenses")
 	b.Look("06-no-licenses")
+}
+
+// menuOnAPhone opens the menu of the header, which is one row.
+func (b *buyer) menuOnAPhone() {
+	b.t.Helper()
+	b.Resize(390)
+	if high := browser.Eval[float64](b.Tab, `document.querySelector('.top').getBoundingClientRect().height`); high > 72 {
+		b.t.Errorf("the header is %v pixels high", high)
+	}
+	b.Click(".top-small summary")
+	b.Look("06-menu")
+	b.Resize(390)
+	b.Press(".top-small a[href='/account']")
+	b.on("Your account")
+	b.Resize(browser.Desk)
 }
 
 // returns comes back by the redeem link: whoever consented passes straight

@@ -118,7 +118,9 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		Tiers: s.tiers(p, plans, nil, partner.ProductPath(p.ID)+"/buy"),
 	}
 	view.arrange()
-	return s.Site.Render(w, r, v, "product", ui.View{Title: p.Name, Wide: true, FormTo: s.formTo(), Data: view})
+	return s.Site.Render(w, r, v, "product", ui.View{Title: p.Name, Wide: true, FormTo: s.formTo(), Data: view, Social: &ui.Social{
+		Title: p.Name, Description: product.Tagline, Path: partner.ProductPath(p.ID), Image: product.IconPath(),
+	}})
 }
 
 // arrange finds out what goes for all plans.

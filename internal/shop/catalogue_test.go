@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html/atom"
 
 	"claviger/internal/partner"
@@ -52,6 +53,26 @@ func TestFactsOfAProduct(t *testing.T) {
 		if !hasIcon(page, p.IconPath()) {
 			t.Errorf("%s does not show the icon %s", path, p.IconPath())
 		}
+	}
+}
+
+// TestSocial: a product says what it is to programs that show a link to it.
+func TestSocial(t *testing.T) {
+	h := pagetest.New(t)
+	p := describe(h, partner.ProductChange{Tagline: new("Tides \"for\" <sailors>"), Icon: &icon})
+	page := h.NewBrowser().Get("/products/1")
+	got := map[string]string{}
+	for _, m := range page.All(atom.Meta) {
+		if name := pagetest.Attr(m, "property"); name != "" {
+			got[name] = pagetest.Attr(m, "content")
+		}
+	}
+	want := map[string]string{
+		"og:type": "website", "og:site_name": "Harbour", "og:title": "Tide Planner", "og:description": "Tides \"for\" <sailors>",
+		"og:url": h.URL + "/products/1", "og:image": h.URL + p.IconPath(),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -114,7 +114,7 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	switch f, ok := refused(view.Form, err); {
 	case fault.Is(err, account.CodeResetOver):
 		h.Site.Sessions.Pop(r.Context(), resetRecord)
-		ui.SeeOther(w, r, passwordPath)
+		ui.SeeOther(w, r, PasswordPath)
 		return nil
 	case ok:
 		view.Form = f

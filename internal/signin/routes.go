@@ -76,8 +76,8 @@ func (h *Handler) Routes() []wire.Route {
 		open(http.MethodGet, "/sign-out", redirectTo(accountPath)),
 		open(http.MethodPost, "/sign-out", h.signOut),
 		own(http.MethodGet, accountPath, h.account),
-		own(http.MethodGet, passwordPath, h.passwordPage),
-		own(http.MethodPost, passwordPath, h.password),
+		own(http.MethodGet, PasswordPath, h.passwordPage),
+		own(http.MethodPost, PasswordPath, h.password),
 		own(http.MethodGet, "/account/sign-out-everywhere", redirectTo(accountPath)),
 		own(http.MethodPost, "/account/sign-out-everywhere", h.signOutEverywhere),
 		own(http.MethodGet, "/account/data", h.data),
@@ -119,10 +119,12 @@ func (h *Handler) factorRoutes(open, own func(method, path string, serve visitor
 	)
 }
 
+// PasswordPath is the page where people change their password.
+const PasswordPath = accountPath + "/password"
+
 // The pages that others lead to.
 const (
 	accountPath  = "/account"
-	passwordPath = "/account/password"
 	deletePath   = "/account/delete"
 	confirmPath  = "/account/confirm"
 	codesPath    = visitor.SecurityPath + "/codes"

@@ -58,7 +58,7 @@ func (h *Handler) signedIn(w http.ResponseWriter, r *http.Request, e account.Ent
 	}
 	if e.NeedsPassword {
 		h.allowPassword(r, e.User)
-		ui.SeeOther(w, r, passwordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
+		ui.SeeOther(w, r, PasswordPath+"?next="+url.QueryEscape(account.LocalPath(e.Next)))
 		return nil
 	}
 	if e.Purpose == account.ForSignUp {

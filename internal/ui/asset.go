@@ -97,6 +97,9 @@ func asset(name string) string {
 	return at
 }
 
+// Favicon is the address of the icon of our pages.
+func Favicon() string { return asset("favicon.svg") }
+
 // Assets are the routes of the look: style, script, logo and icon.
 func Assets() []wire.Route {
 	return []wire.Route{wire.Public(http.MethodGet, "/assets/{version}/{name}", serveAsset)}

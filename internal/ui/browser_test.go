@@ -37,8 +37,8 @@ func pagesLookRight(t *testing.T, b *browser.Browser, url string) {
 			}
 			tab.Open(url + "/" + c.path)
 			tab.Look(c.path)
-			small := browser.Eval[[]string](tab, `[...document.querySelectorAll('.button, .menu a, .field input, .brand')]
-				.filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.textContent)`)
+			small := browser.Eval[[]string](tab, `[...document.querySelectorAll('.button, .menu a, .foot-nav a, .field input, .brand')]
+				.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 44).map((e) => e.textContent)`)
 			if diff := cmp.Diff([]string{}, small); diff != "" {
 				t.Errorf("less than 44 px high (-none +these):\n%s", diff)
 			}

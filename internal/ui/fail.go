@@ -68,7 +68,11 @@ func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
 	if p.Mark != nil {
 		banner = p.Mark(r)
 	}
-	_ = p.render(w, r, pageFailure, View{Title: f.Title, Status: f.Status, Banner: banner, NoIndex: true, Fragment: "fragment-failure", Data: f}, func() {})
+	view := View{Title: f.Title, Status: f.Status, Banner: banner, NoIndex: true, Fragment: "fragment-failure", Data: f}
+	if p.Around != nil && !f.Ours { // if it is ours, the database may be away
+		view.Person, view.Menu = p.Around(r)
+	}
+	_ = p.render(w, r, pageFailure, view, func() {})
 }
 
 // waysOn are where the reader of an error page can go on: back to where they came from, if

@@ -34,7 +34,15 @@ func (p *Page) writeHead(m *markup) {
 		m.attribute("content", strconv.Itoa(p.Refresh))
 		m.raw("></noscript>")
 	}
+	if p.Social != nil {
+		p.writeSocial(m)
+	}
 	m.raw(frameStyle)
+	if at := p.Imprint.Accent.path; at != "" {
+		m.raw("\n<link rel=\"stylesheet\"")
+		m.href(at)
+		m.raw(">")
+	}
 	if p.Nav != nil {
 		m.raw(frameHTMX)
 	}
@@ -79,25 +87,38 @@ var (
 // writeTop writes the rest of the header.
 func (p *Page) writeTop(m *markup) {
 	m.href(p.Home)
-	m.raw(frameLogo)
-	m.text(p.Brand)
-	m.raw("</span></a>")
+	p.writeLogo(m)
 	if len(p.Menu) > 0 {
 		m.raw("\n    <nav class=\"menu\" aria-label=\"Main\">\n      <ul>")
-		for _, item := range p.Menu {
-			m.raw("\n        ")
-			m.item(item)
-		}
+		p.writeMenu(m)
 		m.raw("\n      </ul>\n    </nav>")
 	}
 	if p.Person != "" {
-		m.raw("\n    <div class=\"person\">\n      <span class=\"who\"><span class=\"sr\">Signed in as </span>")
-		m.text(p.Person)
-		m.raw("</span>\n      <form method=\"post\"")
-		m.address("action", p.SignOut)
-		m.raw("><button class=\"button quiet\" type=\"submit\">Sign out</button></form>\n    </div>")
+		m.raw("\n    <div class=\"person\">\n      ")
+		p.writePerson(m)
+		m.raw("\n    </div>\n    <details class=\"top-small\">\n      <summary>Menu</summary>\n      <nav aria-label=\"Main\">\n        <ul>")
+		p.writeMenu(m)
+		m.raw("\n        </ul>\n        ")
+		p.writePerson(m)
+		m.raw("\n      </nav>\n    </details>")
 	}
 	m.raw("\n  </div>\n</header>")
+}
+
+func (p *Page) writeMenu(m *markup) {
+	for _, item := range p.Menu {
+		m.raw("\n        ")
+		m.item(item)
+	}
+}
+
+// writePerson writes who is signed in, and the button that ends that.
+func (p *Page) writePerson(m *markup) {
+	m.raw("<span class=\"who\"><span class=\"sr\">Signed in as </span>")
+	m.text(p.Person)
+	m.raw("</span>\n      <form method=\"post\"")
+	m.address("action", p.SignOut)
+	m.raw("><button class=\"button quiet\" type=\"submit\">Sign out</button></form>")
 }
 
 func (b *Banner) write(m *markup) {
@@ -179,11 +200,14 @@ func (p *Page) writeFoot(m *markup) {
 	if p.Nav != nil {
 		m.raw("\n</div>")
 	}
-	m.raw("\n<div id=\"status\" class=\"status\" role=\"status\"></div>\n<footer class=\"foot\">\n  <div class=\"foot-in\">\n    <p>")
-	m.text(p.Brand)
-	m.raw("</p>")
+	m.raw("\n<div id=\"status\" class=\"status\" role=\"status\"></div>\n<footer class=\"foot\">\n  <div class=\"foot-in\">")
 	if p.Nav != nil {
+		m.raw("\n    <p>")
+		m.text(p.Brand)
+		m.raw("</p>")
 		p.writeTimes(m)
+	} else {
+		p.writeFooter(m)
 	}
 	m.raw("\n  </div>\n</footer>")
 	if p.Nav != nil {

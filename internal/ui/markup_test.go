@@ -114,10 +114,29 @@ func drawnView(t *rapid.T) ui.View {
 	if yes("has banner") {
 		v.Banner = &ui.Banner{Text: text("banner"), Until: sold, URL: text("more"), Label: text("label"), Leave: text("leave")}
 	}
+	if yes("is shown elsewhere") {
+		v.Social = &ui.Social{Title: text("title"), Description: text("description"), Path: "/products/7", Image: rapid.SampledFrom([]string{"", "/products/7/icon/a.png"}).Draw(t, "image")}
+	}
 	if yes("redirects") {
 		v.DelayedRedirect = &ui.DelayedRedirect{To: text("to"), Wait: func() {}}
 	}
 	return v
+}
+
+// drawnImprint draws who is behind the pages.
+func drawnImprint(t *rapid.T) ui.Imprint {
+	text := func(name string) string { return hostile.Draw(t, name) }
+	i := ui.Imprint{LegalName: text("legal name"), SupportURL: text("support"), TermsURL: text("terms"), PrivacyURL: text("privacy")}
+	var err error
+	if i.Accent, err = ui.ParseAccent(rapid.SampledFrom([]string{"", "#1b4173"}).Draw(t, "accent")); err != nil {
+		t.Fatal(err)
+	}
+	if width := rapid.SampledFrom([]int{0, 64, 300}).Draw(t, "logo"); width > 0 {
+		if i.Logo, err = ui.ReadLogo(logoPNG(width, 64)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return i
 }
 
 // TestFrame holds what stands around every page against html/template.
@@ -128,6 +147,8 @@ func TestFrame(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawnView(t)
+		pages.Imprint = drawnImprint(t)
+		pages.PublicURL = "https://market.example"
 		pages.Brand, pages.Home = hostile.Draw(t, "brand"), hostile.Draw(t, "home")
 		zone := rapid.SampledFrom([]string{"", "Europe/Berlin"}).Draw(t, "zone")
 		method := rapid.SampledFrom([]string{http.MethodGet, http.MethodPost}).Draw(t, "method")

@@ -62,6 +62,7 @@ type View struct {
 	Refresh         int              // seconds after which a browser without scripts loads the page again; 0: never
 	Fragment        string           // the template of this page that answers fragment requests; "": they get the whole page
 	Stream          string           // the URL of the page's stream; "": it has none
+	Social          *Social          // what the page says about itself to other programs; nil: nothing
 	Data            any              // the page's own
 }
 
@@ -124,8 +125,11 @@ type Page struct {
 	Brand   string // what the marketplace is called
 	Home    string
 	SignOut string
+	Imprint Imprint
 	Times   Times  // in which zone times are shown
 	Path    string // of the page with its query, "" if it cannot be opened again: the answer to a form
+
+	PublicURL string
 }
 
 // Pages are the pages of one package. Set the fields before the first page is shown.
@@ -134,6 +138,13 @@ type Pages struct {
 	PublicURL string // where browsers find us, such as https://market.example; https turns HSTS on
 	Home      string // where the logo leads, and error pages that have no Start; "" is /
 	SignOut   string // where the form of the sign-out button posts to; "" is /sign-out
+
+	// Imprint says who is behind the pages.
+	Imprint Imprint
+
+	// Around returns who is signed in and their menu, for pages of errors, whoever answers
+	// with one; nil, or a menu that is nil: they have none.
+	Around func(r *http.Request) (person string, menu []Item)
 
 	// Mark returns the banner of an error page, whoever answers with it; nil, or its answer
 	// nil: there is none.
@@ -187,7 +198,7 @@ func (p *Pages) Part(r *http.Request, name string, v View) (string, error) {
 
 // page is what templates see of a view.
 func (p *Pages) page(r *http.Request, v View) Page {
-	return Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out"), Times: timesOf(r)}
+	return Page{View: v, Brand: or(p.Brand, "Claviger"), Home: or(p.Home, "/"), SignOut: or(p.SignOut, "/sign-out"), Imprint: p.Imprint, Times: timesOf(r), PublicURL: p.PublicURL}
 }
 
 // render shows a page and calls shown when it is sure to be sent.

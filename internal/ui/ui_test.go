@@ -89,8 +89,8 @@ func TestEverythingIsEscaped(t *testing.T) {
 	if strings.Contains(body, "<script>") || strings.Contains(body, "javascript:") {
 		t.Errorf("the page lets markup through:\n%s", body)
 	}
-	if n := strings.Count(body, "&lt;script&gt;"); n != 9 {
-		t.Errorf("the text shows %d times, want 9: title, three times the brand, menu, person, problem, notice, page\n%s", n, body)
+	if n := strings.Count(body, "&lt;script&gt;"); n != 11 {
+		t.Errorf("the text shows %d times, want 11: title, three times the brand, menu and person for either width, problem, notice, page\n%s", n, body)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestShell(t *testing.T) {
 		}
 	}
 	_, body = shown(t, p, "text", ui.View{Data: "Hello"})
-	for _, not := range []string{"<nav", "sign-out", "robots", "notice", "wide", " · "} {
+	for _, not := range []string{`<nav class="menu"`, "top-small", "sign-out", "robots", "notice", "wide", " · "} {
 		if strings.Contains(body, not) {
 			t.Errorf("a page for nobody has %s:\n%s", not, body)
 		}

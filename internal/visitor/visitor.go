@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
@@ -97,6 +98,33 @@ func (s *Site) Holder(ctx context.Context, r *http.Request) (*Visitor, error) {
 	return v, err
 }
 
+// aroundTimeout bounds how long the page of an error waits to know who sees it.
+const aroundTimeout = time.Second
+
+// Around returns who is signed in and their menu, for the page of an error; nothing if
+// that cannot be known.
+func (s *Site) Around(r *http.Request) (person string, menu []ui.Item) {
+	// What failed may be that the time of the request is over.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), aroundTimeout)
+	defer cancel()
+	v, err := s.Holder(ctx, r)
+	if err != nil {
+		return "", nil
+	}
+	if menu, err = s.menu(ctx, r.URL.Path, v); err != nil {
+		return "", nil
+	}
+	return v.name(), menu
+}
+
+// name is what the header calls the person.
+func (v *Visitor) name() string {
+	if !v.SignedIn() {
+		return ""
+	}
+	return cmp.Or(v.User.Name, v.User.Email)
+}
+
 // Again returns the visitor of a request that is still being answered as they are stored
 // now, and ErrSignIn if they have signed out since, or their session has ended in another
 // way.
@@ -123,9 +151,7 @@ func (s *Site) Again(ctx context.Context, r *http.Request, v *Visitor) (*Visitor
 // Render shows a page of the site to a visitor, with their name and, unless the
 // view has a menu of its own, the usual menu.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, v *Visitor, name string, view ui.View) error {
-	if v.SignedIn() {
-		view.Person = cmp.Or(v.User.Name, v.User.Email)
-	}
+	view.Person = v.name()
 	if view.Menu == nil && (view.Fragment == "" || !ui.IsFragment(r)) {
 		menu, err := s.menu(r.Context(), r.URL.Path, v)
 		if err != nil {

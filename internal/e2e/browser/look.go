@@ -37,6 +37,9 @@ func (tab *Tab) Look(name string) {
 			tab.keep(what)
 		}
 	}
+	if os.Getenv(Screenshots) != "" {
+		tab.Shots(name, 390)
+	}
 	tab.paint("light", Desk)
 	tab.Quiet()
 }
