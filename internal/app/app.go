@@ -262,7 +262,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	marketplace := &operator.Operator{
 		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, TestMail: r.TestMail, PublicURL: a.url, Guard: guard, Batches: &wire.Share{Total: 8}, Exports: r.Exports, Bulk: r.Bulk,
+		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, TestMail: r.TestMail, Payments: r.Payments, PublicURL: a.url, Guard: guard, Batches: &wire.Share{Total: 8}, Exports: r.Exports, Bulk: r.Bulk,
 		Service: operator.Service{DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings()},
 		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
 		Partner: operator.PartnerAnswers{

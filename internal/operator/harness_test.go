@@ -58,7 +58,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 	partners := &api.API{Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Portal: api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats}, PublicURL: publicURL}
 	h.operator = &operator.Operator{
 		Accounts: a.Accounts, Partners: a.Partners, Profiles: a.Profiles, Licenses: a.Licenses, Events: a.Events,
-		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, Exports: a.Exports, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, PublicURL: publicURL,
+		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, Exports: a.Exports, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments, PublicURL: publicURL,
 		Service: operator.Service{
 			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats,
 			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},

@@ -21,6 +21,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/profile"
 	"claviger/internal/replay"
 	"claviger/internal/support"
@@ -59,6 +60,9 @@ type Operator struct {
 	// PublicURL is where buyers reach the service; the pages of a license are
 	// under it. It has no slash at its end.
 	PublicURL string
+
+	// Payments are those that the provider takes; it may take none.
+	Payments *payment.Book
 
 	// Limit bounds how often one token may call, Guard how often one address may
 	// present a wrong token. Nil: no bound.
@@ -135,7 +139,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/stats/sales", o.salesStats),
 		list("/audit", o.listAudit),
-	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.searchRoutes(on, list))
+	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on), o.searchRoutes(on, list))
 }
 
 // may makes the check that a token has a scope.

@@ -46,6 +46,7 @@ type refundBody struct {
 	PurchaseExternalID string `json:"purchase_external_id"`
 	ExternalID         string `json:"external_id"`
 	Reason             string `json:"reason"`
+	RecordOnly         bool   `json:"record_only"` // the money went back another way
 }
 
 // order is the body as package license expects it.
@@ -90,6 +91,11 @@ func (o *Operator) refund(w http.ResponseWriter, r *http.Request, t account.Toke
 	}
 	if err := mustRepeat(order.Idempotency, order.ExternalID); err != nil {
 		return err
+	}
+	if !b.RecordOnly {
+		if done, err := o.askRefund(w, r, t, order); done || err != nil {
+			return err
+		}
 	}
 	f, err := o.Licenses.Refund(r.Context(), actor(t), order)
 	if err != nil {

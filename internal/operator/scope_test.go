@@ -50,6 +50,12 @@ POST   /operator/v1/purchases/batch              sell
 POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
 POST   /operator/v1/refunds/preview              sell
+GET    /operator/v1/payments/refunds/{id}        read sell support
+GET    /operator/v1/payments/problems            read sell support
+POST   /operator/v1/payments/problems/{id}/refund  sell
+POST   /operator/v1/payments/problems/{id}/dismiss sell
+GET    /operator/v1/partners/{id}/plan-change-price read sell support
+PUT    /operator/v1/partners/{id}/plan-change-price
 GET    /operator/v1/refunds/{id}                 read sell support
 GET    /operator/v1/search                       read sell support
 GET    /operator/v1/licenses/search              read sell support

@@ -40,6 +40,7 @@ func (b *Book) AskRefunds(ctx context.Context, by audit.Actor, o license.RefundO
 		if err != nil {
 			return nil, true, err
 		}
+		f.PurchaseID = c.PurchaseID
 		list = append(list, f)
 	}
 	return list, true, nil
@@ -59,5 +60,12 @@ func (b *Book) askedAs(ctx context.Context, list []Checkout, name string) ([]Ref
 		ids[i] = c.ID
 	}
 	refunds, _, err := b.Facts(ctx, ids)
+	for i := range refunds {
+		for _, c := range list {
+			if c.ID == refunds[i].CheckoutID {
+				refunds[i].PurchaseID = c.PurchaseID
+			}
+		}
+	}
 	return slices.DeleteFunc(refunds, func(f Refund) bool { return f.request == "" || f.ExternalID != name || name == "" }), err
 }

@@ -7,8 +7,8 @@ const (
 	codeSignature       = "invalid_signature"
 	CodeUnavailable     = "payment_unavailable"
 	CodeUnknownCheckout = "unknown_checkout"
+	codeUnknownRefund   = "unknown_payment_refund"
 	codeUnknownProblem  = "unknown_problem"
 	codeNothingToRefund = "nothing_to_refund"
 	codeAlreadyRefunded = "already_refunded"
-	codeRefundUnderWay  = "refund_under_way"
 )

@@ -95,6 +95,21 @@ func QueueProblems(tx *sqldb.Tx, most int) *sqldb.Result[Problem] {
 	return sqldb.QueueQuery(tx, scanProblem, `SELECT `+problemColumns+` FROM payment_problems WHERE done_at = 0 ORDER BY created_at, id LIMIT $1`, most)
 }
 
+// maxProblems is how many of them are listed.
+const maxProblems = 500
+
+// Problems returns what needs a person, oldest first.
+func (b *Book) Problems(ctx context.Context) (list []Problem, err error) {
+	err = b.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		list, err = QueueProblems(tx, maxProblems).All(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list payment problems: %w", err)
+	}
+	return list, nil
+}
+
 // Problem returns one of them.
 func (b *Book) Problem(ctx context.Context, id int64) (Problem, error) {
 	p, err := sqldb.One(ctx, b.DB, scanProblem, `SELECT `+problemColumns+` FROM payment_problems WHERE id = $1`, id)

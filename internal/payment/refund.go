@@ -33,6 +33,7 @@ type Refund struct {
 	ID         int64
 	ProviderID string // "" until the provider named it
 	CheckoutID int64  // 0: of a payment that sold nothing
+	PurchaseID int64  // that the checkout was sold as; 0: none; only where it is shown
 	IntentID   string
 	LicenseKey string // of the license that is refunded as a whole; ""
 	Amount     int64
@@ -204,12 +205,14 @@ func (b *Book) byRequest(ctx context.Context, request string) (Refund, error) {
 func (b *Book) RefundByID(ctx context.Context, id int64) (Refund, error) {
 	f, err := sqldb.One(ctx, b.DB, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
-		return f, fault.New(fault.Missing, codeUnknownProblem, "There is no refund %d.", id)
+		return f, fault.New(fault.Missing, codeUnknownRefund, "There is no refund %d of a payment.", id)
 	}
 	if err != nil {
 		return f, fmt.Errorf("read a refund: %w", err)
 	}
-	return f, nil
+	c, _, err := b.find(ctx, `id = $1`, f.CheckoutID)
+	f.PurchaseID = c.PurchaseID
+	return f, err
 }
 
 // Facts returns the refunds and disputes of checkouts, oldest first.

@@ -108,6 +108,7 @@ func TestEveryOperation(t *testing.T) {
 	marketExports(ctx, t, market)
 	marketBulk(ctx, t, h, market, made.ID)
 	marketService(t, h, market, made.ID)
+	marketPayments(t, h, market, made.ID)
 	marketSessions(t, h, market)
 	marketOperations(t, market, made.ID, key, sale.Licenses.Items[1].LicenseKey)
 	marketBatch(t, market)

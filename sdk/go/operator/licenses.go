@@ -30,8 +30,8 @@ func (c *Client) Purchases(ctx context.Context, f PurchaseFilter) iter.Seq2[Purc
 }
 
 // CreateRefund refunds a license, or a purchase with all its licenses.
-func (c *Client) CreateRefund(ctx context.Context, r NewRefund, options ...Option) (Refunded, error) {
-	return once[Refunded](ctx, c, base+"refunds", r, options)
+func (c *Client) CreateRefund(ctx context.Context, r NewRefund, options ...Option) (RefundOutcome, error) {
+	return once[RefundOutcome](ctx, c, base+"refunds", r, options)
 }
 
 // ReverseRefund undoes a refund.

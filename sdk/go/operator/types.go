@@ -691,6 +691,75 @@ type NewRefund struct {
 	PurchaseExternalID *string `json:"purchase_external_id,omitempty"`
 	ExternalID         *string `json:"external_id,omitempty"`
 	Reason             *string `json:"reason,omitempty"`
+	// The money went back another way; Stripe is not asked.
+	RecordOnly *bool `json:"record_only,omitempty"`
+}
+
+// PaymentRefund: money that goes back by Stripe.
+type PaymentRefund struct {
+	ID int64 `json:"id"`
+	// What was bought; 0 for a payment that bought nothing.
+	PurchaseID int64 `json:"purchase_id"`
+	// Stripe's id of it; `""` until Stripe has answered.
+	ProviderID string `json:"provider_id"`
+	// In the smallest unit of the currency.
+	AmountCents int64  `json:"amount_cents"`
+	Currency    string `json:"currency"`
+	Status      string `json:"status"`
+	// Stripe's word for why it failed; `""` otherwise.
+	Failure   string    `json:"failure"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// AskedRefunds is an object of the API.
+type AskedRefunds struct {
+	PaymentRefunds AskedRefundsPaymentRefunds `json:"payment_refunds"`
+}
+
+// AskedRefundsPaymentRefunds is an object of the API.
+type AskedRefundsPaymentRefunds struct {
+	// How many items are in this answer.
+	Size  int             `json:"size"`
+	Items []PaymentRefund `json:"items"`
+}
+
+// PaymentProblem: something about a payment that needs a person.
+type PaymentProblem struct {
+	ID int64 `json:"id"`
+	// What was paid and could not be sold: `paid_unknown` (its checkout is not here, as after a
+	// restore), `paid_twice`, `paid_other_amount`, `paid_refunded` (the license was refunded
+	// meanwhile), `paid_erased` (the buyer's account was deleted meanwhile), `paid_unsold`.
+	// Besides: `refund_refused` (a refund failed), `inquiry_opened` (a bank asks; it may become
+	// a dispute).
+	Kind string `json:"kind"`
+	// 0 where it is not known.
+	PartnerID int64 `json:"partner_id"`
+	// What it is about at Stripe.
+	ObjectID string `json:"object_id"`
+	// The payment at Stripe; `""` where it is not known.
+	PaymentIntent string `json:"payment_intent"`
+	AmountCents   int64  `json:"amount_cents"`
+	Currency      string `json:"currency"`
+	// Whether the money can go back from here.
+	Refundable bool      `json:"refundable"`
+	CreatedAt  time.Time `json:"created_at"`
+	DoneAt     rest.Time `json:"done_at"`
+}
+
+// PaymentProblemList is an object of the API.
+type PaymentProblemList struct {
+	// How many items are in this answer.
+	Size  int              `json:"size"`
+	Items []PaymentProblem `json:"items"`
+}
+
+// PlanChangePrice is an object of the API.
+type PlanChangePrice struct {
+	// What a change of plan costs in the shop where payments are taken by Stripe: the new price
+	// less what was paid in its currency (`difference`), the new price (`full_price`), or that
+	// buyers cannot change plans there (`not_in_shop`).
+	PlanChangePrice string `json:"plan_change_price"`
 }
 
 // RefundList is an object of the API.

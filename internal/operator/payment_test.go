@@ -1,0 +1,85 @@
+package operator_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"claviger/internal/account"
+	"claviger/internal/payment"
+	"claviger/internal/payment/fakestripe"
+)
+
+// withStripe has the harness take payments at a fake Stripe.
+func (h *harness) withStripe() *fakestripe.Server {
+	h.Helper()
+	stripe := &fakestripe.Server{Secret: "whsec_test", Now: func() int64 { return h.clock.Now().Unix() }}
+	server := httptest.NewServer(stripe)
+	h.Cleanup(server.Close)
+	stripe.URL = server.URL
+	h.Payments.Stripe = payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_test"}, URL: server.URL})
+	return stripe
+}
+
+// pay has somebody pay for a plan and returns the checkout.
+func (h *harness) pay(stripe *fakestripe.Server, u account.User, amount int64) payment.Checkout {
+	h.Helper()
+	c, err := h.Payments.Begin(h.Context(), payment.Order{
+		PartnerID: h.partner, Partner: "Tide Planner", Tier: 1, PlanName: "Tier 1", Amount: 4900, Currency: "EUR", UserID: u.ID, CancelPath: "/",
+	})
+	h.Must(err)
+	stripe.Change(c.SessionID, fakestripe.Object{"amount_total": amount})
+	stripe.Pay(c.SessionID)
+	c, err = h.Payments.Look(h.Context(), c)
+	h.Must(err)
+	return c
+}
+
+// testPayments: what was paid by Stripe goes back by Stripe, unless it is only recorded, and
+// what bought nothing goes back at a word.
+func testPayments(t *testing.T, h *harness) {
+	stripe, ann := h.withStripe(), h.User("ann@example.com")
+	job := payment.NewJob(h.Payments)
+	work := func() {
+		t.Helper()
+		if _, err := job.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sold := h.pay(stripe, ann, 4900)
+	body := fmt.Sprintf(`{"purchase_id":%d,"external_id":"r-1"}`, sold.PurchaseID)
+	asked := h.must(http.StatusAccepted, "POST", "/operator/v1/refunds", body)
+	if !strings.Contains(asked.Body, `"status":"asked"`) || !strings.Contains(asked.Body, fmt.Sprintf(`"purchase_id":%d`, sold.PurchaseID)) {
+		t.Errorf("asked %s", asked.Body)
+	}
+	if n := h.Count(`SELECT count(*) FROM purchase_links WHERE refund_id <> 0`); n != 0 {
+		t.Error("the license was refunded before the money went")
+	}
+	work()
+	if a := h.must(http.StatusOK, "GET", "/operator/v1/payments/refunds/1", ""); !strings.Contains(a.Body, `"status":"succeeded"`) {
+		t.Errorf("done %s", a.Body)
+	}
+	if again := h.must(http.StatusAccepted, "POST", "/operator/v1/refunds", body); !strings.Contains(again.Body, `"status":"succeeded"`) || len(stripe.Objects("re")) != 1 {
+		t.Errorf("repeated %s", again.Body)
+	}
+	recorded := h.pay(stripe, ann, 4900)
+	h.must(http.StatusCreated, "POST", "/operator/v1/refunds", fmt.Sprintf(`{"purchase_id":%d,"external_id":"r-2","record_only":true}`, recorded.PurchaseID))
+	if len(stripe.Objects("re")) != 1 {
+		t.Error("Stripe was asked for what is only recorded")
+	}
+	for range 2 {
+		h.pay(stripe, ann, 4800)
+	}
+	if a := h.must(http.StatusOK, "GET", "/operator/v1/payments/problems", ""); !strings.Contains(a.Body, `"size":2`) || !strings.Contains(a.Body, `"kind":"paid_other_amount"`) {
+		t.Errorf("problems %s", a.Body)
+	}
+	h.must(http.StatusAccepted, "POST", "/operator/v1/payments/problems/1/refund", "")
+	work()
+	h.must(http.StatusConflict, "POST", "/operator/v1/payments/problems/1/refund", "")
+	h.must(http.StatusOK, "POST", "/operator/v1/payments/problems/2/dismiss", "")
+	if a := h.must(http.StatusOK, "GET", "/operator/v1/payments/problems", ""); !strings.Contains(a.Body, `"size":0`) || len(stripe.Objects("re")) != 2 {
+		t.Errorf("left %s", a.Body)
+	}
+}

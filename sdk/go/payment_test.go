@@ -1,0 +1,48 @@
+package claviger_test
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"claviger/internal/apptest"
+	"claviger/internal/payment"
+	"claviger/internal/payment/fakestripe"
+	"claviger/sdk/go/operator"
+)
+
+// marketPayments calls what is about payments.
+func marketPayments(t *testing.T, h *apptest.Harness, c *operator.Client, partnerID int64) {
+	t.Helper()
+	ctx := t.Context()
+	stripe := &fakestripe.Server{Secret: "whsec_test", Now: func() int64 { return h.Accounts.Now().Unix() }}
+	server := httptest.NewServer(stripe)
+	defer server.Close()
+	before := h.Payments.Stripe
+	h.Payments.Stripe = payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_test"}, URL: server.URL})
+	defer func() { h.Payments.Stripe = before }()
+	u := h.User("payer@example.com")
+	pay := func(amount int64) payment.Checkout {
+		o := payment.Order{PartnerID: partnerID, Partner: "App", Tier: 1, PlanName: "One", Amount: 4900, Currency: "EUR", UserID: u.ID, CancelPath: "/"}
+		began := must(h.Payments.Begin(ctx, o))(t)
+		stripe.Change(began.SessionID, fakestripe.Object{"amount_total": amount})
+		stripe.Pay(began.SessionID)
+		return must(h.Payments.Look(ctx, began))(t)
+	}
+	sold := pay(4900)
+	asked := must(c.CreateRefund(ctx, operator.NewRefund{PurchaseID: new(sold.PurchaseID)}))(t)
+	if asked.PaymentRefunds.Size != 1 || must(c.PaymentRefund(ctx, asked.PaymentRefunds.Items[0].ID))(t).PurchaseID != sold.PurchaseID {
+		t.Errorf("asked %+v", asked)
+	}
+	pay(1)
+	pay(2)
+	problems := must(c.PaymentProblems(ctx))(t)
+	if problems.Size != 2 {
+		t.Fatalf("problems %+v", problems)
+	}
+	must(c.RefundPaymentProblem(ctx, problems.Items[0].ID))(t)
+	must(c.DismissPaymentProblem(ctx, problems.Items[1].ID))(t)
+	must(c.SetPlanChangePrice(ctx, partnerID, operator.PlanChangePrice{PlanChangePrice: "full_price"}))(t)
+	if p := must(c.PlanChangePrice(ctx, partnerID))(t); p.PlanChangePrice != "full_price" {
+		t.Errorf("costs %+v", p)
+	}
+}
