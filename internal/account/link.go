@@ -60,28 +60,35 @@ type link struct {
 	name              string
 	password          Password
 	browserHash       string // of the secret of the browser that signed up
+	email             string // of ForEmail: the address that it proves
 	expiresAt, usedAt time.Time
 	life              time.Duration // of one that is made; 0 is that of its purpose
 }
 
-const linkColumns = `id, user_id, purpose, next, name, password_hash, browser_hash, expires_at, used_at`
+const linkColumns = `id, user_id, purpose, next, name, password_hash, browser_hash, email, expires_at, used_at`
 
 func scanLink(r *sqldb.Row, l *link) error {
-	return r.Scan(&l.id, &l.userID, &l.purpose, &l.next, &l.name, &l.password, &l.browserHash, &l.expiresAt, &l.usedAt)
+	return r.Scan(&l.id, &l.userID, &l.purpose, &l.next, &l.name, &l.password, &l.browserHash, &l.email, &l.expiresAt, &l.usedAt)
 }
 
 // insert stores the link, which begins now, and sets its id and its end.
 func (l *link) insert(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (err error) {
 	l.expiresAt = now.Add(cmp.Or(l.life, l.purpose.life()))
 	l.id, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO login_links
-		(user_id, hash, purpose, next, name, password_hash, browser_hash, created_at, expires_at, used_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0) RETURNING id`,
-		l.userID, secret.Hash(token), l.purpose, l.next, l.name, l.password, l.browserHash, now, l.expiresAt)
+		(user_id, hash, purpose, next, name, password_hash, browser_hash, email, created_at, expires_at, used_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0) RETURNING id`,
+		l.userID, secret.Hash(token), l.purpose, l.next, l.name, l.password, l.browserHash, l.email, now, l.expiresAt)
 	return err
 }
 
 // address is the page that a link opens.
-func (b *Book) address(token string) string { return b.PublicURL + "/sign-in/link?token=" + token }
+func (b *Book) address(p Purpose, token string) string {
+	page := "/sign-in/link"
+	if p == ForEmail {
+		page = "/account/email/confirm"
+	}
+	return b.PublicURL + page + "?token=" + token
+}
 
 // Link makes a link that signs a user in once and leads to next, a page of ours, or
 // to the usual one for "". It is shown this once; only its hash is kept.
@@ -106,7 +113,7 @@ func (b *Book) Link(ctx context.Context, by audit.Actor, userID int64, next stri
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("make a sign-in link: %w", err)
 	}
-	return b.address(token), expires, nil
+	return b.address(ForSignIn, token), expires, nil
 }
 
 // Opened is what a link would do.
@@ -171,7 +178,7 @@ func (b *Book) UseLink(ctx context.Context, token, browser, client string) (Entr
 		}
 		// This conditional update is the gate: it succeeds for one caller only.
 		l, err := sqldb.One(ctx, tx, scanLink, `UPDATE login_links SET used_at = $2
-			WHERE hash = $1 AND used_at = 0 AND expires_at > $2 RETURNING `+linkColumns, secret.Hash(token), now)
+			WHERE hash = $1 AND used_at = 0 AND expires_at > $2 AND purpose <> $3 RETURNING `+linkColumns, secret.Hash(token), now, ForEmail)
 		if errors.Is(err, sqldb.ErrNone) {
 			return deadLink(ctx, tx, token, now)
 		}
@@ -215,9 +222,18 @@ func (l *login) enter(tx *sqldb.Tx, by link, browser, client string, now time.Ti
 	}
 }
 
-// liveLink returns the link of a token, and the fault that says why it does not
-// work if it does not.
+// liveLink returns the link of a token that signs somebody in, and the fault that says why
+// it does not work if it does not.
 func liveLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (link, error) {
+	l, err := anyLink(ctx, tx, token, now)
+	if l.purpose == ForEmail {
+		return link{}, invalidLink()
+	}
+	return l, err
+}
+
+// anyLink is liveLink for a link of any purpose.
+func anyLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (link, error) {
 	l, err := sqldb.One(ctx, tx, scanLink, `SELECT `+linkColumns+` FROM login_links WHERE hash = $1`, secret.Hash(token))
 	switch {
 	case errors.Is(err, sqldb.ErrNone):

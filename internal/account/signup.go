@@ -119,7 +119,7 @@ func (b *Book) post(ctx context.Context, tx *sqldb.Tx, u User, l link, w words, 
 	if !u.PendingSince.IsZero() {
 		tx.Queue(`UPDATE users SET pending_since = $2 WHERE id = $1`, u.ID, now)
 	}
-	text, html := b.Mail.Render(w.content(b.marketplace(), u, b.address(token)))
+	text, html := b.Mail.Render(w.content(b.marketplace(), u, b.address(l.purpose, token)))
 	b.Mail.Put(tx, mail.Message{
 		Cause: fmt.Sprintf("%s link %d", l.purpose, l.id), To: u.Email,
 		Subject: w.subject(b.marketplace()), Text: text, HTML: html,

@@ -173,7 +173,7 @@ func (b *Book) AddOperator(ctx context.Context, by audit.Actor, email string) (A
 		if err := l.insert(ctx, tx, token, now); err != nil {
 			return err
 		}
-		a.URL, a.Expires = b.address(token), l.expiresAt
+		a.URL, a.Expires = b.address(ForSignIn, token), l.expiresAt
 		audit.Record(tx, now, by, "user.link", subject(u.ID), nil, nil)
 		return nil
 	})

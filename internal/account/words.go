@@ -15,6 +15,7 @@ type words struct {
 	life    string // how long the link works
 	stray   string // what to do if one did not ask for it
 	more    string
+	plain   string // of a mail whose link signs nobody in: what it says of the link in place of a warning
 }
 
 const ignore = "If you did not ask for this mail, you need not do anything: without the link, nothing happens."
@@ -42,6 +43,20 @@ var (
 		life:    "15 minutes",
 		stray:   ignore,
 	}
+	emailWords = words{
+		title:   "Confirm your new email address for %s",
+		opening: "Somebody with an account at %s wants to use this email address for it. If it was you, open the link below where you are signed in.",
+		button:  "Confirm the address",
+		life:    "15 minutes",
+		stray:   ignore,
+		plain:   "The link works once, for 15 minutes.",
+	}
+	takenWords = words{
+		title:   "This email address has an account at %s already",
+		opening: "Somebody with another account at %s wanted to use this email address for it. It has an account already, so nothing was changed.",
+		plain:   "If it was you, sign in with this address, or delete the account that has it first.",
+		stray:   "If it was not you, you need not do anything.",
+	}
 	resetWords = words{
 		title:   "Choose a new password for %s",
 		opening: "Somebody asked to choose a new password for your account at %s. If it was you, open the link below.",
@@ -63,6 +78,12 @@ func (w words) content(marketplace string, u User, url string) mail.Content {
 		Closing: []string{"The link works once, for " + w.life + ". Do not pass it on: whoever has it can sign in as you."},
 		Button:  mail.Link{Name: w.button, URL: url},
 		Foot:    fmt.Sprintf("You get this mail because somebody typed this address at %s.", marketplace),
+	}
+	if w.plain != "" {
+		l.Closing = []string{w.plain}
+	}
+	if w.button == "" {
+		l.Button = mail.Link{}
 	}
 	if w.more != "" {
 		l.Closing = append(l.Closing, w.more)

@@ -164,6 +164,7 @@ var sentences = map[string]string{
 	"user.session_end":         "Ended a session.",
 	"user.sign_out_everywhere": "Signed out everywhere.",
 	"user.password":            "Changed the password of an account.",
+	"user.email":               "Changed the email address of an account.",
 	"user.recovery_codes":      "Made new recovery codes.",
 	"user.totp_add":            "Added one-time codes to an account.",
 	"user.totp_remove":         "Removed one-time codes from an account.",

@@ -87,11 +87,12 @@ const (
 // emailSent is the page after an email was requested. It is the same whether or not one
 // was sent.
 type emailSent struct {
-	Email   string
-	Next    string
-	SignUp  bool
-	Again   string // where its form requests another; "" if it has none
-	Mailbox string // where emails are shown instead of sent; "" if they are sent
+	Email    string
+	Next     string
+	SignUp   bool
+	NewEmail bool   // the visitor wants another address
+	Again    string // where its form requests another; "" if it has none
+	Mailbox  string // where emails are shown instead of sent; "" if they are sent
 }
 
 // redirectToCheckMail redirects a person who requested an email to the page that says what
@@ -112,6 +113,8 @@ func (h *Handler) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.V
 	switch {
 	case validEmail(email) == nil && form == signUpPath:
 		m.SignUp = true
+	case validEmail(email) == nil && form == emailPath && v.SignedIn():
+		m.NewEmail = true
 	case validEmail(email) == nil && (form == resetPath || form == sendLinkPath):
 		m.Again = form
 	default:

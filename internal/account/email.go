@@ -1,0 +1,149 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"claviger/internal/audit"
+	"claviger/internal/fault"
+	"claviger/internal/mail"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+	"claviger/internal/validate"
+)
+
+// ForEmail is the purpose of a link that proves a new address of a user. It signs nobody in,
+// and counts only for the user who asked for it.
+const ForEmail Purpose = "email"
+
+// Rename gives a user another name, or none.
+func (b *Book) Rename(ctx context.Context, by audit.Actor, userID int64, name string) (User, error) {
+	name, err := validate.Name("name", name, 0, maxName)
+	if err != nil {
+		return User{}, err
+	}
+	return b.changeLogin(ctx, userID, "rename a user", func(tx *sqldb.Tx, l *login, now time.Time) error {
+		if l.Name == name {
+			return nil
+		}
+		l.Name = name
+		l.save(tx, now)
+		audit.Record(tx, now, by, "user.update", subject(l.ID), nil, l.facts())
+		return nil
+	})
+}
+
+// AskEmail mails a link to a new address of a user, which becomes theirs when they open it;
+// see ConfirmEmail. If somebody else has the address, they are mailed that instead, and the
+// answer is the same: nobody learns here who has an account.
+func (b *Book) AskEmail(ctx context.Context, userID int64, email string) error {
+	email, err := validate.Email("email", email)
+	if err != nil {
+		return err
+	}
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		now := b.Now()
+		u, err := lock(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if validate.EmailKey(u.Email) == validate.EmailKey(email) {
+			return fault.Field("email", "is the address that you have.")
+		}
+		other, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE email_key = $1 AND email_key <> ''`, validate.EmailKey(email))
+		w := emailWords
+		switch {
+		case errors.Is(err, sqldb.ErrNone):
+			other = User{} // no name: what somebody typed must not reach others in our name
+		case err != nil:
+			return err
+		default:
+			w = takenWords
+		}
+		other.ID, other.Email, other.PendingSince = u.ID, email, time.Time{}
+		_, err = b.post(ctx, tx, other, link{purpose: ForEmail, email: email}, w, now)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("ask for a new address: %w", err)
+	}
+	return nil
+}
+
+// NewEmail returns the address that a link proves, for the user who asked for it. Its
+// faults are those of ConfirmEmail.
+func (b *Book) NewEmail(ctx context.Context, userID int64, token string) (string, error) {
+	var l link
+	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		l, err = emailLink(ctx, tx, userID, token, b.Now())
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("look at a link: %w", err)
+	}
+	return l.email, nil
+}
+
+func emailLink(ctx context.Context, tx *sqldb.Tx, userID int64, token string, now time.Time) (link, error) {
+	l, err := anyLink(ctx, tx, token, now)
+	if l.userID != userID || l.purpose != ForEmail {
+		return link{}, invalidLink()
+	}
+	return l, err
+}
+
+// ConfirmEmail gives a user the address that a link proves. The old address is told, and
+// links that were mailed there end.
+func (b *Book) ConfirmEmail(ctx context.Context, by audit.Actor, userID int64, token string) (User, error) {
+	return b.changeLogin(ctx, userID, "change an address", func(tx *sqldb.Tx, u *login, now time.Time) error {
+		l, err := emailLink(ctx, tx, userID, token, now)
+		if err != nil {
+			return err
+		}
+		old := u.User
+		_, err = tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, proven_at = $4, updated_at = $4 WHERE id = $1`,
+			u.ID, l.email, validate.EmailKey(l.email), now)
+		if sqldb.IsDuplicate(err) {
+			return fault.New(fault.Conflict, codeUserConflict, "Another account has this address. Nothing was changed.")
+		}
+		if err != nil {
+			return err
+		}
+		u.Email, u.ProvenAt, u.UpdatedAt = l.email, now, now
+		tx.Queue(`UPDATE login_links SET used_at = $2, expires_at = $2 WHERE hash = $1`, secret.Hash(token), now)
+		tx.Queue(`UPDATE login_links SET expires_at = $2, name = '', password_hash = '', browser_hash = '' WHERE user_id = $1 AND used_at = 0 AND expires_at > $2`, u.ID, now)
+		audit.Record(tx, now, by, "user.email", subject(u.ID), nil, nil)
+		b.tellOldEmail(tx, old, by, now)
+		return nil
+	})
+}
+
+// tellOldEmail tells the address that a user had of the change. No record of mails to it
+// stays: an erasure of the user would not find it.
+func (b *Book) tellOldEmail(tx *sqldb.Tx, old User, by audit.Actor, at time.Time) {
+	mail.Erase(tx, old.Email)
+	if old.Email == "" || !b.Mail.Sends(mail.EmailChanged) {
+		return
+	}
+	title := "The email address of your account at " + b.marketplace() + " was changed"
+	l := mail.Content{
+		Title:   title,
+		Hello:   old.hello(),
+		Opening: []string{"Your account has another email address now. You sign in with that one, and mails go there."},
+		Facts:   []mail.Fact{{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")}},
+		Closing: []string{
+			"If it was you, you need not do anything.",
+			"If it was not, somebody else uses your account: contact " + b.marketplace() + " at once.",
+		},
+		Foot: "You get this mail because this was the address of the account. It is the last one to this address.",
+	}
+	if by.Client != "" {
+		l.Facts = append(l.Facts, mail.Fact{Name: "From the address", Value: by.Client})
+	}
+	text, html := b.Mail.Render(l)
+	b.Mail.Put(tx, mail.Message{
+		Kind: mail.EmailChanged, Cause: fmt.Sprintf("user %d at %d: email changed", old.ID, at.UnixNano()), To: old.Email, Subject: title, Text: text, HTML: html, Transient: true,
+	}, at)
+}
