@@ -162,7 +162,7 @@ func (l letter) receipt() mail.Content {
 		Facts: []mail.Fact{
 			{Name: "Receipt", Value: number},
 			{Name: "Date", Value: day(l.Sale.CreatedAt)},
-			{Name: "Seller", Value: l.Marketplace},
+			{Name: "Seller", Value: cmp.Or(l.LegalName, l.Marketplace)},
 			{Name: "For", Value: what},
 			{Name: "Amount", Value: money.Text(l.Sale.AmountCents, l.Sale.Currency)},
 		},
@@ -257,6 +257,9 @@ func (l letter) onHold() mail.Content {
 		Button:  l.licenseButton(),
 		Closing: []string{fmt.Sprintf("To learn why, or if you think that this is a mistake, contact %s.", l.Marketplace)},
 		Foot:    l.foot(),
+	}
+	if l.SupportURL != "" {
+		c.Links = []mail.Link{{Name: "Contact " + l.Marketplace, URL: l.SupportURL}}
 	}
 	if l.License.Held == license.HoldChargeback {
 		c.Opening = []string{fmt.Sprintf("The payment for the license is disputed. Until that is settled, the license does not work in %s.", l.application.Name)}

@@ -42,6 +42,8 @@ type Desk struct {
 	Audience    Audience
 	PublicURL   string // the address that links begin with, without a slash at its end
 	Marketplace string // what mails call it
+	LegalName   string // of who sells; "" is Marketplace
+	SupportURL  string // where buyers ask: a page, or mailto:; "": nowhere
 }
 
 // Tell puts the mails about news into the outbox, in the transaction of what happened.

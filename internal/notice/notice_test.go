@@ -46,6 +46,7 @@ func newMarket(t testing.TB) *market {
 	m := &market{TB: t, db: db, accounts: &account.Book{DB: db, Now: now}}
 	m.desk = &notice.Desk{
 		Mail: &mail.Outbox{Sealer: box, Look: mail.Look{Name: "Acme"}}, Audience: notice.Shop, PublicURL: "https://acme.example", Marketplace: "Acme",
+		LegalName: "Acme Ltd", SupportURL: "mailto:help@acme.example",
 	}
 	m.licenses = &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}, Tell: m.desk.Tell}
 	partners := &partner.Registry{DB: db, Sealer: box, Now: now}
@@ -142,7 +143,7 @@ func TestSale(t *testing.T) {
 	sale := m.sell(order)
 	list := m.want("ada@example.com: Your license for Tide Tables is ready", "ada@example.com: Your receipt for Tide Tables")
 	has(t, list[0], "Hello Ada,", "Solo", "https://acme.example/licensing/"+sale.Licenses[0].RedemptionID+"/redeem/")
-	has(t, list[1], "$59.00", fmt.Sprintf("https://acme.example/receipts/%d", sale.ID), "Tide Tables, Solo")
+	has(t, list[1], "Acme Ltd", "$59.00", fmt.Sprintf("https://acme.example/receipts/%d", sale.ID), "Tide Tables, Solo")
 	m.sell(order)
 	m.want()
 	order = m.order()
@@ -209,6 +210,7 @@ func TestHold(t *testing.T) {
 	l := m.buy()
 	m.must(m.licenses.Hold(t.Context(), tester, l.Key, license.HoldOther))
 	list := m.want("ada@example.com: Your license for Tide Tables is on hold")
+	has(t, list[0], "mailto:help@acme.example")
 	if strings.Contains(list[0].Text+list[0].HTML, "payment") {
 		t.Errorf("a hold of the operator speaks of a payment:\n%s", list[0].Text)
 	}

@@ -23,6 +23,7 @@ func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.
 // signInView is the sign-in page.
 type signInView struct {
 	ui.Form
+	purpose
 	Passkeys bool // they can be used at this address
 }
 
@@ -39,7 +40,11 @@ func (h *Handler) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.
 	if err != nil {
 		return err
 	}
-	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: signInView{Form: f, Passkeys: h.passkeysHere(r)}}
+	of, err := h.purposeOf(r, f.Next, req)
+	if err != nil {
+		return err
+	}
+	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: signInView{Form: f, purpose: of, Passkeys: h.passkeysHere(r)}}
 	if !h.OAuth.Expects(req, v.User.ID) {
 		view.Notice = "Sign in with the account that is connected to " + req.Partner.Name + "."
 	}

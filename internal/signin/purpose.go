@@ -1,0 +1,69 @@
+package signin
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"claviger/internal/fault"
+	"claviger/internal/license"
+	"claviger/internal/oauth"
+	"claviger/internal/partner"
+)
+
+// purpose is what a visitor signs in for.
+type purpose struct {
+	Text      string // a sentence; "": nothing in particular
+	LinkFirst bool   // whom it is about has no password: the mailed link is offered first
+}
+
+// purposeOf reads from the page that sign-in leads to what it is for. Who has the link of a
+// license learns the name of its application, and nothing about its owner but how they
+// sign in.
+func (h *Handler) purposeOf(r *http.Request, next string, req oauth.Request) (purpose, error) {
+	path, _, _ := strings.Cut(next, "?")
+	words := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case req.Partner.ID != 0:
+		return purpose{Text: "Sign in to continue to " + req.Partner.Name + "."}, nil
+	case len(words) == 3 && words[0] == "licensing":
+		return h.licensePurpose(r, words[1], words[2])
+	case len(words) == 2 && words[0] == "products":
+		id, err := strconv.ParseInt(words[1], 10, 64)
+		if err != nil {
+			return purpose{}, nil //nolint:nilerr // there is no such product
+		}
+		p, err := h.Partners.Get(r.Context(), id)
+		if fault.Is(err, partner.CodeUnknownPartner) {
+			return purpose{}, nil
+		}
+		return purpose{Text: "Sign in to buy " + p.Name + "."}, err
+	}
+	return purpose{}, nil
+}
+
+func (h *Handler) licensePurpose(r *http.Request, id, page string) (purpose, error) {
+	l, err := h.Licenses.ByRedemption(r.Context(), id)
+	if fault.Is(err, license.CodeUnknownLicense) || l.Erased {
+		return purpose{}, nil
+	}
+	if err != nil {
+		return purpose{}, err
+	}
+	p, err := h.Partners.Get(r.Context(), l.PartnerID)
+	if err != nil {
+		return purpose{}, err
+	}
+	of := purpose{Text: "Sign in to activate your license for " + p.Name + "."}
+	if page == "change_plan" {
+		of.Text = "Sign in to change the plan of your license for " + p.Name + "."
+	}
+	if l.OwnerID != 0 {
+		d, err := h.Accounts.Data(r.Context(), l.OwnerID)
+		if err != nil {
+			return purpose{}, err
+		}
+		of.LinkFirst = !d.HasPassword
+	}
+	return of, nil
+}
