@@ -56,8 +56,12 @@ func SeenProduct(p partner.Product) Seen {
 		version = p.UpdatedAt.Format(time.RFC3339Nano)
 	}
 	return Seen{Version: version, Facts: []Fact{
-		{"Tagline", p.Tagline}, {"Description", p.Description}, {"Website", p.Website}, {"Support email", p.SupportEmail},
-		{"Refund terms", p.RefundTerms}, {"Icon", p.Icon},
+		{"Tagline", p.Tagline},
+		{"Description", p.Description},
+		{"Website", p.Website},
+		{"Support email", p.SupportEmail},
+		{"Refund terms", p.RefundTerms},
+		{"Icon", p.Icon},
 	}}
 }
 
@@ -154,8 +158,10 @@ func PlanTextFields(p partner.Plan) []ui.Field {
 // PlanTextFacts are those of a page with these fields.
 func PlanTextFacts(p partner.Plan) []Fact {
 	return []Fact{
-		{"Description", p.Description}, {"Features", strings.Join(p.Features, "\n")},
-		{"Recommended", strconv.FormatBool(p.Recommended)}, {"Place", strconv.Itoa(p.Sort)},
+		{"Description", p.Description},
+		{"Features", strings.Join(p.Features, "\n")},
+		{"Recommended", strconv.FormatBool(p.Recommended)},
+		{"Place", strconv.Itoa(p.Sort)},
 	}
 }
 

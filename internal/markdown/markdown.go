@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -64,8 +65,36 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
+// maxRendered is how many texts are remembered as HTML. A page that many people look at
+// would spend most of its time on the same text.
+const maxRendered = 128
+
+// rendered has texts as HTML, by text. It is emptied when it is full, which is simpler
+// than to know which of them is the oldest.
+var rendered = struct {
+	mu   sync.Mutex
+	html map[string]template.HTML
+}{html: make(map[string]template.HTML)}
+
 // HTML is the text as HTML. What cannot be shown is left out.
 func HTML(source string) template.HTML {
+	rendered.mu.Lock()
+	html, ok := rendered.html[source]
+	rendered.mu.Unlock()
+	if ok {
+		return html
+	}
+	html = render(source)
+	rendered.mu.Lock()
+	defer rendered.mu.Unlock()
+	if len(rendered.html) >= maxRendered {
+		clear(rendered.html)
+	}
+	rendered.html[source] = html
+	return html
+}
+
+func render(source string) template.HTML {
 	var b bytes.Buffer
 	if err := converter.Convert([]byte(source), &b); err != nil {
 		return template.HTML("<p>" + template.HTMLEscapeString(source) + "</p>") //nolint:gosec // it is escaped

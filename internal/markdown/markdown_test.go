@@ -1,7 +1,9 @@
 package markdown_test
 
 import (
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/net/html"
@@ -30,6 +32,22 @@ func TestHTML(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHTMLOfManyTexts: each text has its own HTML, however many there are, at once and again.
+func TestHTMLOfManyTexts(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for n := range 500 {
+				text := strconv.Itoa(n % 300)
+				if got, want := string(markdown.HTML(text)), "<p>"+text+"</p>\n"; got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // FuzzHTML: whatever the text, only the elements and attributes that are named above
