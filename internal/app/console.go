@@ -33,7 +33,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		Bulk:    console.Bulk{Jobs: r.Bulk, Live: &live.Versions{Read: r.Bulk.Versions, Log: a.log}},
 		People:  console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
 		Licenses: console.Licenses{
-			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support,
+			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support, Payments: r.Payments,
 		},
 	}
 }

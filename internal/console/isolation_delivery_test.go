@@ -37,10 +37,17 @@ func init() {
 		}
 		return strconv.FormatInt(h.givenUp(), 10)
 	}
+	registry.Placeholders["problem"] = func(h *harness, of known) string {
+		if of == missing {
+			return none
+		}
+		return strconv.FormatInt(h.paymentProblem(), 10)
+	}
 	empty := func(*harness, known) url.Values { return url.Values{} }
 	for _, path := range []string{
 		"/deliveries/{delivery}/send", "/outages/{partner}/try", "/recover/{partner}", "/recover/{partner}/{recovery}/pause", "/recover/{partner}/{recovery}/resume",
 		"/recover/{partner}/{recovery}/cancel", "/mails/{mail}/send", "/mails/{mail}/dismiss",
+		"/payments/{problem}/refund", "/payments/{problem}/dismiss",
 	} {
 		registry.Forms[path] = empty
 	}

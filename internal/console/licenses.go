@@ -16,6 +16,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/support"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
@@ -29,6 +30,7 @@ type Licenses struct {
 	Licenses *license.Registry
 	Webhooks *webhook.Outbox
 	Support  *support.Desk
+	Payments *payment.Book
 }
 
 const (
@@ -58,7 +60,7 @@ func (l *Licenses) table() []Route {
 	for _, a := range licenseActs {
 		rows = append(rows, row(Page, licensePath+"/"+a.name, a.scope, l.askAct(a)), row(Act, licensePath+"/"+a.name, a.scope, l.doAct(a)))
 	}
-	return rows
+	return append(rows, l.paymentTable()...)
 }
 
 // ownerID reads a person's address of the query. nobody says that no one has it.

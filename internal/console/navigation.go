@@ -13,6 +13,7 @@ const (
 	deliveriesPath = "/deliveries"
 	outagesPath    = "/outages"
 	mailsPath      = "/mails"
+	paymentsPath   = "/payments"
 	numbersPath    = "/numbers"
 	bulkPath       = "/bulk"
 	exportsPath    = "/exports"
@@ -33,6 +34,7 @@ var navigation = []area.Entry{
 	{Group: "Customers", Label: "People", Path: peoplePath},
 	{Group: "Customers", Label: "Licenses", Path: licensesPath},
 	{Group: "Customers", Label: "Purchases", Path: purchasesPath},
+	{Group: "Customers", Label: "Payments", Path: paymentsPath},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
 	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: recoverPath},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -35,7 +36,11 @@ func (l *Licenses) refundPage(r *http.Request, v *Visit, heading, at, back strin
 		view.Action, view.Fields, view.Hidden = "", nil, nil
 		return view, err
 	}
-	view.Says = append(effects(list), "This records the refund. It moves no money: your checkout does that. A refund can be reversed.")
+	view.Says = effects(list)
+	if here, err := l.paidHere(r, order, &view); err != nil || here {
+		return view, err
+	}
+	view.Says = append(view.Says, "This records the refund. It moves no money: your checkout does that. A refund can be reversed.")
 	return view, nil
 }
 
@@ -53,6 +58,12 @@ func (l *Licenses) doRefund(w http.ResponseWriter, r *http.Request, v *Visit, vi
 	}
 	if err == nil {
 		order.Idempotency, err = l.area.Once(r, v)
+	}
+	if err == nil && ui.FormText(r, "record_only") == "" {
+		asked, here, aerr := l.Payments.AskRefunds(r.Context(), v.Actor(), order, cmp.Or(order.ExternalID, order.Idempotency.Key))
+		if err = aerr; here && err == nil {
+			return l.area.Done(w, r, v, fmt.Sprintf(purchasesPath+"/%d", asked[0].PurchaseID), "Stripe is asked to pay it back. The license is refunded when Stripe has done it.")
+		}
 	}
 	var f license.Refund
 	if err == nil {

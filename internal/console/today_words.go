@@ -6,6 +6,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/payment"
 	"claviger/internal/plural"
 	"claviger/internal/today"
 	"claviger/internal/ui"
@@ -34,6 +35,9 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	},
 	today.CannotRedeem: {
 		title: "Buyers who cannot redeem", why: "They have paid, and there is no redirect URL to send them to.",
+	},
+	today.PaymentProblem: {
+		title: "Payments that need a person", why: "Somebody paid and has no license, or a refund failed, or a bank asks.", all: paymentsPath,
 	},
 	today.MailGivenUp: {
 		title: "Mails that were given up", why: "They did not reach the person.", all: mailsPath,
@@ -85,6 +89,14 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 		out.Mend, out.Link = t.mendAt(v, "Set the redirect URL", urlsPath, i.PartnerID)
 	case today.MailGivenUp:
 		out.Title, out.Of, out.Mend, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(mailsPath+"/%s", i.Subject)
+	case today.PaymentProblem:
+		kind, _, refundable := strings.Cut(i.Text, " ")
+		out.Title, out.Of, out.Text = "Payment problem "+i.Subject, "payment problem "+i.Subject, problemWords[payment.ProblemKind(kind)]
+		if v.May(account.Sell) && refundable {
+			out.Mend, out.Link = "Refund", v.Path(paymentsPath+"/%s/refund", i.Subject)
+		} else if v.May(account.Sell) {
+			out.Mend, out.Link = "Look at it", v.Path(paymentsPath)
+		}
 	case today.CertificateEnds:
 		out.Until, out.Ends = i.Until, "Valid until"
 		out.Mend, out.Link = t.mendAt(v, "Tell the partner", contactsPath, i.PartnerID)

@@ -9,6 +9,19 @@ import (
 	"claviger/internal/license"
 )
 
+// PaidHere returns what of an order to refund was paid here and can go back.
+func (b *Book) PaidHere(ctx context.Context, o license.RefundOrder) ([]Checkout, error) {
+	if !b.Takes() {
+		return nil, nil
+	}
+	n, err := b.Licenses.Named(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	list, err := b.OfPurchases(ctx, n.Open)
+	return slices.DeleteFunc(list, func(c Checkout) bool { return c.Paid.Units == 0 }), err
+}
+
 // AskRefunds has the money go back for all that an order names and that was paid here; a
 // repeated order returns the first refunds. paidHere is false when nothing of it was: then
 // the refund is only recorded, by package license. The name tells a repeat from another.

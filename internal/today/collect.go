@@ -9,6 +9,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
@@ -35,6 +36,20 @@ func (c *collection) queues(ctx context.Context, tx *sqldb.Tx) error {
 		}
 	}
 	return nil
+}
+
+// payments tells of payments that need a person.
+func (c *collection) payments(ctx context.Context, tx *sqldb.Tx) error {
+	list, err := payment.QueueProblems(tx, most).All(ctx)
+	for _, p := range list {
+		i := Item{Kind: PaymentProblem, Subject: strconv.FormatInt(p.ID, 10), Since: p.CreatedAt, Text: string(p.Kind), Count: p.Amount}
+		if p.Refundable() {
+			i.Text += " refundable"
+		}
+		c.add(i)
+	}
+	c.capped[PaymentProblem] = len(list) == most
+	return err
 }
 
 // mails tells of mails that were given up.

@@ -1,0 +1,165 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+
+	"claviger/internal/account"
+	"claviger/internal/area"
+	"claviger/internal/license"
+	"claviger/internal/money"
+	"claviger/internal/payment"
+	"claviger/internal/ui"
+)
+
+const problemPath = paymentsPath + "/{problem}"
+
+func (l *Licenses) paymentTable() []Route {
+	return []Route{
+		row(Page, paymentsPath, account.Read, l.payments),
+		row(Page, problemPath+"/refund", account.Sell, l.askProblem(refundPayment)),
+		row(Act, problemPath+"/refund", account.Sell, l.doProblem(refundPayment)),
+		row(Page, problemPath+"/dismiss", account.Sell, l.askProblem(dismissPayment)),
+		row(Act, problemPath+"/dismiss", account.Sell, l.doProblem(dismissPayment)),
+	}
+}
+
+// problemWords says what is wrong about a payment, and what to do.
+var problemWords = map[payment.ProblemKind]string{
+	payment.PaidUnknown:     "It was paid, and its order is not here: it was made after the last backup, or its license or partner is no longer here. Refund it, or sell it by hand and mark it as dealt with.",
+	payment.PaidTwice:       "Another payment bought the same already. Refund this one.",
+	payment.PaidOtherAmount: "Another amount or currency was paid than was asked for, so nothing was sold. Refund it.",
+	payment.PaidRefunded:    "It was paid for a change of plan, and the license was refunded meanwhile. Refund it.",
+	payment.PaidErased:      "The buyer's account was deleted while they paid, so there is nobody to give the license to. Refund it.",
+	payment.PaidUnsold:      "It was paid and could not be sold. Refund it, or sell it by hand and mark it as dealt with.",
+	payment.RefundRefused:   "A refund failed, so the money is still here. See at Stripe why, and pay it back another way if need be.",
+	payment.InquiryOpened:   "The buyer's bank asks about the payment, which may become a dispute. Answer it at Stripe; nothing is on hold yet.",
+}
+
+// payments lists the payments that need a person.
+func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	list, err := l.Payments.Problems(r.Context())
+	if err != nil {
+		return err
+	}
+	view := recordsView{
+		Heading: "Payments", Lead: "Payments that need a person. All others are with their purchases.",
+		Results: ui.Results{Nothing: ui.Empty{Title: "No payment needs anybody", Text: "What was paid was sold, and what was refunded went back."}},
+		Curl:    l.call("The same by API", http.MethodGet, "/operator/v1/payments/problems"),
+	}
+	view.Results.Table = ui.Table{
+		ID: "payments", Caption: "Payments that need a person", Cards: true,
+		Columns: []ui.Column{{Label: "Payment"}, {Label: "What is wrong", Wrap: true}, {Label: "Amount", Number: true}, {Label: "Since"}, {Label: "What you can do"}},
+	}
+	for _, p := range list {
+		view.Results.Table.Rows = append(view.Results.Table.Rows, ui.Row{ID: fmt.Sprintf("problem-%d", p.ID), Cells: []ui.Cell{
+			{Text: p.ObjectID}, {Text: problemWords[p.Kind]}, {Text: money.Text(p.Amount, p.Currency)}, {At: p.CreatedAt}, l.problemActs(v, p),
+		}})
+	}
+	return l.render(w, r, v, "records", ui.View{Title: "Payments", Data: view})
+}
+
+// problemActs are the links of a problem.
+func (l *Licenses) problemActs(v *Visit, p payment.Problem) ui.Cell {
+	if !v.May(account.Sell) {
+		return ui.Cell{}
+	}
+	if p.Refundable() {
+		return ui.Cell{Text: "Refund…", URL: v.Path(paymentsPath+"/%d/refund", p.ID)}
+	}
+	return ui.Cell{Text: "Mark as dealt with…", URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)}
+}
+
+// problemAct is what can be done about a payment.
+type problemAct struct {
+	name, heading, label, busy, kind, did string
+	says                                  []string
+	do                                    func(l *Licenses, r *http.Request, v *Visit, id int64) error
+}
+
+var refundPayment = problemAct{
+	name: "refund", heading: "Refund the payment", label: "Refund it", busy: "Asking Stripe…", kind: "danger", did: "Stripe is asked to pay it back.",
+	says: []string{"Stripe pays the whole amount back to the buyer. This cannot be undone."},
+	do: func(l *Licenses, r *http.Request, v *Visit, id int64) error {
+		_, err := l.Payments.RefundProblem(r.Context(), v.Actor(), id)
+		return err
+	},
+}
+
+var dismissPayment = problemAct{
+	name: "dismiss", heading: "Mark the payment as dealt with", label: "Mark it", busy: "Marking…", did: "The payment is marked as dealt with.",
+	says: []string{"Nothing else happens: no money moves, and no license changes."},
+	do: func(l *Licenses, r *http.Request, v *Visit, id int64) error {
+		return l.Payments.Dismiss(r.Context(), v.Actor(), id)
+	},
+}
+
+// problemPage reads the problem of a path and makes the page that asks.
+func (l *Licenses) problemPage(r *http.Request, v *Visit, a problemAct) (ui.Confirm, payment.Problem, error) {
+	p, err := l.Payments.Problem(r.Context(), area.ID(r, "problem"))
+	if err != nil {
+		return ui.Confirm{}, p, area.Missing(err)
+	}
+	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/payments/problems/%d/%s", p.ID, a.name))
+	view := ui.Confirm{
+		Heading: a.heading, Action: v.Path(paymentsPath+"/%d/%s", p.ID, a.name), Cancel: v.Path(paymentsPath), Call: &call, Hidden: []ui.Param{seenProblem(p).Param()},
+		Says:   append([]string{fmt.Sprintf("%s, %s.", p.ObjectID, money.Text(p.Amount, p.Currency)), problemWords[p.Kind]}, a.says...),
+		Button: ui.Button{Label: a.label, Busy: a.busy, Kind: a.kind},
+	}
+	return view, p, nil
+}
+
+// seenProblem is what a page showed of a problem.
+func seenProblem(p payment.Problem) area.Seen {
+	state := "open"
+	if !p.DoneAt.IsZero() {
+		state = "dealt with"
+	}
+	return area.Seen{Version: state, Facts: []area.Fact{{Name: "State", Value: state}}}
+}
+
+func (l *Licenses) askProblem(a problemAct) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		view, _, err := l.problemPage(r, v, a)
+		if err != nil {
+			return err
+		}
+		return l.area.Confirm(w, r, v, http.StatusOK, view)
+	}
+}
+
+func (l *Licenses) doProblem(a problemAct) Serve {
+	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+		if err := ui.ReadForm(r); err != nil {
+			return err
+		}
+		view, p, err := l.problemPage(r, v, a)
+		if err != nil {
+			return err
+		}
+		if err = seenProblem(p).Unchanged(r); err == nil {
+			err = a.do(l, r, v, p.ID)
+		}
+		if err != nil {
+			return l.area.Refuse(w, r, v, view, err)
+		}
+		return l.area.Done(w, r, v, paymentsPath, a.did)
+	}
+}
+
+// paidHere changes the page of a refund of what Stripe was paid: the money goes back from
+// here.
+func (l *Licenses) paidHere(r *http.Request, order license.RefundOrder, view *ui.Confirm) (bool, error) {
+	list, err := l.Payments.PaidHere(r.Context(), order)
+	if err != nil || len(list) == 0 {
+		return false, err
+	}
+	view.Button = ui.Button{Label: "Refund", Busy: "Asking Stripe…", Kind: "danger"}
+	for _, c := range list {
+		view.Says = append(view.Says, fmt.Sprintf("Stripe is asked to pay %s for %s back to the buyer. What is said above happens when Stripe has done it.", money.Text(c.Paid.Units, c.Paid.Currency), c.Item))
+	}
+	view.Fields = append(view.Fields, ui.Field{
+		Name: "record_only", Type: "checkbox", Label: "Only record it: the money went back another way", Checked: ui.FormText(r, "record_only") != "",
+	})
+	return true, nil
+}

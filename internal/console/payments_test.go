@@ -1,0 +1,96 @@
+package console_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"claviger/internal/payment"
+	"claviger/internal/payment/fakestripe"
+)
+
+// paymentProblem makes a payment that needs a person.
+func (h *harness) paymentProblem() int64 {
+	h.Helper()
+	object := "cs_" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	h.Exec(`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency, created_at, done_at)
+		VALUES ('paid_other_amount', $1, 0, $2, $1, 4900, 'EUR', $3, 0)`, object, h.tide.ID, h.Accounts.Now())
+	return h.Count(`SELECT id FROM payment_problems WHERE object_id = $1`, object)
+}
+
+// takePayments has the console's marketplace take payments at a fake Stripe.
+func (h *harness) takePayments() *fakestripe.Server {
+	h.Helper()
+	stripe := &fakestripe.Server{Secret: "whsec_test"}
+	stripe.Now = func() int64 { return h.Accounts.Now().Unix() }
+	server := httptest.NewServer(stripe)
+	h.Cleanup(server.Close)
+	stripe.URL = server.URL
+	h.Payments.Stripe = payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_test"}, URL: server.URL})
+	return stripe
+}
+
+// TestPaymentProblems: a payment that bought nothing stands on Today with its refund, and
+// is refunded or marked.
+func TestPaymentProblems(t *testing.T) {
+	h := start(t)
+	b := h.as(admin)
+	b.Get(path("/payments")).Want(http.StatusOK, "Payments")
+	id := strconv.FormatInt(h.paymentProblem(), 10)
+	if home := b.Get(path("")); !strings.Contains(home.Text(), "Payments that need a person") {
+		t.Errorf("Today says %s", home.Text())
+	}
+	list := b.Get(path("/payments"))
+	if !strings.Contains(list.Text(), "Another amount or currency was paid") || !strings.Contains(list.Text(), "49.00 EUR") {
+		t.Errorf("the list says %s", list.Text())
+	}
+	ask := b.Get(path("/payments/%s/refund", id)).Want(http.StatusOK, "Refund the payment")
+	b.Follow(b.Press(ask, "Refund it")).Want(http.StatusOK, "Payments")
+	if n := h.Count(`SELECT count(*) FROM payment_refunds WHERE status = 1`); n != 1 {
+		t.Errorf("%d refunds are asked for", n)
+	}
+	other := strconv.FormatInt(h.paymentProblem(), 10)
+	dismiss := b.Get(path("/payments/%s/dismiss", other))
+	b.Follow(b.Press(dismiss, "Mark it"))
+	if again := b.Press(dismiss, "Mark it"); again.Status != http.StatusConflict || !strings.Contains(again.Text(), "dealt with") {
+		t.Errorf("marked twice: %d %s", again.Status, again.Text())
+	}
+}
+
+// TestRefundByStripe: the refund of what Stripe was paid moves the money, or is only
+// recorded where the person says so.
+func TestRefundByStripe(t *testing.T) {
+	h := start(t)
+	stripe, b := h.takePayments(), h.as(admin)
+	u := h.User("payer@example.com")
+	buy := func() payment.Checkout {
+		c, err := h.Payments.Begin(t.Context(), payment.Order{
+			PartnerID: h.tide.ID, Partner: "Tide", Tier: 1, PlanName: "One", Amount: 4900, Currency: "EUR", UserID: u.ID, CancelPath: "/",
+		})
+		h.Must(err)
+		stripe.Pay(c.SessionID)
+		c, err = h.Payments.Look(t.Context(), c)
+		h.Must(err)
+		return c
+	}
+	page := func(c payment.Checkout) string { return path("/purchases/%d/refund", c.PurchaseID) }
+	first, second := buy(), buy()
+	ask := b.Get(page(first))
+	if !strings.Contains(ask.Text(), "Stripe is asked to pay 49.00 EUR for Tide, One back") || strings.Contains(ask.Text(), "It moves no money") {
+		t.Errorf("the page says %s", ask.Text())
+	}
+	b.Follow(b.Press(ask, "Refund"))
+	if _, err := payment.NewJob(h.Payments).Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.Count(`SELECT count(*) FROM purchase_links WHERE purchase_id = $1 AND refund_id <> 0`, first.PurchaseID); n != 1 || len(stripe.Objects("re")) != 1 {
+		t.Errorf("%d refunded, %d at Stripe", n, len(stripe.Objects("re")))
+	}
+	b.Follow(b.Press(b.Get(page(second)), "Refund", "record_only", "yes"))
+	if n := h.Count(`SELECT count(*) FROM purchase_links WHERE purchase_id = $1 AND refund_id <> 0`, second.PurchaseID); n != 1 || len(stripe.Objects("re")) != 1 {
+		t.Errorf("%d recorded, %d at Stripe", n, len(stripe.Objects("re")))
+	}
+}
