@@ -63,6 +63,8 @@ func (d *desk) ask(t *testing.T, p account.Purpose, email string) string {
 		err = d.SendReset(t.Context(), email, "/next")
 	case account.ForSignUp:
 		_, err = d.SignUp(t.Context(), account.Person{Email: email}, "correct horse", "/next", account.Client{})
+	case account.ForEmail:
+		t.Fatal("a link to a new address signs nobody in")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -89,6 +89,7 @@ func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
 // PutAll is Put for several messages, in one statement.
 func (o *Outbox) PutAll(tx *sqldb.Tx, at time.Time, list ...Message) {
 	var rows [][]any
+	var never time.Time
 	for _, m := range list {
 		if !o.Sends(m.Kind) {
 			continue
@@ -97,7 +98,7 @@ func (o *Outbox) PutAll(tx *sqldb.Tx, at time.Time, list ...Message) {
 		text, html := m.seal(o.Sealer)
 		rows = append(rows, []any{
 			m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html,
-			int(Waiting), 0, at, time.Time{}, "", at, time.Time{}, m.Lasting, m.Transient,
+			int(Waiting), 0, at, never, "", at, never, m.Lasting, m.Transient,
 		})
 	}
 	sqldb.InsertNew(tx, sqldb.Value[int64], "mails", []string{
