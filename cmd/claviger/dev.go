@@ -17,7 +17,7 @@ func devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run the service on your own machine, seeded, to develop against",
 		Long: "Runs the whole service with one partner (plans of tier 1 to 3), one buyer, one member of the partner and one operator in it, and prints their credentials. " +
-			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. The shop sells for test money, and mails are shown at /dev/mail/ and sent nowhere unless --smtp-url names a server. " +
+			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. Payments are made at /dev/stripe/, which stands in for Stripe and moves no money, unless --stripe-secret-key names an account. Mails are shown at /dev/mail/, and sent nowhere unless --smtp-url names a server. " +
 			"Until you name your own application with --webhook and --redirect, a sample application at /dev/partner/ is the partner's: it shows what arrives.\n\n" +
 			"Without --db the data is temporary: a fresh start each time, removed at the end. " +
 			"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, --redirect, --brand and --single-key then change what is stored. " +

@@ -18,6 +18,7 @@ type Card struct {
 	ConsoleURL    string      `json:"console_url"`
 	ShopURL       string      `json:"shop_url"`
 	MailURL       string      `json:"mail_url"`
+	PaymentsURL   string      `json:"-"` // of the stand-in for Stripe; "" where an account takes the payments
 	OperatorToken string      `json:"operator_token"`
 	Partner       PartnerCard `json:"partner"`
 	Buyer         PersonCard  `json:"buyer"`
@@ -69,6 +70,9 @@ func (c Card) Print(w io.Writer) error {
 	line("portal", c.PortalURL+"  (sign in as the member)")
 	line("console", c.ConsoleURL+"  (sign in as the operator)")
 	line("mails", c.MailURL)
+	if c.PaymentsURL != "" {
+		line("payments", c.PaymentsURL+"  (a stand-in for Stripe: no money moves)")
+	}
 	line("sample app", c.BaseURL+samplePath+"/")
 	b.WriteString("\nThe operator\n")
 	line("token", c.OperatorToken)
@@ -77,7 +81,7 @@ func (c Card) Print(w io.Writer) error {
 	line("member", c.Member.Email+"  "+c.Member.Password)
 	line("operator", c.Operator.Email+"  "+c.Operator.Password)
 	fmt.Fprintf(&b, `
-Buy and redeem as the buyer: open %s, sign in as %s, pay with test money and press Activate.
+Buy and redeem as the buyer: open %s, sign in as %s, press Buy, Pay and Activate.
 
 Sell a license, as the marketplace does:
 

@@ -4,4 +4,6 @@ package devserver
 const (
 	codeNotADevDatabase = "not_a_dev_database"
 	codeUnknownMail     = "unknown_mail"
+	codeUnknownPayment  = "unknown_payment"
+	codePaymentMoved    = "payment_moved"
 )

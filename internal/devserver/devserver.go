@@ -1,8 +1,8 @@
 // Package devserver is `claviger dev`: the whole service on a developer's own
 // machine, seeded with a partner and users, and able to reach targets that the real
 // service refuses. It owns the seed data, the table dev_seeds, the line that prints the
-// credentials, the mail catcher, a sample application of the partner, and the gallery
-// of page parts. It creates everything through the domain packages, and the sample
+// credentials, the mail catcher, a stand-in for Stripe, a sample application of the
+// partner, and the gallery of page parts. It creates everything through the domain packages, and the sample
 // uses HTTP, so that a developer sees what production does.
 package devserver
 
@@ -42,6 +42,7 @@ type Server struct {
 	app     *app.App
 	catcher *catcher
 	sample  *sample
+	stripe  *standIn // nil: an account at Stripe takes the payments
 	card    Card
 	notes   []string
 	temp    string // the folder to remove at the end; "" if the data stays
@@ -99,13 +100,16 @@ func (e *Server) open(ctx context.Context, cfg Config) error {
 			return errors.Join(err, db.Close())
 		}
 	}
-	if err := e.addDevPages(&cfg.App, db); err != nil {
+	if err := e.addDevPages(ctx, &cfg.App, db, s); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if e.app, err = app.NewOn(ctx, db, cfg.App); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	e.catcher.mails = e.app.Services().Mail
+	if e.stripe != nil {
+		e.stripe.url = "http://" + e.app.Addr() + "/stripe/webhook"
+	}
 	if cfg.Prepare != nil {
 		cfg.Prepare(e.app.Services())
 	}
@@ -117,7 +121,7 @@ func (e *Server) open(ctx context.Context, cfg Config) error {
 
 // addDevPages adds the pages that only dev has. They learn the URL of the service and its
 // partner later, when those are known.
-func (e *Server) addDevPages(cfg *app.Config, db *sqldb.DB) error {
+func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB, s seed) error {
 	pages, err := ui.New(files, nil, "templates/*.html")
 	if err != nil {
 		return err
@@ -131,7 +135,7 @@ func (e *Server) addDevPages(cfg *app.Config, db *sqldb.DB) error {
 	// It listens on the developer's own machine, whose browser visits other pages too.
 	cfg.OwnHosts = true
 	cfg.Extra = slices.Concat(e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
-	return nil
+	return e.addStripe(ctx, cfg, db, s, *pages)
 }
 
 // seed creates what is missing, fills in the card and configures the sample.
@@ -144,6 +148,9 @@ func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
 	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials(p.SingleKey)
 	e.sample.secrets = func(ctx context.Context) ([]string, error) { return services.Partners.WebhookSecrets(ctx, p.ID) }
 	e.card = s.card(url, p)
+	if e.stripe != nil {
+		e.card.PaymentsURL = url + stripePath + "/"
+	}
 	e.notes, err = s.stale(ctx, services, p)
 	return err
 }
@@ -162,6 +169,9 @@ func (e *Server) Temporary() bool { return e.temp != "" }
 
 // Run serves until ctx ends, stops in order and removes temporary data.
 func (e *Server) Run(ctx context.Context) error {
+	if e.stripe != nil {
+		defer e.stripe.start(ctx)()
+	}
 	return errors.Join(e.app.Run(ctx), e.remove())
 }
 

@@ -124,7 +124,7 @@ func TestJourney(t *testing.T) {
 
 	b.menuOnAPhone()
 	b.visit("/products/1")
-	b.Press("form[action$='/buy'] button")
+	b.buys()
 	b.on("is ready")
 	b.Look("07-redeem")
 	redeem := b.Location()
@@ -143,6 +143,22 @@ func TestJourney(t *testing.T) {
 	b.releases()
 	b.startsAtTheApplication()
 	b.leaves("new-buyer@example.com")
+}
+
+// buys presses Buy on the page of a product, and Pay.
+func (b *buyer) buys() {
+	b.t.Helper()
+	b.Press("form[action$='/buy'] button")
+	b.pays()
+}
+
+// pays presses Pay on the page that stands in for Stripe's.
+func (b *buyer) pays() {
+	b.t.Helper()
+	if text := b.Text("main"); !strings.Contains(text, "No money moves") {
+		b.t.Fatalf("the page at %s is not where a buyer pays: %s", b.Location(), text)
+	}
+	b.Press("button[value=pay]")
 }
 
 // signUp makes an account whose address proves itself by a mailed link.
@@ -203,6 +219,7 @@ func (b *buyer) changesPlan() {
 	b.on("Change plan")
 	b.Look("12-change-plan")
 	b.Press("main form button")
+	b.pays()
 	b.on("Sample App")
 	b.Look("13-license")
 	b.Press("main a[href^='/receipts/']")

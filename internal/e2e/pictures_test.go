@@ -40,7 +40,7 @@ func TestPictures(t *testing.T) {
 	b.Press("main form button")
 	b.visit("/products/1")
 	take("product")
-	b.Press("form[action$='/buy'] button")
+	b.buys()
 	b.Press("main form button")
 	b.on("Connect Sample App?")
 	take("consent")

@@ -35,8 +35,8 @@ func stripeAmount(units int64, currency string) (int64, bool) {
 	return units, theirs != 3 || units%10 == 0
 }
 
-// ownAmount is an amount of Stripe in our unit.
-func ownAmount(units int64, currency string) int64 {
+// OwnAmount is an amount of Stripe in our unit. The currency is in capitals.
+func OwnAmount(units int64, currency string) int64 {
 	ours, theirs := money.Digits(currency), digitsAtStripe(currency)
 	for ; theirs < ours; theirs++ {
 		units *= 10

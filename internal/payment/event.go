@@ -39,7 +39,7 @@ func sessionOf(o *stripe.CheckoutSession) sessionFact {
 		f.ref = o.Metadata[refKey]
 	}
 	f.paid = f.complete && o.PaymentStatus != "" && o.PaymentStatus != stripe.CheckoutSessionPaymentStatusUnpaid
-	f.amount = ownAmount(o.AmountTotal, f.currency)
+	f.amount = OwnAmount(o.AmountTotal, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
 		// Retrieved later, a session whose bank refused is complete and unpaid for ever, and
@@ -62,7 +62,7 @@ type refundFact struct {
 
 func refundOf(o *stripe.Refund) refundFact {
 	f := refundFact{id: o.ID, request: o.Metadata[requestKey], currency: strings.ToUpper(string(o.Currency)), failure: string(o.FailureReason)}
-	f.amount = ownAmount(o.Amount, f.currency)
+	f.amount = OwnAmount(o.Amount, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
 	}
@@ -86,7 +86,7 @@ type disputeFact struct {
 
 func disputeOf(o *stripe.Dispute) disputeFact {
 	f := disputeFact{id: o.ID, status: string(o.Status), currency: strings.ToUpper(string(o.Currency))}
-	f.amount = ownAmount(o.Amount, f.currency)
+	f.amount = OwnAmount(o.Amount, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
 	}

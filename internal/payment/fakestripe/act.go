@@ -81,6 +81,21 @@ func (s *Server) Refund(session string, amount int64, status string) (id string)
 	return id
 }
 
+// RefundAll sends back what is left of a session's payment.
+func (s *Server) RefundAll(session string) {
+	s.do(func() []Event {
+		pi := s.intentOf(session)
+		if pi == nil {
+			return nil
+		}
+		left := pi["amount"].(int64) - pi["refunded"].(int64)
+		if left == 0 {
+			return nil
+		}
+		return []Event{s.happen("refund.created", s.refund(pi, left, "succeeded", ""))}
+	})
+}
+
 // SetRefund moves a refund on.
 func (s *Server) SetRefund(id, status string) {
 	s.do(func() []Event {

@@ -1,0 +1,86 @@
+package devserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"claviger/internal/app"
+	"claviger/internal/payment"
+	"claviger/internal/payment/fakestripe"
+	"claviger/internal/sqldb"
+	"claviger/internal/ui"
+)
+
+// stripePath is where the stand-in for Stripe has its pages.
+const stripePath = "/dev/stripe"
+
+// stripeRow is the row of dev_seeds that holds what the stand-in knows: checkouts in the
+// database go on after a restart only if it still has their sessions.
+const stripeRow = 3
+
+// standIn is the Stripe of dev: it takes payments with which no money moves, and posts
+// webhooks to the server that it belongs to. The service calls it within the program, so
+// that it works whatever the server's address and name are.
+type standIn struct {
+	pages *ui.Pages
+	db    *sqldb.DB
+	fake  *fakestripe.Server
+	*poster
+}
+
+// addStripe has the service take payments by the stand-in, unless the developer named an
+// account at Stripe.
+func (e *Server) addStripe(ctx context.Context, cfg *app.Config, db *sqldb.DB, s seed, pages ui.Pages) error {
+	if cfg.Stripe.Key != "" {
+		return nil
+	}
+	pages.Brand, pages.Home, pages.PublicURL = "Test payments", stripePath+"/", cfg.PublicURL
+	in := &standIn{pages: &pages, db: db, fake: &fakestripe.Server{Secret: "whsec_" + s.derive("stripe webhook secret"), URL: stripePath}}
+	in.poster = newPoster(in.fake, cmp.Or(cfg.Log, cfg.Logger(os.Stderr)))
+	in.fake.Send = in.take
+	text, err := sqldb.One(ctx, db, sqldb.Value[string], `SELECT seed FROM dev_seeds WHERE id = $1`, stripeRow)
+	switch {
+	case err == nil:
+		err = in.fake.Load([]byte(text))
+	case errors.Is(err, sqldb.ErrNone):
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the payments of dev: %w", err)
+	}
+	cfg.Stripe = payment.StripeConfig{
+		Key: "sk_test_dev", WebhookSecrets: []string{in.fake.Secret}, URL: "http://stripe.invalid", Client: &http.Client{Transport: in},
+	}
+	cfg.Extra = append(cfg.Extra, in.routes()...)
+	e.stripe = in
+	return nil
+}
+
+// RoundTrip answers a call of the service.
+func (in *standIn) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := in.fake.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost {
+		err = in.save(r.Context())
+	}
+	return resp, err
+}
+
+// save stores what the stand-in knows.
+func (in *standIn) save(ctx context.Context) error {
+	text, err := in.fake.Save()
+	if err != nil {
+		return err
+	}
+	err = in.db.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`INSERT INTO dev_seeds (id, seed) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seed = excluded.seed`, stripeRow, string(text))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store the payments of dev: %w", err)
+	}
+	return nil
+}
