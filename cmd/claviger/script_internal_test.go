@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -10,7 +11,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"claviger": main})
+	testscript.Main(m, map[string]func(){"claviger": func() {
+		stripeURL = os.Getenv("TEST_STRIPE") // of this program alone: it is a test
+		main()
+	}})
 }
 
 // TestScripts runs the command lines of testdata, which read like a terminal.

@@ -14,6 +14,8 @@ type given struct {
 	mode   app.Mode
 	values map[string]string
 	file   string
+
+	stripeSetup bool // see app.Sources
 }
 
 // settingFlags gives cmd a flag for each setting of the mode, or only for those
@@ -54,7 +56,7 @@ func (f *settingFlag) Set(s string) error {
 // load reads the settings from all their sources. A mistake in them is a
 // mistake in calling the command.
 func (g *given) load() (app.Config, []app.Origin, error) {
-	cfg, origins, err := app.Load(g.mode, app.Sources{Flags: g.values, Environ: os.Environ(), File: g.file})
+	cfg, origins, err := app.Load(g.mode, app.Sources{Flags: g.values, Environ: os.Environ(), File: g.file, StripeSetup: g.stripeSetup})
 	if err != nil {
 		return cfg, origins, &failure{exitUsage, err}
 	}

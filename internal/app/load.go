@@ -32,6 +32,9 @@ type Sources struct {
 	Flags   map[string]string // by the setting's name, or name-file for a secret
 	Environ []string          // as os.Environ gives it
 	File    string            // path of a TOML file; "" is CLAVIGER_CONFIG, or none
+
+	// StripeSetup says that the webhook secret is about to be made, and may be missing.
+	StripeSetup bool
 }
 
 // Origin is one setting as it is in force: what it is, in a form that may be
@@ -71,7 +74,10 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 		mistakes = append(mistakes, err)
 		origins = append(origins, Origin{Name: s.Name, Shown: s.Show(f.value), From: f.from})
 	}
-	mistakes = append(mistakes, cfg.Mail.Valid(), cfg.validStripe())
+	mistakes = append(mistakes, cfg.Mail.Valid())
+	if !src.StripeSetup {
+		mistakes = append(mistakes, cfg.validStripe())
+	}
 	cfg.Origins = origins
 	return cfg, origins, errors.Join(mistakes...)
 }

@@ -31,6 +31,10 @@ type Server struct {
 	Broken func() bool  // answers every call with 500 while it is true; nil: never
 	Now    func() int64 // Unix seconds; nil: the machine's
 
+	// Allow is given the key of each call and answers 0, or the status that refuses it; nil:
+	// every key may do everything.
+	Allow func(key string) int
+
 	mu       sync.Mutex
 	last     int
 	order    []string // ids of objects, oldest first
@@ -140,6 +144,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusInternalServerError, "")
 		return
 	}
+	if s.Allow != nil {
+		if status := s.Allow(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")); status != 0 {
+			fail(w, status, "")
+			return
+		}
+	}
 	path := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, "/v1"), "/"), "/")
 	var o any
 	var status int
@@ -190,7 +200,7 @@ func (s *Server) post(path []string, r *http.Request) (o any, events []Event, st
 	case len(path) == 1 && path[0] == "refunds":
 		made, events, status, code = s.newRefund(r.PostForm)
 	case len(path) == 1 && path[0] == "webhook_endpoints":
-		made = s.add("we", Object{"object": "webhook_endpoint", "url": r.PostForm.Get("url"), "status": "enabled", "secret": s.Secret, "api_version": r.PostForm.Get("api_version")})
+		made = s.add("we", Object{"object": "webhook_endpoint", "url": r.PostForm.Get("url"), "status": "enabled", "secret": s.Secret, "api_version": r.PostForm.Get("api_version"), "enabled_events": values(r.PostForm, "enabled_events")})
 	default:
 		return nil, nil, http.StatusNotFound, "resource_missing"
 	}
@@ -292,4 +302,13 @@ func (s *Server) refund(intent Object, amount int64, status, request string) Obj
 		"object": "refund", "payment_intent": intent.Text("id"), "amount": amount, "currency": intent["currency"], "status": status,
 		"metadata": map[string]string{"request": request},
 	})
+}
+
+// values are those of a list in a form.
+func values(form url.Values, name string) []string {
+	var list []string
+	for i := 0; form.Has(fmt.Sprintf("%s[%d]", name, i)); i++ {
+		list = append(list, form.Get(fmt.Sprintf("%s[%d]", name, i)))
+	}
+	return list
 }
