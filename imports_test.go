@@ -65,7 +65,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     stats      : event webhook sqldb
     bulk       : fault paging batch account partner license webhook sqldb
     export     : fault paging wire account license event webhook requestlog sqldb
-    today      : sqldb mail partner profile webhook license payment oauth
+    today      : money sqldb mail partner profile webhook license payment oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
     area       : visitor          # what the portal and the console share

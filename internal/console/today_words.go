@@ -36,6 +36,9 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	today.CannotRedeem: {
 		title: "Buyers who cannot redeem", why: "They have paid, and there is no redirect URL to send them to.",
 	},
+	today.PlanUnchecked: {
+		title: "Plans whose price must be checked", why: "Prices in these currencies were once entered with two digits after the point that the currency does not have. They are not on sale until you save them with the right price.",
+	},
 	today.PaymentProblem: {
 		title: "Payments that need a person", why: "Somebody paid and has no license, or a refund failed, or a bank asks.", all: paymentsPath,
 	},
@@ -89,6 +92,8 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 		out.Mend, out.Link = t.mendAt(v, "Set the redirect URL", urlsPath, i.PartnerID)
 	case today.MailGivenUp:
 		out.Title, out.Of, out.Mend, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(mailsPath+"/%s", i.Subject)
+	case today.PlanUnchecked:
+		out.Mend, out.Link = t.mendAt(v, "Check the price", plansPath, i.PartnerID)
 	case today.PaymentProblem:
 		kind, _, refundable := strings.Cut(i.Text, " ")
 		out.Title, out.Of, out.Text = "Payment problem "+i.Subject, "payment problem "+i.Subject, problemWords[payment.ProblemKind(kind)]

@@ -38,7 +38,7 @@ func (r *Registry) Offers(ctx context.Context, f OfferFilter, p paging.Page) (li
 	list, err = sqldb.All(ctx, r.DB, scanOffer, `SELECT `+columns+`, plans.tier, plans.name, plans.price_cents, plans.currency,
 			coalesce(products.tagline, ''), coalesce(products.icon, '')
 		FROM partners JOIN plans ON plans.partner_id = partners.id AND plans.tier = (
-			SELECT c.tier FROM plans AS c WHERE c.partner_id = partners.id AND ($1 OR c.checkout_url <> '')
+			SELECT c.tier FROM plans AS c WHERE c.partner_id = partners.id AND ($1 OR c.checkout_url <> '') AND NOT c.recheck
 			ORDER BY c.price_cents, c.tier LIMIT 1)
 		LEFT JOIN products ON products.partner_id = partners.id
 		WHERE partners.paused_at = 0 AND ($2 = '' OR lower(partners.name) LIKE $2 ESCAPE '!' OR lower(products.tagline) LIKE $2 ESCAPE '!')

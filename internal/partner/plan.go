@@ -37,19 +37,22 @@ type Plan struct {
 	Description string
 	Features    []string // what it comes with
 	Recommended bool     // at most one plan of a partner is
-	Sort        int      // plans with a lower number come first; those with the same by tier
+	// Recheck says that the price was entered when amounts of every currency had two digits
+	// after the point: the plan is not on sale until it is saved again.
+	Recheck bool
+	Sort    int // plans with a lower number come first; those with the same by tier
 }
 
 // DisplayName returns the name of the plan, or its tier if it has no name.
 func (p Plan) DisplayName() string { return cmp.Or(p.Name, "Tier "+strconv.Itoa(p.Tier)) }
 
 const planColumns = `tier, name, price_cents, currency, checkout_url, external_ref, created_at, updated_at,
-	description, features, recommended, sort`
+	description, features, recommended, sort, recheck`
 
 func scanPlan(r *sqldb.Row, p *Plan) error {
 	var features string
 	err := r.Scan(&p.Tier, &p.Name, &p.PriceCents, &p.Currency, &p.CheckoutURL, &p.ExternalRef, &p.CreatedAt, &p.UpdatedAt,
-		&p.Description, &features, &p.Recommended, &p.Sort)
+		&p.Description, &features, &p.Recommended, &p.Sort, &p.Recheck)
 	p.Features = splitFeatures(features)
 	return err
 }
@@ -165,6 +168,7 @@ func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 		return Plan{}, false, err
 	}
 	now := r.Now()
+	p.Recheck = false // whoever saves it has seen the price
 	before, err := QueuePlan(tx, partnerID, p.Tier).One(ctx)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
@@ -172,9 +176,9 @@ func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 		if err := r.recommendOnly(ctx, tx, by, partnerID, p, now); err != nil {
 			return Plan{}, false, err
 		}
-		tx.Queue(`INSERT INTO plans (partner_id, `+planColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		tx.Queue(`INSERT INTO plans (partner_id, `+planColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 			partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, now, now,
-			p.Description, joinFeatures(p.Features), p.Recommended, p.Sort)
+			p.Description, joinFeatures(p.Features), p.Recommended, p.Sort, false)
 		audit.Record(tx, now, by, "plan.create", planSubject(partnerID, p.Tier), nil, p.facts())
 		return p, true, nil
 	case err != nil:
@@ -195,10 +199,10 @@ func (r *Registry) updatePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 		return Plan{}, err
 	}
 	tx.Queue(`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7, updated_at = $8,
-			description = $9, features = $10, recommended = $11, sort = $12
+			description = $9, features = $10, recommended = $11, sort = $12, recheck = $13
 		WHERE partner_id = $1 AND tier = $2`,
 		partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, p.UpdatedAt,
-		p.Description, joinFeatures(p.Features), p.Recommended, p.Sort)
+		p.Description, joinFeatures(p.Features), p.Recommended, p.Sort, p.Recheck)
 	audit.Record(tx, p.UpdatedAt, by, "plan.update", planSubject(partnerID, p.Tier), before.facts(), p.facts())
 	return p, nil
 }

@@ -44,7 +44,7 @@ func (t tierView) Free() bool { return t.Now.Units == 0 }
 
 // onSale reports whether a plan of an application can be bought now.
 func (s *Shop) onSale(of partner.Partner, p partner.Plan) bool {
-	return !of.Paused() && (p.CheckoutURL != "" || s.sells())
+	return !of.Paused() && !p.Recheck && (p.CheckoutURL != "" || s.sells())
 }
 
 // sells reports whether the shop sells plans that name no checkout.
@@ -124,6 +124,8 @@ func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, er
 		return partner.Plan{}, "", errNoPlan()
 	case err != nil:
 		return partner.Plan{}, "", err
+	case plan.Recheck:
+		return partner.Plan{}, "", errNoPlan()
 	case !s.sells() || plan.CheckoutURL != "":
 		return partner.Plan{}, "", fault.New(fault.Forbidden, codeNoTestMoney, "This plan is paid for in the marketplace's checkout.")
 	}

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
+	"claviger/internal/sqldb"
 	"claviger/internal/visitor/pagetest"
 )
 
@@ -48,7 +50,7 @@ func postSigned(t *testing.T, h *pagetest.Service, body []byte, signature string
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer answer.Body.Close() //nolint:errcheck // it was read
 	var text bytes.Buffer
 	_, err = text.ReadFrom(answer.Body)
 	if err != nil {
@@ -198,4 +200,37 @@ func TestPayForAPlan(t *testing.T) {
 	if s := b.Post(change, "tier", "2"); s.Status != http.StatusNotFound {
 		t.Errorf("a plan that is not in the shop: %d", s.Status)
 	}
+}
+
+// TestUncheckedPrice: a plan whose price must be looked at is not on sale until it is saved
+// again, also as it was.
+func TestUncheckedPrice(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE plans SET recheck = $1`, true)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, b.Get("/products/1"), "Not for sale right now.")
+	if home := b.Get("/"); strings.Contains(home.Text(), "Tide Planner") {
+		t.Errorf("the front page says %s", home.Text())
+	}
+	b.Post("/products/1/buy", "tier", "1").Want(http.StatusNotFound, "Not found")
+	if list, err := partner.ListUnchecked(t.Context(), h.DB, 10); err != nil || len(list) != 3 || list[0].Partner != "Tide Planner" {
+		t.Errorf("to be checked: %+v, %v", list, err)
+	}
+	plan, err := h.Shop.Partners.Plan(t.Context(), h.Partner.ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Shop.Partners.DescribePlan(t.Context(), pagetest.Tester, h.Partner.ID, 1, partner.PlanTexts{Sort: new(3)}); err != nil {
+		t.Fatal(err)
+	}
+	says(t, b.Get("/products/1"), "Not for sale right now.")
+	if _, _, err := h.Shop.Partners.PutPlan(t.Context(), pagetest.Tester, h.Partner.ID, plan); err != nil {
+		t.Fatal(err)
+	}
+	says(t, b.Get("/products/1"), "Buy Plan 1")
 }

@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/money"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/profile"
@@ -36,6 +37,19 @@ func (c *collection) queues(ctx context.Context, tx *sqldb.Tx) error {
 		}
 	}
 	return nil
+}
+
+// plans tells of plans that are not on sale until their price was looked at.
+func (c *collection) plans(ctx context.Context, tx *sqldb.Tx) error {
+	list, err := partner.ListUnchecked(ctx, tx, most)
+	for _, u := range list {
+		c.add(Item{
+			Kind: PlanUnchecked, PartnerID: u.PartnerID, Partner: u.Partner, Subject: strconv.Itoa(u.Plan.Tier),
+			Text: u.Plan.DisplayName() + " costs " + money.Text(u.Plan.PriceCents, u.Plan.Currency) + " now.",
+		})
+	}
+	c.capped[PlanUnchecked] = len(list) == most
+	return err
 }
 
 // payments tells of payments that need a person.

@@ -31,6 +31,7 @@ const (
 	EventsGivenUp   Kind = "events_given_up"  // exhausted or superseded, and not delivered since
 	CannotRedeem    Kind = "cannot_redeem"    // buyers have paid, and there is no redirect URL
 	MailGivenUp     Kind = "mail_given_up"
+	PlanUnchecked   Kind = "plan_unchecked"   // its price must be looked at before it is sold again
 	PaymentProblem  Kind = "payment_problem"  // a payment that was not sold, a refund that failed, an inquiry
 	CertificateEnds Kind = "certificate_ends" // of a partner's webhook URL, as last seen
 	KeyEnds         Kind = "key_ends"         // of a key that signs identity tokens
@@ -40,7 +41,7 @@ const (
 
 // Kinds are all of them.
 var Kinds = []Kind{
-	QueueOld, DiskFull, JobFailed, PaymentProblem, EndpointParked, EndpointFailing, EventsGivenUp, CannotRedeem, MailGivenUp,
+	QueueOld, DiskFull, JobFailed, PaymentProblem, PlanUnchecked, EndpointParked, EndpointFailing, EventsGivenUp, CannotRedeem, MailGivenUp,
 	CertificateEnds, KeyEnds, URLUnproven, NoContacts,
 }
 
@@ -131,7 +132,7 @@ func (b *Book) Read(ctx context.Context) (Report, error) {
 	c := &collection{now: b.Now(), items: map[Kind][]Item{}, capped: map[Kind]bool{}}
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		clear(c.items)
-		for _, read := range []func(context.Context, *sqldb.Tx) error{c.queues, c.jobs, c.mails, c.payments, c.partners} {
+		for _, read := range []func(context.Context, *sqldb.Tx) error{c.queues, c.jobs, c.mails, c.payments, c.plans, c.partners} {
 			if err := read(ctx, tx); err != nil {
 				return err
 			}
