@@ -92,7 +92,9 @@ func TestMyLicenses(t *testing.T) {
 	if !strings.Contains(plans.Text(), "This is your plan.") {
 		t.Errorf("the plans say %s", plans.Text())
 	}
-	changed := b.Follow(b.Press(plans, "Pay with test money for Plan 3"))
+	confirm := b.Get("/licensing/"+l.RedemptionID+"/change_plan/?tier=3").Want(http.StatusOK, "Change to Plan 3?")
+	says(t, confirm, "You pay now $147.00 of test money")
+	changed := b.Follow(b.Press(confirm, "Pay $147.00"))
 	changed.Want(http.StatusOK, "Tide Planner")
 	if now := stored(h, l); now.Tier != 3 || now.Key != l.Key {
 		t.Errorf("the license is %+v", now)

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"net/http"
+	"strconv"
 
 	"claviger/internal/fault"
 	"claviger/internal/license"
@@ -175,9 +176,28 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor)
 	if err := s.pricePlans(r, o, tiers); err != nil {
 		return err
 	}
+	if to := planIn(tiers, r.URL.Query().Get("tier")); to != nil && o.Stage != refunded {
+		return s.Site.Render(w, r, v, "confirm-plan", ui.View{Title: "Change plan", FormTo: s.formTo(), Data: confirmPlanView{o, *to}})
+	}
 	return s.Site.Render(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, FormTo: s.formTo(), Data: plansView{
 		ownedView: o, Tiers: tiers, Refunded: o.Stage == refunded,
 	}})
+}
+
+// confirmPlanView asks before a plan is changed.
+type confirmPlanView struct {
+	ownedView
+	To tierView
+}
+
+// planIn is the plan that the query names, if the license can change to it here.
+func planIn(tiers []tierView, tier string) *tierView {
+	for i := range tiers {
+		if t := &tiers[i]; strconv.Itoa(t.Tier) == tier && t.OnSale() && t.Checkout == "" && !t.Current {
+			return t
+		}
+	}
+	return nil
 }
 
 // changePlan sends the owner to the page where another plan is paid. What is free, or paid

@@ -36,7 +36,7 @@ func plainly(s *pagetest.Page, t *testing.T, status int, text string) {
 // TestPausedPages walks through the pages of a partner that is paused.
 func TestPausedPages(t *testing.T) {
 	h, b, l := annAndLicense(t)
-	product, plans, ready := b.Get("/products/1"), b.Get("/licensing/"+l.RedemptionID+"/change_plan"), b.Get(pagetest.RedeemPath(l))
+	product, plans, ready := b.Get("/products/1"), b.Get("/licensing/"+l.RedemptionID+"/change_plan?tier=2"), b.Get(pagetest.RedeemPath(l))
 	b.Press(ready, "Activate")
 	consent := b.Get(consentPage(l))
 	pause(h, true)
@@ -48,14 +48,14 @@ func TestPausedPages(t *testing.T) {
 	for _, page := range []string{"/products/1", "/licensing/" + l.RedemptionID + "/change_plan"} {
 		s := b.Get(page)
 		plainly(s, t, http.StatusOK, "Not for sale right now.")
-		if strings.Contains(s.Text(), "Pay with test money") || strings.Contains(s.Text(), "Buy Plan") {
+		if strings.Contains(s.Text(), "Change to Plan") || strings.Contains(s.Text(), "Buy Plan") {
 			t.Errorf("%s can be bought", page)
 		}
 	}
 	plainly(b.Get(pagetest.RedeemPath(l)), t, http.StatusOK, "cannot be activated right now")
 	// Forms that were open before the pause.
 	plainly(b.Press(product, "Buy Plan 1"), t, http.StatusConflict, "not available right now")
-	plainly(b.Press(plans, "Pay with test money"), t, http.StatusConflict, "not available right now")
+	plainly(b.Press(plans, "Pay $98.00"), t, http.StatusConflict, "not available right now")
 	for _, s := range []*pagetest.Page{b.Press(ready, "Activate"), b.Press(consent, "Allow and continue")} {
 		s.WantRedirect(pagetest.RedeemPath(l))
 	}
