@@ -1,0 +1,133 @@
+package payment
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// startMock runs stripe-mock, which knows Stripe's description of its API, on this machine
+// alone, and returns its URL. Both listeners are named: the ones that it has by itself are
+// open to everybody.
+func startMock(t *testing.T) string {
+	t.Helper()
+	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools/go.mod", "stripe-mock")
+	find.Dir = "../.."
+	var said strings.Builder
+	find.Stderr = &said
+	path, err := find.Output()
+	if err != nil {
+		t.Skipf("stripe-mock cannot be built: %v\n%s", err, said.String())
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	mock := exec.CommandContext(ctx, strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0") //nolint:gosec // It is the tool that was just built.
+	out, err := mock.StdoutPipe()
+	if err == nil {
+		err = mock.Start()
+	}
+	if err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	t.Cleanup(func() {
+		stop()
+		<-read
+		_ = mock.Wait() // it was killed
+	})
+	url := make(chan string, 1)
+	go func() {
+		defer close(read)
+		defer close(url)
+		listens := regexp.MustCompile(`^Listening for HTTP at address: (127\.0\.0\.1:\d+)$`)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if m := listens.FindStringSubmatch(lines.Text()); m != nil {
+				url <- "http://" + m[1]
+			}
+		}
+	}()
+	at, ok := <-url
+	if !ok {
+		t.Fatal("stripe-mock ended before it listened")
+	}
+	return at
+}
+
+// witness notes what each call was answered.
+type witness struct {
+	t    *testing.T
+	seen []string
+}
+
+func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(strings.NewReader(string(body)))
+	if resp.StatusCode != http.StatusOK {
+		w.t.Errorf("%s %s is answered %d: %s", r.Method, r.URL.Path, resp.StatusCode, body)
+	}
+	w.seen = append(w.seen, r.Method+" "+r.URL.Path)
+	return resp, err
+}
+
+// TestCallsHaveStripesForm makes every call that this package makes, and requires that
+// Stripe's description of its API allows it. What is answered is not looked at: stripe-mock
+// keeps no state.
+func TestCallsHaveStripesForm(t *testing.T) {
+	url := startMock(t)
+	w := &witness{t: t}
+	s := NewStripe(StripeConfig{Key: "sk_test_1", URL: url, Client: &http.Client{Transport: w}})
+	ctx, now := t.Context(), time.Now()
+	c := Checkout{Ref: "co_1_2", Item: "App, Tier 1", Amount: 5900, Currency: "USD", ExpiresAt: now.Add(sessionLife)}
+	_, _ = s.createSession(ctx, c, "https://shop.example/checkout/co_1_2", "https://shop.example/products/1")
+	_, _ = s.session(ctx, "cs_1")
+	_, _ = s.expireSession(ctx, "cs_1")
+	_, _ = s.refund(ctx, Refund{IntentID: "pi_1", Amount: 5900, Currency: "USD", request: "rq_1"})
+	_, _ = s.refundByID(ctx, "re_1")
+	_, _, _ = s.refundOfRequest(ctx, "pi_1", "rq_1")
+	_, _ = s.dispute(ctx, "dp_1")
+	_, _ = s.refOfIntent(ctx, "pi_1")
+	_ = s.events(ctx, now.Add(-time.Hour), func(string, string, time.Time) error { return nil })
+	_, _, _ = s.MakeEndpoint(ctx, "https://shop.example/stripe/webhook")
+	want := []string{
+		"GET /v1/checkout/sessions/cs_1", "GET /v1/disputes/dp_1", "GET /v1/events", "GET /v1/payment_intents/pi_1", "GET /v1/refunds",
+		"GET /v1/refunds/re_1", "GET /v1/webhook_endpoints", "POST /v1/checkout/sessions", "POST /v1/checkout/sessions/cs_1/expire",
+		"POST /v1/refunds", "POST /v1/webhook_endpoints",
+	}
+	slices.Sort(w.seen)
+	if diff := cmp.Diff(want, slices.Compact(w.seen)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestMockRefuses: a parameter that Stripe does not know is noticed.
+func TestMockRefuses(t *testing.T) {
+	url := startMock(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/checkout/sessions", strings.NewReader("mode=payment&no_such_parameter=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.SetBasicAuth("sk_test_1", "")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("it is answered %d", resp.StatusCode)
+	}
+}
