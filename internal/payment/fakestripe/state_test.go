@@ -25,8 +25,8 @@ func call(t *testing.T, s *fakestripe.Server, method, path string, form url.Valu
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s: %d %s, %v", method, path, resp.StatusCode, text, err)
 	}

@@ -31,6 +31,11 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
-func (w *recorder) Header() http.Header         { return w.header }
-func (w *recorder) WriteHeader(status int)      { w.status = status }
+// Header is the header that is sent.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader keeps the status.
+func (w *recorder) WriteHeader(status int) { w.status = status }
+
+// Write keeps a part of the body.
 func (w *recorder) Write(b []byte) (int, error) { return w.body.Write(b) }
