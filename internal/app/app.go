@@ -225,7 +225,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Exports = &export.Exporter{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History, Requests: r.Requests, Accounts: r.Accounts,
 	}
-	r.Bulk = &bulk.Jobs{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, May: r.Accounts.MayStill}
+	r.Bulk = &bulk.Jobs{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, May: r.Accounts.MayStill, PaidHere: paidHere(r.Payments)}
 	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
 	r.Support = r.desk()
 	a.services = r

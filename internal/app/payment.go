@@ -1,9 +1,11 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"strings"
 
+	"claviger/internal/license"
 	"claviger/internal/payment"
 	"claviger/internal/secret"
 )
@@ -57,4 +59,12 @@ func (a *App) payments(r *Services, box *secret.Sealer) *payment.Book {
 	}
 	a.paymentJob = payment.NewJob(b)
 	return b
+}
+
+// paidHere reports whether something of a refund was paid by Stripe.
+func paidHere(b *payment.Book) func(context.Context, license.RefundOrder) (bool, error) {
+	return func(ctx context.Context, o license.RefundOrder) (bool, error) {
+		list, err := b.PaidHere(ctx, o)
+		return len(list) > 0, err
+	}
 }

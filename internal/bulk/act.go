@@ -95,7 +95,7 @@ func (k Kind) rows(a Act) Kind {
 
 // onLicenses does the act of a job to a row that is a license, a purchase or a refund;
 // then runs in its transaction.
-func onLicenses(ctx context.Context, r *license.Registry, j Job, row Row, then func(*sqldb.Tx) error) error {
+func (s *Jobs) onLicenses(ctx context.Context, r *license.Registry, j Job, row Row, then func(*sqldb.Tx) error) error {
 	of := func(tx *sqldb.Tx, _ license.License) error { return then(tx) }
 	refund := func(tx *sqldb.Tx, _ license.Refund) error { return then(tx) }
 	switch j.Act {
@@ -113,6 +113,9 @@ func onLicenses(ctx context.Context, r *license.Registry, j Job, row Row, then f
 		if j.Kind == Purchases {
 			order = license.RefundOrder{PurchaseID: row.ID, Reason: j.Reason}
 		}
+		if err := s.mayRecord(ctx, order); err != nil {
+			return err
+		}
 		_, err := r.Refund(ctx, j.By, order, refund)
 		return err
 	case Reverse:
@@ -121,6 +124,18 @@ func onLicenses(ctx context.Context, r *license.Registry, j Job, row Row, then f
 	case Redeliver, Pause, Resume:
 	}
 	return errors.New("bulk: no act on licenses: " + string(j.Act))
+}
+
+// mayRecord refuses to record a refund whose money would not move.
+func (s *Jobs) mayRecord(ctx context.Context, o license.RefundOrder) error {
+	if s.PaidHere == nil {
+		return nil
+	}
+	here, err := s.PaidHere(ctx, o)
+	if err == nil && here {
+		return fault.New(fault.Conflict, codePaidHere, "Stripe was paid for it, and a bulk act moves no money: refund it on its own page.")
+	}
+	return err
 }
 
 // onEvent has an event sent again.

@@ -98,6 +98,10 @@ type Jobs struct {
 	Partners *partner.Registry
 	Outbox   *webhook.Outbox
 
+	// PaidHere reports whether something of a refund was paid by the payment provider, so that
+	// the money must go back from here. Nil: nothing is.
+	PaidHere func(ctx context.Context, o license.RefundOrder) (bool, error)
+
 	// May reports whether an actor may still do what needs a scope.
 	May func(ctx context.Context, by audit.Actor, s account.Scope) (bool, error)
 }

@@ -70,7 +70,7 @@ func (s *Jobs) find(ctx context.Context, j Job, row Row) (f finding, err error) 
 	case j.Kind.ofLicenses():
 		var list []license.Effect
 		list, err = s.Licenses.Preview(func(dry *license.Registry) error {
-			return onLicenses(ctx, dry, j, row, func(*sqldb.Tx) error { return nil })
+			return s.onLicenses(ctx, dry, j, row, func(*sqldb.Tx) error { return nil })
 		})
 		f.will = words(list)
 		if err == nil {

@@ -280,3 +280,14 @@ func TestEachRowIsAudited(t *testing.T) {
 		}
 	}
 }
+
+// TestPaidHereIsNotRecorded: a bulk act records no refund whose money would not move.
+func TestPaidHereIsNotRecorded(t *testing.T) {
+	h := newHarness(t)
+	h.sell(2)
+	h.Bulk.PaidHere = func(context.Context, license.RefundOrder) (bool, error) { return true, nil }
+	j := h.prepare(bulk.Refund, "")
+	if j.Skipped != j.Total || j.Total == 0 {
+		t.Errorf("of %d rows %d are skipped", j.Total, j.Skipped)
+	}
+}

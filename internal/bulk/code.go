@@ -6,6 +6,7 @@ const (
 	codeBulkStarted      = "bulk_started"
 	codeBulkNotChecked   = "bulk_not_checked"
 	codeChangedSince     = "changed_since"
+	codePaidHere         = "paid_here"
 	codePartnerNotPaused = "partner_not_paused"
 	codeBulkNotStarted   = "bulk_not_started"
 	codeLeftOut          = "left_out"

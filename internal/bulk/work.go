@@ -179,7 +179,7 @@ func (s *Jobs) do(ctx context.Context, j Job, row Row) error {
 	if j.Kind.ofLicenses() {
 		var r *license.Registry
 		if r, err = s.unchanged(row); err == nil {
-			err = onLicenses(ctx, r, j, row, finish)
+			err = s.onLicenses(ctx, r, j, row, finish)
 		}
 	} else {
 		err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {

@@ -122,13 +122,11 @@ func (w *work) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	switch w.State {
-	case Sold:
+	if w.State == Sold {
 		return w.follow(ctx)
-	case Unsold:
-		if w.refunded() {
-			closeProblems(w.tx, w.IntentID, w.now)
-		}
+	}
+	if w.State == Unsold && w.refunded() {
+		closeProblems(w.tx, w.IntentID, w.now)
 	}
 	return nil
 }
