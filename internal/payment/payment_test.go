@@ -358,9 +358,17 @@ func TestChargeable(t *testing.T) {
 		currency     string
 		ok, tooSmall bool
 	}{
-		{5900, "USD", true, false}, {49, "USD", true, true}, {5900, "JPY", true, false}, {49, "JPY", true, true},
-		{59, "ISK", true, false}, {5900, "KWD", true, false}, {5901, "KWD", false, false}, {5900, "MGA", true, false},
-		{5901, "MGA", false, false}, {5900, "UGX", false, false}, {5900, "", false, false},
+		{5900, "USD", true, false},
+		{49, "USD", true, true},
+		{5900, "JPY", true, false},
+		{49, "JPY", true, true},
+		{59, "ISK", true, false},
+		{5900, "KWD", true, false},
+		{5901, "KWD", false, false},
+		{5900, "MGA", true, false},
+		{5901, "MGA", false, false},
+		{5900, "UGX", false, false},
+		{5900, "", false, false},
 	} {
 		if ok, small := payment.Chargeable(c.units, c.currency); ok != c.ok || small != c.tooSmall {
 			t.Errorf("%d %s: %t, %t", c.units, c.currency, ok, small)
