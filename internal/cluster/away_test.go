@@ -61,8 +61,10 @@ func TestDatabaseAway(t *testing.T) {
 					t.Errorf("node %d has other claims than before", i)
 				}
 				await(t, "it is ready", func() bool { return n.Ready(t.Context()) == nil })
-				if n.log.count("does no work") != 1 || n.log.count("is over") != 1 {
-					t.Errorf("it is logged %d times, its end %d times", n.log.count("does no work"), n.log.count("is over"))
+				// On a busy machine a beat may be late once more: each outage has one line, and one
+				// for its end.
+				if began, ended := n.log.count("does no work"), n.log.count("is over"); began == 0 || began != ended {
+					t.Errorf("it is logged %d times, its end %d times", began, ended)
 				}
 			}
 			if after := rows(t, direct); !maps.Equal(before, after) {
