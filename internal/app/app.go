@@ -191,7 +191,7 @@ func (c Config) logger() *slog.Logger {
 func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
-	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }, Off: a.cfg.MailOff, Look: mail.Look{Name: a.cfg.Name}}}
+	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }, Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}}
 	r.Audit = &audit.Log{DB: db}
 	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log)}
 	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box, Require: a.cfg.RequireSecondFactor, TokenUses: account.NewTokenUses(db, a.log)}

@@ -97,6 +97,15 @@ func (c Config) transport() mail.Transport {
 	return c.Mail.Transport()
 }
 
+// mailsOff are the kinds of mails that are not written. Without a mail server nobody waits
+// for those that can be switched off, and each would only fail.
+func (c Config) mailsOff() []mail.Kind {
+	if c.Catcher == nil && !c.Mail.Configured() {
+		return mail.Kinds
+	}
+	return c.MailOff
+}
+
 // Postgres reports whether the data is in PostgreSQL rather than in a file.
 func (c Config) Postgres() bool {
 	return strings.HasPrefix(c.DB, "postgres://") || strings.HasPrefix(c.DB, "postgresql://")

@@ -136,6 +136,9 @@ func (o *Operator) getPlanRule(w http.ResponseWriter, r *http.Request, _ account
 }
 
 func (o *Operator) putPlanRule(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	if _, err := o.Partners.Get(r.Context(), pathID(r)); err != nil {
+		return err
+	}
 	var b planRuleJSON
 	if _, err := decode(w, r, &b); err != nil {
 		return err
