@@ -30,7 +30,8 @@ func (s *Shop) buyingRoutes() []wire.Route {
 		s.public(http.MethodGet, "/", s.home),
 		s.public(http.MethodGet, "/products/{id}", s.product),
 		wire.Public(http.MethodGet, "/products/{id}/icon/{name}", s.icon),
-		s.signedIn(http.MethodPost, "/products/{id}/buy", s.buy),
+		s.public(http.MethodPost, "/products/{id}/buy", s.buy),
+		s.signedIn(http.MethodGet, "/products/{id}/buy", s.buyChosen),
 		s.signedIn(http.MethodGet, "/licenses", s.licenses),
 		s.signedIn(http.MethodGet, "/receipts/{id}", s.receipt),
 	)
@@ -114,23 +115,32 @@ func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, er
 	if err := ui.ReadForm(r); err != nil {
 		return partner.Plan{}, "", err
 	}
-	tier, err := strconv.Atoi(r.PostFormValue("tier"))
+	plan, err := s.soldHere(r, partnerID, r.PostFormValue("tier"))
 	if err != nil {
-		return partner.Plan{}, "", errNoPlan()
-	}
-	plan, err := s.Partners.Plan(r.Context(), partnerID, tier)
-	switch {
-	case fault.Is(err, partner.CodeUnknownPlan):
-		return partner.Plan{}, "", errNoPlan()
-	case err != nil:
 		return partner.Plan{}, "", err
-	case plan.Recheck:
-		return partner.Plan{}, "", errNoPlan()
-	case !s.sells() || plan.CheckoutURL != "":
-		return partner.Plan{}, "", fault.New(fault.Forbidden, codeNoTestMoney, "This plan is paid for in the marketplace's checkout.")
 	}
 	order, err := validate.Line("order", r.PostFormValue("order"), 0, maxOrder)
 	return plan, "test-" + cmp.Or(order, secret.UUID()), err
+}
+
+// soldHere returns a plan that is bought here, and not in another checkout.
+func (s *Shop) soldHere(r *http.Request, partnerID int64, tier string) (partner.Plan, error) {
+	n, err := strconv.Atoi(tier)
+	if err != nil {
+		return partner.Plan{}, errNoPlan()
+	}
+	plan, err := s.Partners.Plan(r.Context(), partnerID, n)
+	switch {
+	case fault.Is(err, partner.CodeUnknownPlan):
+		return partner.Plan{}, errNoPlan()
+	case err != nil:
+		return partner.Plan{}, err
+	case plan.Recheck:
+		return partner.Plan{}, errNoPlan()
+	case !s.sells() || plan.CheckoutURL != "":
+		return partner.Plan{}, fault.New(fault.Forbidden, codeNoTestMoney, "This plan is paid for in the marketplace's checkout.")
+	}
+	return plan, nil
 }
 
 func errNoPlan() error {
@@ -138,7 +148,8 @@ func errNoPlan() error {
 }
 
 // buy sends the buyer to the page where a plan is paid. What is free, or paid with test
-// money, is sold at once, and its redeem page comes next.
+// money, is sold at once, and its redeem page comes next. Who is not signed in does so
+// first, and then goes on with the same plan.
 func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p, err := s.partnerInPath(r)
 	if err != nil {
@@ -148,6 +159,20 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) e
 	if err != nil {
 		return err
 	}
+	if !v.SignedIn() {
+		s.rememberPlan(w, p, plan)
+		ui.SeeOther(w, r, visitor.SignIn(chosenPath(p, plan)))
+		return nil
+	}
+	to, err := s.buyPlan(w, r, v, p, plan, order)
+	if err == nil {
+		ui.SeeOther(w, r, to)
+	}
+	return err
+}
+
+// buyPlan buys a plan, or begins its payment, and returns where the buyer goes next.
+func (s *Shop) buyPlan(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, p partner.Partner, plan partner.Plan, order string) (string, error) {
 	if plan.PriceCents > 0 && s.Payments.Takes() {
 		price := payment.Amount{Units: plan.PriceCents, Currency: plan.Currency}
 		return s.pay(w, r, paidOrder(v, p, plan, price, partner.ProductPath(p.ID)))
@@ -158,10 +183,9 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) e
 		AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order, Shop: true,
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
-	ui.SeeOther(w, r, redeemPath(sale.Licenses[0].RedemptionID))
-	return nil
+	return redeemPath(sale.Licenses[0].RedemptionID), nil
 }
 
 // redeemPath is the page that connects a license.

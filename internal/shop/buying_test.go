@@ -123,18 +123,18 @@ func TestMyLicenses(t *testing.T) {
 // the page that it stands on.
 func TestBackToThePageOfAForm(t *testing.T) {
 	h := pagetest.New(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/products/1/buy", strings.NewReader("tier=1"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/licenses/1/release", strings.NewReader(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Referer", h.URL+"/products/1?a=b")
+	r.Header.Set("Referer", h.URL+"/licenses/1?a=b")
 	answer, err := h.NewBrowser().Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	if to := answer.Header.Get("Location"); to != "/sign-in?next=%2Fproducts%2F1%3Fa%3Db" {
+	if to := answer.Header.Get("Location"); to != "/sign-in?next=%2Flicenses%2F1%3Fa%3Db" {
 		t.Errorf("sent to %q", to)
 	}
 }

@@ -218,7 +218,11 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if price.Amount.Units > 0 && s.Payments.Takes() {
 		paid := paidOrder(v, o.Partner, plan, price.Amount, o.Change)
 		paid.LicenseKey = o.License.Key
-		return s.pay(w, r, paid)
+		to, err := s.pay(w, r, paid)
+		if err == nil {
+			ui.SeeOther(w, r, to)
+		}
+		return err
 	}
 	_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
 		Tier: plan.Tier, AmountCents: price.Amount.Units, Currency: plan.Currency, ExternalID: order, Shop: true,

@@ -7,7 +7,6 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
-	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
@@ -15,7 +14,7 @@ import (
 // paymentRoutes are the way back from the page where a buyer pays, and what Stripe calls.
 func (s *Shop) paymentRoutes() []wire.Route {
 	return []wire.Route{
-		s.signedIn(http.MethodGet, "/checkout/{ref}", s.checkout),
+		s.public(http.MethodGet, "/checkout/{ref}", s.checkout),
 		wire.Public(http.MethodPost, "/stripe/webhook", s.stripeEvent),
 	}
 }
@@ -28,21 +27,19 @@ func (s *Shop) formTo() []string {
 	return nil
 }
 
-// pay sends a buyer to the page where an order is paid, or to what it has become.
-func (s *Shop) pay(w http.ResponseWriter, r *http.Request, o payment.Order) error {
+// pay begins the payment of an order and returns the page where it is paid, or that of what
+// it has become.
+func (s *Shop) pay(w http.ResponseWriter, r *http.Request, o payment.Order) (string, error) {
 	c, err := s.Payments.Begin(r.Context(), o)
 	if err != nil {
-		return err
+		return "", err
 	}
-	to := c.SessionURL
+	s.markBrowser(w, c)
 	if c.State != payment.Open {
-		to = checkoutPath(c)
+		return checkoutPath(c), nil
 	}
-	ui.SeeOther(w, r, to)
-	return nil
+	return c.SessionURL, nil
 }
-
-func checkoutPath(c payment.Checkout) string { return "/checkout/" + c.Ref }
 
 // paidOrder is what a visitor pays for.
 func paidOrder(v *visitor.Visitor, p partner.Partner, plan partner.Plan, amount payment.Amount, back string) payment.Order {
@@ -50,63 +47,6 @@ func paidOrder(v *visitor.Visitor, p partner.Partner, plan partner.Plan, amount 
 		PartnerID: p.ID, Partner: p.Name, Tier: plan.Tier, PlanName: plan.DisplayName(), Amount: amount.Units, Currency: amount.Currency,
 		UserID: v.User.ID, CancelPath: back,
 	}
-}
-
-// checkoutView is the page that a buyer comes back to.
-type checkoutView struct {
-	State   string
-	Item    string
-	Amount  payment.Amount
-	PayURL  string // the page where it is paid, while it can be
-	Product string
-	Support bool
-}
-
-// waitSeconds is how long a buyer's browser waits before it asks again.
-const waitSeconds = 3
-
-// checkout is where Stripe sends a buyer back to. The address is no proof of a payment:
-// only the buyer's own login sees what became of it, and only Stripe says that it was paid.
-func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	c, err := s.Payments.ByRef(r.Context(), r.PathValue("ref"))
-	if err == nil && c.UserID != v.User.ID {
-		err = fault.New(fault.Missing, payment.CodeUnknownCheckout,
-			"You have no such purchase. If you bought with another account, sign in with that account.")
-	}
-	if err == nil {
-		c, err = s.Payments.Look(r.Context(), c)
-	}
-	if err != nil {
-		return err
-	}
-	if c.State == payment.Sold {
-		return s.sold(w, r, c)
-	}
-	view := ui.View{Title: "Your purchase", NoIndex: true, Data: checkoutView{
-		State: c.State.String(), Item: c.Item, Amount: payment.Amount{Units: c.Amount, Currency: c.Currency}, Product: partner.ProductPath(c.PartnerID),
-	}}
-	if c.State == payment.Open {
-		view.Refresh = waitSeconds
-	}
-	return s.Site.Render(w, r, v, "checkout", view)
-}
-
-// sold leads on to the license.
-func (s *Shop) sold(w http.ResponseWriter, r *http.Request, c payment.Checkout) error {
-	list, err := s.Licenses.OfSale(r.Context(), c.PurchaseID)
-	if err != nil {
-		return err
-	}
-	switch {
-	case len(list) == 0 || list[0].OwnerID != c.UserID:
-		ui.SeeOther(w, r, "/licenses")
-	case c.LicenseKey != "":
-		s.Site.Sessions.Flash(r.Context(), "Your plan is now "+c.PlanName+".")
-		ui.SeeOther(w, r, "/licenses/"+list[0].RedemptionID)
-	default:
-		ui.SeeOther(w, r, redeemPath(list[0].RedemptionID))
-	}
-	return nil
 }
 
 // maxEvent bounds an event of Stripe: the evidence of a dispute alone may have 150,000

@@ -2,6 +2,7 @@ package signin
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ type purpose struct {
 // license learns the name of its application, and nothing about its owner but how they
 // sign in.
 func (h *Handler) purposeOf(r *http.Request, next string, req oauth.Request) (purpose, error) {
-	path, _, _ := strings.Cut(next, "?")
+	path, query, _ := strings.Cut(next, "?")
 	words := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case req.Partner.ID != 0:
@@ -29,17 +30,40 @@ func (h *Handler) purposeOf(r *http.Request, next string, req oauth.Request) (pu
 	case len(words) == 3 && words[0] == "licensing":
 		return h.licensePurpose(r, words[1], words[2])
 	case len(words) == 2 && words[0] == "products":
-		id, err := strconv.ParseInt(words[1], 10, 64)
+		return h.productPurpose(r, words[1], "")
+	case len(words) == 3 && words[0] == "products" && words[2] == "buy":
+		q, err := url.ParseQuery(query)
 		if err != nil {
-			return purpose{}, nil //nolint:nilerr // there is no such product
+			return purpose{}, nil //nolint:nilerr // it names no plan
 		}
-		p, err := h.Partners.Get(r.Context(), id)
-		if fault.Is(err, partner.CodeUnknownPartner) {
-			return purpose{}, nil
-		}
-		return purpose{Text: "Sign in to buy " + p.Name + "."}, err
+		return h.productPurpose(r, words[1], q.Get("tier"))
 	}
 	return purpose{}, nil
+}
+
+// productPurpose is that of a product, or of one of its plans.
+func (h *Handler) productPurpose(r *http.Request, product, tier string) (purpose, error) {
+	id, err := strconv.ParseInt(product, 10, 64)
+	if err != nil {
+		return purpose{}, nil //nolint:nilerr // there is no such product
+	}
+	p, err := h.Partners.Get(r.Context(), id)
+	if fault.Is(err, partner.CodeUnknownPartner) {
+		return purpose{}, nil
+	}
+	if err != nil {
+		return purpose{}, err
+	}
+	of := purpose{Text: "Sign in to buy " + p.Name + "."}
+	n, err := strconv.Atoi(tier)
+	if err != nil {
+		return of, nil //nolint:nilerr // it names no plan
+	}
+	plan, err := h.Partners.Plan(r.Context(), id, n)
+	if fault.Is(err, partner.CodeUnknownPlan) {
+		return of, nil
+	}
+	return purpose{Text: "Sign in to buy " + p.Name + ", " + plan.DisplayName() + "."}, err
 }
 
 func (h *Handler) licensePurpose(r *http.Request, id, page string) (purpose, error) {

@@ -24,11 +24,16 @@ func TestSignInKeepsItsContext(t *testing.T) {
 		pagetest.RedeemPath(nobodys):                              {"Sign in to activate your license for Tide Planner.", "Sign in"},
 		"/licensing/" + without.RedemptionID + "/change_plan/":    {"Sign in to change the plan of your license for Tide Planner.", "Send me a sign-in link"},
 		"/licensing/00000000-0000-4000-8000-000000000000/redeem/": {"", "Sign in"},
-		"/products/1":   {"Sign in to buy Tide Planner.", "Sign in"},
-		"/products/999": {"", "Sign in"},
-		"/products/x":   {"", "Sign in"},
+		"/products/1":                               {"Sign in to buy Tide Planner.", "Sign in"},
+		"/products/1/buy?tier=2":                    {"Sign in to buy Tide Planner, Plan 2.", "Sign in"},
+		"/products/1/buy?tier=99":                   {"Sign in to buy Tide Planner.", "Sign in"},
+		"/products/1/buy?tier=%zz":                  {"", "Sign in"},
+		"/products/1/buy":                           {"Sign in to buy Tide Planner.", "Sign in"},
+		"/products/9/buy?tier=2":                    {"", "Sign in"},
+		"/products/999":                             {"", "Sign in"},
+		"/products/x":                               {"", "Sign in"},
 		pagetest.AuthorizeURL(h.AuthorizeRequest()): {"Sign in to continue to Tide Planner.", "Sign in"},
-		"/licenses": {"", "Sign in"},
+		"/licenses":                                 {"", "Sign in"},
 	} {
 		b := h.NewBrowser()
 		page := b.Get("/sign-in?next="+url.QueryEscape(next)).Want(http.StatusOK, "Sign in")

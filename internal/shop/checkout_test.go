@@ -1,0 +1,86 @@
+package shop_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"claviger/internal/visitor/pagetest"
+)
+
+// TestWhoSeesACheckout: the license is shown to the buyer's login and to the browser that
+// pressed Buy. Others without a login learn whether the payment is done and that they can
+// sign in, and other accounts nothing. Nobody reads that an open payment failed.
+func TestWhoSeesACheckout(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	stripe := withStripe(t, h)
+	bought := b.Press(b.Get("/products/1"), "Buy Plan 1")
+	session, back := ref(stripe)
+	cookies := bought.Header.Values("Set-Cookie")
+	if mark := strings.Join(cookies, "\n"); !strings.Contains(mark, "claviger-pays=") || !strings.Contains(mark, "Path="+back+";") || !strings.Contains(mark, "HttpOnly") {
+		t.Errorf("Buy sets %q", mark)
+	}
+	b.Post("/sign-out")
+	b.WantSignedIn("")
+	stranger := h.NewBrowser()
+	forger := h.NewBrowser()
+	forger.SetCookie(&http.Cookie{Name: "claviger-pays", Value: "forged", Path: "/"})
+	h.AddUser(pagetest.Eve, pagetest.Password)
+	eve := h.NewBrowser().SignIn(pagetest.Eve, pagetest.Password)
+
+	b.Get(back).Want(http.StatusOK, "Waiting for your payment")
+	for _, other := range []*pagetest.Browser{stranger, forger} {
+		page := other.Get(back).Want(http.StatusOK, "The payment is in progress")
+		knowsNothing(t, page)
+	}
+	stripe.PayLater(session)
+	b.Get(back).Want(http.StatusOK, "Your bank is at it")
+	knowsNothing(t, stranger.Get(back).Want(http.StatusOK, "The payment is in progress"))
+
+	stripe.Settle(session, true)
+	page := b.Get(back).Want(http.StatusOK, "Your license for Tide Planner is ready")
+	says(t, page, "You paid $49.00 for Tide Planner, Plan 1")
+	for _, other := range []*pagetest.Browser{stranger, forger} {
+		page := other.Get(back).Want(http.StatusOK, "The payment is done")
+		knowsNothing(t, page)
+		if !strings.Contains(page.Body, `href="/sign-in?next=`+url.QueryEscape(back)) {
+			t.Errorf("it does not lead to sign-in: %s", page.Body)
+		}
+	}
+	eve.Get(back).Want(http.StatusNotFound, "Not found")
+	stranger.SignIn(pagetest.Ann, pagetest.Password)
+	stranger.Follow(stranger.Get(back)).Want(http.StatusOK, "Your license for Tide Planner is ready")
+	stranger.Get("/checkout/co_1_2").Want(http.StatusNotFound, "Not found")
+
+	// The button leads through sign-in to the license.
+	for to := range page.Links("/licensing/") {
+		signIn := b.Follow(b.Get(to)).Want(http.StatusOK, "Sign in")
+		b.Follow(b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).Want(http.StatusOK, "Your license for Tide Planner is ready")
+		return
+	}
+	t.Error("there is no link to the license")
+}
+
+// knowsNothing checks that a page names neither what was bought nor for how much.
+func knowsNothing(t *testing.T, page *pagetest.Page) {
+	t.Helper()
+	for _, word := range []string{"Tide Planner", "49.00", "Plan 1", "/licensing/", "failed"} {
+		if strings.Contains(page.Text(), word) {
+			t.Errorf("a stranger reads %q: %s", word, page.Text())
+		}
+	}
+}
+
+// TestStrangersAskNothing: who does not know the buyer's browser cannot have us ask Stripe.
+func TestStrangersAskNothing(t *testing.T) {
+	h, b, _ := annAndLicense(t)
+	stripe := withStripe(t, h)
+	b.Press(b.Get("/products/1"), "Buy Plan 1")
+	_, back := ref(stripe)
+	stripe.Broken = func() bool {
+		t.Error("Stripe was asked")
+		return true
+	}
+	h.NewBrowser().Get(back).Want(http.StatusOK, "The payment is in progress")
+}

@@ -1,0 +1,99 @@
+package shop
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"claviger/internal/partner"
+	"claviger/internal/secret"
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+)
+
+// planCookie remembers the plan whose Buy was pressed before sign-in. It is not in the
+// session: anybody could fill the table of sessions. Its value is the tier and a name of
+// the order.
+const (
+	planCookie = "claviger-plan"
+	planLife   = time.Hour
+)
+
+// chosenPath is where sign-in leads who pressed Buy before.
+func chosenPath(p partner.Partner, plan partner.Plan) string {
+	return buyPath(p) + "?" + url.Values{"tier": {strconv.Itoa(plan.Tier)}}.Encode()
+}
+
+func buyPath(p partner.Partner) string { return partner.ProductPath(p.ID) + "/buy" }
+
+// rememberPlan has this browser remember that its visitor pressed Buy.
+func (s *Shop) rememberPlan(w http.ResponseWriter, p partner.Partner, plan partner.Plan) {
+	s.setCookie(w, http.Cookie{Name: planCookie, Value: strconv.Itoa(plan.Tier) + "." + secret.UUID(), Path: buyPath(p), MaxAge: int(planLife / time.Second)})
+}
+
+// rememberedOrder returns the name of the order for a plan that this browser remembers, ""
+// if it does not: only then a link may buy it.
+func rememberedOrder(r *http.Request, plan partner.Plan) string {
+	c, err := r.Cookie(planCookie)
+	if err != nil {
+		return ""
+	}
+	tier, order, _ := strings.Cut(c.Value, ".")
+	if tier != strconv.Itoa(plan.Tier) || len(order) > maxOrder {
+		return ""
+	}
+	return order
+}
+
+// confirmBuyView asks before a plan is bought.
+type confirmBuyView struct {
+	Partner partner.Partner
+	Product partner.Product
+	Plan    tierView
+}
+
+// buyChosen goes on with a plan that was chosen before sign-in. A browser that does not
+// remember it, such as the one where a mailed link was opened, asks first.
+func (s *Shop) buyChosen(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	p, err := s.partnerInPath(r)
+	if err != nil {
+		return err
+	}
+	plan, err := s.soldHere(r, p.ID, r.URL.Query().Get("tier"))
+	if err != nil {
+		return err
+	}
+	order := rememberedOrder(r, plan)
+	switch {
+	case order == "":
+		return s.confirmBuy(w, r, v, p, plan)
+	case r.Method == http.MethodHead:
+		return nil // HEAD buys nothing
+	}
+	s.setCookie(w, http.Cookie{Name: planCookie, Path: buyPath(p), MaxAge: -1})
+	to, err := s.buyPlan(w, r, v, p, plan, "test-"+order)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(to, "/") {
+		ui.SeeOther(w, r, to)
+		return nil
+	}
+	// Not a redirect: the page with the sign-in form does not let its form end at Stripe.
+	return s.Site.Render(w, r, v, "to-payment", ui.View{
+		Title: "Going to the payment page", NoIndex: true, Data: p.Name + ", " + plan.DisplayName(),
+		DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: func() {}},
+	})
+}
+
+func (s *Shop) confirmBuy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, p partner.Partner, plan partner.Plan) error {
+	product, err := s.Partners.Product(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	tiers := s.tiers(p, []partner.Plan{plan}, nil, buyPath(p))
+	tiers[0].Filled = true
+	return s.Site.Render(w, r, v, "confirm-buy", ui.View{Title: "Buy " + p.Name, NoIndex: true, FormTo: s.formTo(), Data: confirmBuyView{p, product, tiers[0]}})
+}
