@@ -60,7 +60,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     notice     : plural money mail partner account license sqldb
     payment    : fault secret money partner account license sqldb
     oauth      : fault validate secret wire sqldb partner account profile license
-    support    : fault paging validate money sqldb mail partner account profile webhook event license oauth
+    support    : fault paging validate money sqldb mail partner account profile webhook event license payment oauth
     requestlog : sqldb
     stats      : event webhook sqldb
     bulk       : fault paging batch account partner license webhook sqldb

@@ -86,6 +86,6 @@ func mayRedeliver(ctx context.Context, r sqldb.Reader, userID int64) (bool, erro
 // desk makes what the marketplace's people look things up with.
 func (r *Services) desk() *support.Desk {
 	return &support.Desk{
-		DB: r.DB, Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, History: r.History, OAuth: r.OAuth, Audit: r.Audit,
+		DB: r.DB, Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, History: r.History, OAuth: r.OAuth, Audit: r.Audit, Payments: r.Payments,
 	}
 }

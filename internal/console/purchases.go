@@ -68,6 +68,7 @@ type purchaseView struct {
 	Licenses ui.Table
 	Chains   []ui.Table
 	Refunds  ui.Table
+	Payments ui.Timeline // with refunds and disputes
 	Refund   string // the page that refunds it, "" if it cannot be
 	Curl     ui.Curl
 }
@@ -114,6 +115,14 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 		}
 	}
 	view.Refunds = refundsTable(v, list)
+	entries, err := l.Support.Paid(r.Context(), []int64{s.ID})
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		entries[i].PurchaseID = 0 // it would lead to this page
+	}
+	view.Payments = timelineOf(v, "Payments, newest first", entries)
 	if open && v.May(account.Sell) {
 		view.Refund = v.Path(purchasesPath+"/%d/refund", s.ID)
 	}

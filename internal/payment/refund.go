@@ -50,6 +50,9 @@ type Refund struct {
 	nextAt  time.Time
 }
 
+// Ours reports whether it was asked for here, and not at the provider.
+func (f *Refund) Ours() bool { return f.request != "" }
+
 const refundColumns = `id, request, provider_id, checkout_id, intent_id, license_key, amount, currency, status, external_id, reason, failure, tries,
 	created_at, updated_at, next_at`
 

@@ -38,9 +38,10 @@ const (
 	Mail       EntryKind = "mail"       // a mail to the buyer
 	SignIn     EntryKind = "sign_in"    // the buyer signed in
 	Connection EntryKind = "connection" // the buyer connected the license with the application
+	Payment    EntryKind = "payment"    // what Stripe reported: a payment, a refund or a dispute
 )
 
-var entryOrder = []EntryKind{SignIn, Purchased, Act, Connection, Event, Delivery, Mail}
+var entryOrder = []EntryKind{SignIn, Payment, Purchased, Act, Connection, Event, Delivery, Mail}
 
 // Entry is one thing that happened. It has no secret and no free text of anybody.
 type Entry struct {
@@ -52,7 +53,7 @@ type Entry struct {
 	Failed     bool   // something that should not have been
 	EventID    int64  // of an event or delivery; 0: none
 	AttemptID  int64  // of a delivery; 0: none
-	PurchaseID int64  // of a purchase; 0: none
+	PurchaseID int64  // of a purchase or payment; 0: none
 
 	by    audit.Actor // of an act
 	aside bool        // it is not about the license, and not for a reply
@@ -90,7 +91,7 @@ func (d *Desk) Case(ctx context.Context, key string) (Case, error) {
 	if c.Explain, err = d.Licenses.Explain(ctx, c.License.License); err != nil {
 		return Case{}, err
 	}
-	for _, add := range []func(context.Context, *Case) error{d.addActs, d.addEvents, d.addConnections, d.addOwner} {
+	for _, add := range []func(context.Context, *Case) error{d.addActs, d.addEvents, d.addConnections, d.addPayments, d.addOwner} {
 		if err := add(ctx, &c); err != nil {
 			return Case{}, err
 		}

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
 )
@@ -24,4 +25,5 @@ type Desk struct {
 	History  history.Reader
 	OAuth    *oauth.Server
 	Audit    *audit.Log
+	Payments *payment.Book
 }
