@@ -18,6 +18,7 @@ const (
 	urlVariable    = "CLAVIGER_URL"
 	apiKeyVariable = "CLAVIGER_API_KEY"
 	tokenVariable  = "CLAVIGER_OPERATOR_TOKEN" //nolint:gosec // its name, not a token
+	secretVariable = "CLAVIGER_WEBHOOK_SECRET" //nolint:gosec // likewise
 )
 
 // remote is the service that a command asks, as the command line and the environment
@@ -29,13 +30,13 @@ type remote struct {
 
 // remoteFlags gives cmd the flags that say which service is asked, and as whom.
 func remoteFlags(cmd *cobra.Command) *remote {
-	r := &remote{}
-	cmd.Flags().StringVar(&r.url, "url", "", "URL of the service; else "+urlVariable)
-	cmd.Flags().StringVar(&r.apiKey, "api-key", "", "API key of a partner; else "+apiKeyVariable)
-	cmd.Flags().StringVar(&r.token, "token", "", "Operator token, in place of an API key; else "+tokenVariable)
-	cmd.Flags().BoolVar(&r.asJSON, "json", false, "Print JSON")
+	r := operatorFlags(cmd)
+	cmd.Flags().StringVar(&r.apiKey, "api-key", "", "API key of a partner, in place of an operator token; else "+apiKeyVariable)
 	return r
 }
+
+// devMails is where a claviger dev shows its mails; nothing else has it.
+const devMails = "/dev/mail/"
 
 // asker is the client of whoever asks: one of both is nil.
 type asker struct {
@@ -103,3 +104,33 @@ func take[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
 
 // pageSize is how many items to ask for at once when limit are wanted.
 func pageSize(limit int) int { return min(limit, 100) }
+
+// operatorFlags is remoteFlags for commands that only an operator token opens.
+func operatorFlags(cmd *cobra.Command) *remote {
+	r := &remote{}
+	cmd.Flags().StringVar(&r.url, "url", "", "URL of the service; else "+urlVariable)
+	cmd.Flags().StringVar(&r.token, "token", "", "Operator token; else "+tokenVariable)
+	cmd.Flags().BoolVar(&r.asJSON, "json", false, "Print JSON")
+	return r
+}
+
+// openOperator makes the client of an operator.
+func (r *remote) openOperator() (*operator.Client, error) {
+	url, token := cmp.Or(r.url, os.Getenv(urlVariable)), cmp.Or(r.token, os.Getenv(tokenVariable))
+	switch {
+	case url == "":
+		return nil, usage("which service? Name it with --url or %s, such as http://localhost:8080", urlVariable)
+	case token == "":
+		return nil, usage("who asks? Give an operator token with --token or %s", tokenVariable)
+	}
+	c, err := operator.NewClient(operator.Config{URL: url, Secret: token})
+	if err != nil {
+		return nil, &failure{exitUsage, err}
+	}
+	return c, nil
+}
+
+// secretFlag gives cmd the flag of a webhook secret.
+func secretFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "secret", "", "Webhook secret as it was shown, whsec_ included; else "+secretVariable)
+}

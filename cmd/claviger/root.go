@@ -81,7 +81,7 @@ func newRoot() *cobra.Command {
 		}
 		return &failure{exitUsage, err}
 	})
-	root.AddCommand(serveCommand(), devCommand(), migrateCommand(), tokenCommand(), operatorCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), stripeCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
+	root.AddCommand(serveCommand(), devCommand(), checkCommand(), verifyCommand(), migrateCommand(), tokenCommand(), operatorCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), stripeCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
 	return root
 }
 

@@ -23,6 +23,10 @@ func (x expectation) words(strict bool) string {
 		return `a refusal, such as 401; accepting it is a warning`
 	case quick:
 		return fmt.Sprintf("%s within %s; a warning up to %s, and a failure beyond", delivered, QuickAnswer, courier.Timeout)
+	case page:
+		return fmt.Sprintf("200, within %s", courier.Timeout)
+	case noError:
+		return fmt.Sprintf("any answer but 5xx, within %s", courier.Timeout)
 	case accepted, proves:
 	}
 	return fmt.Sprintf("%s, within %s", delivered, courier.Timeout)
@@ -39,14 +43,7 @@ func (p *play) judge(result *Result, s step, replies []reply) {
 	}
 	p.show(result, worst)
 	if worst.err != nil {
-		p.silent = true
-		result.Verdict, result.Text = Fail, courier.Explain(worst.err)
-		if errors.Is(worst.err, errBound) {
-			result.Text = errBound.Error() + ", so it was ended"
-		}
-		if remedy := courier.Remedy(worst.err); remedy != "" {
-			result.Do = []string{remedy}
-		}
+		p.unanswered(result, worst.err)
 		return
 	}
 	ok, why := courier.Delivered(worst.answer.Status, worst.answer.Body, p.Target.Strict)
@@ -55,9 +52,23 @@ func (p *play) judge(result *Result, s step, replies []reply) {
 		p.judgeRefusal(result, s, worst.answer, ok, why)
 	case accepted, proves, quick:
 		p.judgeDelivery(result, s, worst, ok, why)
+	case page, noError: // are not posted; see visit
 	}
 	if s.many > 1 {
 		result.Text += "; " + times(replies)
+	}
+}
+
+// unanswered is a step that got no HTTP answer.
+func (p *play) unanswered(result *Result, err error) {
+	p.silent = true
+	result.Verdict, result.Text = Fail, courier.Explain(err)
+	result.Cause = courier.CauseOf(result.Text)
+	if errors.Is(err, errBound) {
+		result.Text = errBound.Error() + ", so it was ended"
+	}
+	if remedy := courier.Remedy(err); remedy != "" {
+		result.Do = []string{remedy}
 	}
 }
 

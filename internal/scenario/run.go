@@ -22,12 +22,13 @@ const maxShown = 2 << 10
 
 // Target is the endpoint that a scenario is run against.
 type Target struct {
-	URL     string
-	Brand   string // "": Licensing
-	Secrets courier.Secrets
-	Strict  bool
-	Owner   int64  // the partner, for courier's connections; 0: none
-	Tiers   []Tier // the partner's own plans; none: test plans
+	URL      string
+	Redirect string // the redirect URL; only RedirectURL needs it
+	Brand    string // "": Licensing
+	Secrets  courier.Secrets
+	Strict   bool
+	Owner    int64  // the partner, for courier's connections; 0: none
+	Tiers    []Tier // the partner's own plans; none: test plans
 }
 
 // Runner runs scenarios.
@@ -126,6 +127,10 @@ func (p *play) step(ctx context.Context, i int, s step) (Result, error) {
 		result.Do = []string{doQuick}
 		return result, nil
 	}
+	if s.get != nil {
+		p.visit(ctx, &result, s)
+		return result, nil
+	}
 	events, err := p.events(ctx, i, s)
 	if err != nil {
 		return result, err
@@ -152,7 +157,7 @@ func (p *play) events(ctx context.Context, i int, s step) ([]*envelope, error) {
 	case s.again > 0:
 		events = []*envelope{p.sent[s.again]}
 	case s.raw != nil:
-		events = []*envelope{{id: s.rawID, body: s.raw, license: licenseIn(s.raw, p.Now())}}
+		events = []*envelope{{id: s.raw.id, body: s.raw.body, license: licenseIn(s.raw.body, p.Now())}}
 	default:
 		for n := range s.count() {
 			events = append(events, p.event(s, s.license+n))

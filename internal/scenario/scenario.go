@@ -1,5 +1,5 @@
-// Package scenario plays named courses of events against a partner's webhook endpoint
-// and judges the answers, step by step. It owns the list of scenarios, what each expects,
+// Package scenario plays named courses of events against a partner's webhook endpoint,
+// calls its redirect URL, and judges the answers, step by step. It owns the list of scenarios, what each expects,
 // and the verdicts.
 //
 // It has no database: a caller stores the results and the test licenses if it wants to.
@@ -28,6 +28,7 @@ const (
 	WrongSignature = "wrong-signature"
 	OldTimestamp   = "old-timestamp"
 	Slow           = "slow"
+	Redirect       = "redirect" // of a redirect URL; see RedirectURL
 )
 
 // Verdict is what a step came to.
@@ -62,7 +63,7 @@ type Scenario struct {
 	steps []step
 }
 
-// All is every scenario, in the order in which they are run together.
+// All is every scenario of a webhook URL, in the order in which they are run together.
 func All() []Scenario { return slices.Clone(all) }
 
 // ByName finds a scenario.
@@ -102,6 +103,7 @@ type Result struct {
 	Answer   string // status, headers and body, cut to size; "" when none came
 	At       time.Time
 	Took     time.Duration // from sending the request until the answer was read
+	Cause    courier.Cause // why there was no HTTP answer; "" if one came, or nothing was sent
 }
 
 // License is a test license as the last event left it.

@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"time"
 
 	"claviger/internal/courier"
@@ -18,6 +19,8 @@ const (
 	betterNot                    // it should not: accepting it is worth a warning
 	quick                        // it must count as delivered, and soon
 	proves                       // as accepted; shows that the steps before were refused for their signature alone
+	page                         // of a redirect URL: it must answer 200
+	noError                      // of a redirect URL: it must not fail
 )
 
 // step is one event of a scenario, or one that is sent again.
@@ -38,8 +41,8 @@ type step struct {
 	body   func([]byte) []byte    // changes the body before it is signed; nil: not
 	header func(courier.Signer, map[string][]string)
 
-	raw   []byte // the body, instead of one made from the act
-	rawID int64
+	raw *envelope  // id and body, instead of those made from the act
+	get url.Values // calls the redirect URL with these parameters, instead of posting an event; nil: posts
 }
 
 func (s step) count() int { return max(s.many, 1) }
@@ -156,7 +159,7 @@ var all = []Scenario{
 // is; see ForceTest. id is that of its webhook-id.
 func One(kind string, body []byte, id int64) Scenario {
 	return Scenario{"event", "Test event", "One event with a body of your own.", []step{
-		{title: kind, raw: body, rawID: id, do: doStore},
+		{title: kind, raw: &envelope{id: id, body: body}, do: doStore},
 	}}
 }
 

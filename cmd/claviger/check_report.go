@@ -1,0 +1,190 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+	"claviger/internal/scenario"
+)
+
+// checkLine is a check as --json prints it.
+type checkLine struct {
+	Check    string   `json:"check"`
+	Step     string   `json:"step"`
+	Verdict  string   `json:"verdict"`
+	Text     string   `json:"text"`
+	Do       []string `json:"do,omitempty"`
+	Expected string   `json:"expected,omitempty"`
+	TookMs   int64    `json:"took_ms"`
+	Sent     string   `json:"sent,omitempty"`
+	Answer   string   `json:"answer,omitempty"`
+}
+
+// checkReport collects the results and prints a line for each as it comes.
+type checkReport struct {
+	out, beside io.Writer
+	asJSON      bool
+	person      bool // reads standard output
+	results     []scenario.Result
+}
+
+func newReport(cmd *cobra.Command, asJSON bool) *checkReport {
+	return &checkReport{out: cmd.OutOrStdout(), beside: cmd.ErrOrStderr(), asJSON: asJSON, person: isTerminal(os.Stdout)}
+}
+
+// add takes one result.
+func (r *checkReport) add(_ context.Context, result scenario.Result) error {
+	first := len(r.results) == 0
+	r.results = append(r.results, result)
+	if r.asJSON {
+		return nil
+	}
+	name := result.Scenario + ": " + result.Title
+	if !r.person {
+		rows := [][]string{{string(result.Verdict), result.Scenario, result.Title, oneLine(result.Text), oneLine(strings.Join(result.Do, " "))}}
+		if first {
+			rows = append([][]string{{"verdict", "check", "step", "what came", "what to do"}}, rows...)
+		}
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(r.out, strings.Join(row, "\t")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	text := fmt.Sprintf("%s  %-58s %s\n", colored(string(result.Verdict), 7), name, oneLine(result.Text))
+	for _, do := range result.Do {
+		text += "         " + strings.ReplaceAll(wrap(oneLine(do), helpWidth-11), "\n", "\n         ") + "\n"
+	}
+	_, err := io.WriteString(r.out, text)
+	return err
+}
+
+// skip adds a check that is not run, with the reason.
+func (r *checkReport) skip(ctx context.Context, name, title, why, do string) error {
+	return r.add(ctx, scenario.Result{Scenario: name, Title: title, Verdict: scenario.Skipped, Text: why, Do: []string{do}, At: app.Now()})
+}
+
+// oneLine is a text of others without lines and tabs of its own.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// finish writes what is written at the end, and says what came of it all.
+func (r *checkReport) finish(cmd *cobra.Command, junit string) error {
+	counts := map[scenario.Verdict]int{}
+	lines := make([]checkLine, 0, len(r.results))
+	for _, one := range r.results {
+		counts[one.Verdict]++
+		lines = append(lines, checkLine{
+			one.Scenario, one.Title, string(one.Verdict), one.Text, one.Do, one.Expected, one.Took.Milliseconds(), one.Sent, one.Answer,
+		})
+	}
+	if junit != "" {
+		if err := writeJUnit(junit, r.results); err != nil {
+			return err
+		}
+	}
+	failed := verdict(r.results)
+	if r.asJSON {
+		if err := printJSON(cmd.OutOrStdout(), struct {
+			Passed bool                     `json:"passed"`
+			Counts map[scenario.Verdict]int `json:"counts"`
+			Checks []checkLine              `json:"checks"`
+		}{failed == nil, counts, lines}); err != nil {
+			return err
+		}
+		return failed
+	}
+	if _, err := fmt.Fprintf(r.beside, "%d passed, %d with a warning, %d failed, %d skipped\n",
+		counts[scenario.Pass], counts[scenario.Warn], counts[scenario.Fail], counts[scenario.Skipped]); err != nil {
+		return err
+	}
+	return failed
+}
+
+// The form of JUnit, which continuous integration reads.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name      string      `xml:"name,attr"`
+		Tests     int         `xml:"tests,attr"`
+		Failures  int         `xml:"failures,attr"`
+		Skipped   int         `xml:"skipped,attr"`
+		Timestamp string      `xml:"timestamp,attr"`
+		Cases     []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string    `xml:"classname,attr"`
+		Name    string    `xml:"name,attr"`
+		Time    string    `xml:"time,attr"`
+		Failure *junitWhy `xml:"failure"`
+		Skipped *junitWhy `xml:"skipped"`
+		Output  string    `xml:"system-out,omitempty"`
+	}
+	junitWhy struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// writeJUnit writes the results, a suite for each scenario. A warning is a case that
+// passed, with output.
+func writeJUnit(file string, results []scenario.Result) error {
+	all := junitSuites{Name: "claviger check"}
+	for _, r := range results {
+		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != r.Scenario {
+			all.Suites = append(all.Suites, junitSuite{Name: r.Scenario, Timestamp: stamp(r.At)})
+		}
+		suite := &all.Suites[len(all.Suites)-1]
+		one := junitCase{Class: "claviger." + r.Scenario, Name: r.Title, Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
+		do := strings.Join(r.Do, "\n")
+		switch r.Verdict {
+		case scenario.Fail:
+			one.Failure = &junitWhy{r.Text, do + "\n\nsent:\n" + cmp.Or(r.Sent, "nothing") + "\n\nanswered:\n" + cmp.Or(r.Answer, "nothing")}
+			suite.Failures++
+			all.Failures++
+		case scenario.Skipped:
+			one.Skipped = &junitWhy{r.Text, do}
+			suite.Skipped++
+			all.Skipped++
+		case scenario.Warn:
+			one.Output = "warning: " + r.Text + "\n" + do
+		case scenario.Pass:
+		}
+		suite.Tests++
+		all.Tests++
+		suite.Cases = append(suite.Cases, one)
+	}
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	// It shows requests with their signatures, so it is for the owner alone.
+	if err := os.WriteFile(file, append([]byte(xml.Header), append(text, '\n')...), 0o600); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// begun makes a result of a check that the command does itself.
+func begun(title, expected string) scenario.Result {
+	return scenario.Result{Scenario: loopName, Title: title, Expected: expected, At: app.Now()}
+}
+
+// since is how long a check took.
+func since(r scenario.Result) time.Duration { return app.Now().Sub(r.At) }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/courier"
+)
+
+// verifyLine is a finding as --json prints it.
+type verifyLine struct {
+	Part  string `json:"part"`
+	State string `json:"state"`
+	Text  string `json:"text"`
+	Do    string `json:"do,omitempty"`
+}
+
+func verifyCommand() *cobra.Command {
+	var secret, headers, body, brand, computed, at string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Say whether a webhook that you received is signed rightly, and if not, what is wrong",
+		Long: "Verifies a webhook from two files: its headers, one Name: value per line, and its body, byte for byte. It asks nobody: the secret stays on this machine. " +
+			"If it does not verify, it says whether that is for the headers, the bytes of the body, the secret or the clock; with --computed, also what your own code signed instead. " +
+			"A file called - is standard input.\n\n" +
+			"Exit codes: 0 it verifies, 4 it does not, 2 the command was called wrongly.",
+		Example: "claviger verify --secret whsec_… --headers headers.txt --body body.json",
+		Args:    exactly(),
+	}
+	secretFlag(cmd, &secret)
+	cmd.Flags().StringVar(&headers, "headers", "", "File with the headers of the request")
+	cmd.Flags().StringVar(&body, "body", "", "File with the body of the request")
+	cmd.Flags().StringVar(&brand, "brand", "", "Brand in the names of the headers; without it, the one that they have")
+	cmd.Flags().StringVar(&computed, "computed", "", "The signature that your own code computed, to find its mistake")
+	cmd.Flags().StringVar(&at, "received-at", "", "When it was received, to compare the clocks")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		secret = cmp.Or(secret, os.Getenv(secretVariable))
+		if secret == "" || headers == "" || body == "" {
+			return usage("verify needs --secret (or %s), --headers and --body", secretVariable)
+		}
+		if headers == "-" && body == "-" {
+			return usage("--headers and --body cannot both be standard input")
+		}
+		head, err := readShort(cmd.InOrStdin(), "--headers", headers)
+		if err != nil {
+			return err
+		}
+		r := courier.Received{Header: courier.ParseHeaders(string(head)), Computed: strings.TrimSpace(computed), Secret: secret}
+		if r.Body, err = readShort(cmd.InOrStdin(), "--body", body); err != nil {
+			return err
+		}
+		if at != "" {
+			var ok bool
+			if r.At, ok = courier.ParseMoment(at); !ok {
+				return usage("--received-at %q is not a time such as 2026-11-15T09:30:00Z, or a number of seconds or milliseconds", at)
+			}
+		}
+		signer := courier.Signer{Brand: cmp.Or(brand, brandIn(r.Header))}
+		return printVerification(cmd, asJSON, signer, signer.Verify(r, courier.NewSecrets(secret)))
+	}
+	return cmd
+}
+
+// readShort reads a file that a flag names, or standard input. What is longer than any
+// webhook is refused.
+func readShort(stdin io.Reader, flag, name string) ([]byte, error) {
+	from := stdin
+	if name != "-" {
+		f, err := os.Open(name) //nolint:gosec // It is the file that the caller wants read.
+		if err != nil {
+			return nil, usage("%s: %w", flag, err)
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		from = f
+	}
+	text, err := io.ReadAll(io.LimitReader(from, courier.MaxPasted+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > courier.MaxPasted {
+		return nil, usage("%s %s has more than %d bytes; webhooks are much shorter", flag, name, courier.MaxPasted)
+	}
+	return text, nil
+}
+
+// brandIn is the brand in the name of a signature's header; "" if there is none.
+func brandIn(h http.Header) string {
+	for name := range h {
+		if brand, ok := strings.CutPrefix(name, "X-"); ok {
+			if brand, ok = strings.CutSuffix(brand, "-Signature"); ok {
+				return brand
+			}
+		}
+	}
+	return ""
+}
+
+// printVerification writes a line for each part of a webhook.
+func printVerification(cmd *cobra.Command, asJSON bool, s courier.Signer, v courier.Verification) error {
+	lines, rows := []verifyLine{}, [][]string{}
+	wrong := !v.Genuine
+	for _, f := range v.Findings {
+		wrong = wrong || f.State == courier.Wrong
+		lines = append(lines, verifyLine{string(f.Part), string(f.State), f.Text, f.Do})
+		rows = append(rows, []string{colored(string(f.State), 0), string(f.Part), oneLine(f.Text), oneLine(f.Do)})
+	}
+	var err error
+	if asJSON {
+		signed := map[string]string{}
+		for _, t := range v.Texts(s) {
+			signed[t.Header] = t.Text
+		}
+		err = printJSON(cmd.OutOrStdout(), struct {
+			Verifies bool              `json:"verifies"`
+			Genuine  bool              `json:"genuine"`
+			Findings []verifyLine      `json:"findings"`
+			Signed   map[string]string `json:"signed"`
+		}{!wrong, v.Genuine, lines, signed})
+	} else {
+		err = printTable(cmd.OutOrStdout(), []string{"state", "part", "what was found", "what to do"}, rows)
+	}
+	switch {
+	case err != nil:
+		return err
+	case wrong:
+		return &failure{exitCheck, errors.New("the webhook does not verify")}
+	}
+	return nil
+}
