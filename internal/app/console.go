@@ -21,7 +21,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Site: site, Streams: &a.streams, Rights: &live.Versions{Read: r.Accounts.AccessVersions, Log: a.log}, Now: a.cfg.Now,
 			Live: console.NewLive(r.History, r.Replays, r.Profiles, r.Partners, r.Webhooks, a.log),
 		},
-		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks, Support: a.support(), Checks: r.Checks, TestMail: r.TestMail},
+		Partners: console.Partners{Partners: r.Partners, Profiles: r.Profiles, Webhooks: r.Webhooks, Support: a.support(), Checks: r.Checks, TestMail: r.TestMail, Payments: r.Payments},
 		Team:     console.Team{Accounts: r.Accounts},
 		Today:    console.Today{Book: r.Today, Live: console.TodayLive(r.Today, a.log)},
 		Delivery: console.Delivery{

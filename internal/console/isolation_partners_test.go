@@ -50,6 +50,7 @@ func init() {
 	registry.Forms["/partners/{partner}/product"] = form("tagline", "Isolation") // without what was seen, which is refused
 	registry.Forms["/partners/{partner}/product/icon"] = form()                  // without a file
 	registry.Forms["/partners/{partner}/plans/new"] = form("tier", "none")
+	registry.Forms["/partners/{partner}/plans/change-price"] = form("plan_change_price", "none")
 	registry.Forms["/partners/{partner}/plans/{tier}"] = form("name", "")
 	registry.Forms["/partners/{partner}/plans/{tier}/remove"] = form()
 	registry.Forms["/partners/{partner}/credentials/{credential}/rotate"] = form("overlap_s", "-1")

@@ -27,6 +27,8 @@ type plansView struct {
 	Tabs    ui.Tabs
 	Table   ui.Table
 	Add     string // "" if the person may not
+	Rule    string // what a change of plan costs; "": payments are not taken here
+	SetRule string // "" if the person may not
 	Call    ui.Curl
 }
 
@@ -46,8 +48,15 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 		}},
 		Call: p.call("List these plans by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/plans", one.ID)),
 	}
+	if p.Payments.Takes() {
+		rule, err := p.Payments.PlanRuleOf(r.Context(), one.ID)
+		if err != nil {
+			return err
+		}
+		view.Rule = planRuleWords(rule)
+	}
 	if v.May(account.Admin) {
-		view.Add = v.Path("%s", ofPartner(newPlanPath, one.ID))
+		view.Add, view.SetRule = v.Path("%s", ofPartner(newPlanPath, one.ID)), v.Path("%s", ofPartner(planPricePath, one.ID))
 	}
 	for _, plan := range list {
 		tier := ui.Cell{Text: strconv.Itoa(plan.Tier)}

@@ -12,6 +12,7 @@ import (
 	"claviger/internal/bulk"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/plural"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
@@ -28,6 +29,7 @@ type Partners struct {
 	Support  *partner.Support
 	Checks   *profile.Runs
 	TestMail *outage.TestMailer
+	Payments *payment.Book
 }
 
 const (
@@ -56,6 +58,8 @@ func (p *Partners) table() []Route {
 		row(Page, plansPath, account.Read, p.plans),
 		row(Page, newPlanPath, account.Admin, p.askNewPlan),
 		row(Act, newPlanPath, account.Admin, p.addPlan),
+		row(Page, planPricePath, account.Admin, p.askPlanPrice),
+		row(Act, planPricePath, account.Admin, p.setPlanPrice),
 		row(Page, planPath, account.Admin, p.askPlan),
 		row(Act, planPath, account.Admin, p.changePlan),
 		row(Page, removePlanPath, account.Admin, p.askRemovePlan),

@@ -64,10 +64,12 @@ func (l *Licenses) problemActs(v *Visit, p payment.Problem) ui.Cell {
 	if !v.May(account.Sell) {
 		return ui.Cell{}
 	}
+	var links []ui.RowLink
 	if p.Refundable() {
-		return ui.Cell{Text: "Refund…", URL: v.Path(paymentsPath+"/%d/refund", p.ID)}
+		links = append(links, ui.RowLink{Label: "Refund…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/refund", p.ID)})
 	}
-	return ui.Cell{Text: "Mark as dealt with…", URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)}
+	links = append(links, ui.RowLink{Label: "Mark as dealt with…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)})
+	return ui.Cell{Acts: ui.Links(links...)}
 }
 
 // problemAct is what can be done about a payment.

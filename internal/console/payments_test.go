@@ -60,6 +60,35 @@ func TestPaymentProblems(t *testing.T) {
 	}
 }
 
+// TestPlanChangePrice: an admin sets what a change of plan costs, where payments are taken.
+func TestPlanChangePrice(t *testing.T) {
+	h := start(t)
+	b, plans := h.as(admin), path("/partners/%d/plans", h.tide.ID)
+	if page := b.Get(plans); strings.Contains(page.Text(), "What a change of plan costs") {
+		t.Errorf("without payments the page says %s", page.Text())
+	}
+	h.takePayments()
+	if page := b.Get(plans); !strings.Contains(page.Text(), "The difference: the new price, less what was paid") {
+		t.Errorf("the page says %s", page.Text())
+	}
+	ask := b.Get(plans+"/change-price").Want(http.StatusOK, "What a change of plan costs")
+	done := b.Follow(b.Press(ask, "Save", "plan_change_price", "full_price"))
+	if !strings.Contains(done.Text(), "The full price of the new plan.") {
+		t.Errorf("then it says %s", done.Text())
+	}
+	if rule, err := h.Payments.PlanRuleOf(t.Context(), h.tide.ID); err != nil || rule != payment.FullPrice {
+		t.Errorf("stored %q, %v", rule, err)
+	}
+	if again := b.Press(ask, "Save", "plan_change_price", "not_in_shop"); again.Status != http.StatusConflict {
+		t.Errorf("a form that was made before: %d %s", again.Status, again.Text())
+	}
+	b.Press(b.Get(plans+"/change-price"), "Save", "plan_change_price", "half").Want(http.StatusUnprocessableEntity, "What a change of plan costs")
+	viewer := h.as(viewer)
+	if page := viewer.Get(plans); strings.Contains(page.Body, "/change-price") {
+		t.Error("a viewer is led to the form")
+	}
+}
+
 // TestRefundByStripe: the refund of what Stripe was paid moves the money, or is only
 // recorded where the person says so.
 func TestRefundByStripe(t *testing.T) {

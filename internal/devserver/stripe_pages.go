@@ -56,6 +56,8 @@ type paymentView struct {
 	Pay     string // the page where it is paid, while it can be
 	Return  string // where the buyer goes on
 	Back    string // where the buyer goes who does not pay
+
+	units int64 // the amount as Stripe counts it
 }
 
 // payments returns what buyers paid or may pay, newest first.
@@ -83,7 +85,7 @@ func viewOf(o, intent, dispute fakestripe.Object) paymentView {
 	at, _ := o["created"].(int64)
 	v := paymentView{
 		ID: o.Text("id"), Item: o.Text("item"), Amount: payment.Amount{Units: payment.OwnAmount(amount, currency), Currency: currency},
-		At: time.Unix(at, 0).UTC(), State: stateOf(o, intent, dispute), Return: here(o.Text("success_url")), Back: here(o.Text("cancel_url")),
+		At: time.Unix(at, 0).UTC(), State: stateOf(o, intent, dispute), units: amount, Return: here(o.Text("success_url")), Back: here(o.Text("cancel_url")),
 	}
 	v.Bank = v.State == stateWaiting
 	v.Paid = v.State == statePaid || v.State == stateWon
@@ -188,6 +190,12 @@ func (in *standIn) act(w http.ResponseWriter, r *http.Request) error {
 		in.fake.Settle(v.ID, false)
 	case act == "refund" && v.Paid:
 		in.fake.RefundAll(v.ID)
+	case act == "refund-part" && v.Paid:
+		in.fake.Refund(v.ID, v.units/10, "succeeded")
+	case act == "refund-fails" && v.Paid:
+		in.fake.Refund(v.ID, v.units, "failed")
+	case act == "inquiry" && v.Paid:
+		in.fake.Dispute(v.ID, "warning_needs_response")
 	case act == "dispute" && v.Paid:
 		in.fake.Dispute(v.ID, "needs_response")
 	case act == "win" && v.Dispute != "":

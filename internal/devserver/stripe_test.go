@@ -116,6 +116,9 @@ func TestDisputes(t *testing.T) {
 		held   bool
 	}{
 		{"a refund", []string{"refund"}, "deactivated", false},
+		{"a refund of a part", []string{"refund-part"}, "inactive", false},
+		{"a refund in vain", []string{"refund-fails"}, "inactive", false},
+		{"an inquiry", []string{"inquiry"}, "inactive", false},
 		{"a dispute", []string{"dispute"}, "deactivated", true},
 		{"a dispute that is won", []string{"dispute", "win"}, "inactive", false},
 		{"a dispute that is lost", []string{"dispute", "lose"}, "deactivated", false},

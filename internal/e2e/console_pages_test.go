@@ -19,6 +19,9 @@ var consoleDetails = []struct{ name, list, css string }{
 	{"partner-plans", "/partners/1", ".tabs a[href$='/plans']"},
 	{"partner-plan", "/partners/1/plans", "#plans a[href$='/plans/1']"},
 	{"partner-plan-remove", "/partners/1/plans", "#plans a[href$='/remove']"},
+	{"partner-plan-price", "/partners/1/plans", "main a[href$='/change-price']"},
+	{"payment-refund", "/payments", "#payments a[href$='/refund']"},
+	{"payment-dismiss", "/payments", "#payments a[href$='/dismiss']"},
 	{"partner-credentials", "/partners/1", ".tabs a[href$='/credentials']"},
 	{"partner-rotate", "/partners/1/credentials", "#credentials a[href$='/rotate']"},
 	{"partner-urls", "/partners/1", ".tabs a[href$='/urls']"},
@@ -50,6 +53,7 @@ func newOperator(t *testing.T) *buyer {
 func TestConsolePages(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)
+	b.troubledPayments()
 	for _, rt := range (&console.Handler{}).Table() {
 		if rt.Kind != console.Page || strings.Contains(rt.Path, "{") {
 			continue

@@ -297,7 +297,9 @@ func (s *Server) newRefund(form url.Values) (Object, []Event, int, string) {
 }
 
 func (s *Server) refund(intent Object, amount int64, status, request string) Object {
-	intent["refunded"] = intent["refunded"].(int64) + amount
+	if status != "failed" {
+		intent["refunded"] = intent["refunded"].(int64) + amount
+	}
 	return s.add("re", Object{
 		"object": "refund", "payment_intent": intent.Text("id"), "amount": amount, "currency": intent["currency"], "status": status,
 		"metadata": map[string]string{"request": request},

@@ -1,0 +1,73 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"claviger/internal/e2e/browser"
+)
+
+// troubledPayments buys and has the bank and Stripe do what a person of the marketplace must
+// look at: a refund that fails, which can be asked for again, and an inquiry. It ends on the
+// page that lists both.
+func (b *buyer) troubledPayments() {
+	b.t.Helper()
+	b.visit("/products/1")
+	b.buys()
+	b.on("is ready")
+	for _, act := range []string{"refund-part", "refund-fails", "inquiry"} {
+		b.visit("/dev/stripe/")
+		b.Press("button[value=" + act + "]")
+	}
+	b.awaitRows("/console/payments", "#payments tbody tr", 2)
+}
+
+// awaitRows opens a page until it has as many elements: the webhooks of the stand-in come
+// after its answers.
+func (b *buyer) awaitRows(path, css string, n int) {
+	b.t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for ; ; <-look.C {
+		b.visit(path)
+		if browser.Eval[int](b.Tab, "document.querySelectorAll(`"+css+"`).length") == n {
+			return
+		}
+	}
+}
+
+// TestConsolePayments: payments that need a person are refunded and marked as dealt with in
+// a browser, and the purchase and the license tell of the money that went back.
+func TestConsolePayments(t *testing.T) {
+	t.Parallel()
+	b := newOperator(t)
+	b.troubledPayments()
+	b.wantText("A refund failed, so the money is still here.")
+	b.wantText("The buyer's bank asks about the payment")
+
+	b.visit("/console/purchases")
+	b.Press("#purchases tbody a")
+	b.wantText("a part of the payment")
+	b.wantText("It is an inquiry, which holds no license.")
+	b.look("console-purchase-paid")
+	b.Press("#licenses tbody a")
+	b.wantText("Stripe took the payment of")
+	b.look("console-license-paid")
+
+	b.visit("/console/payments")
+	b.Press("#payments a[href$='/refund']")
+	b.Press("main form button")
+	b.wantText("Stripe is asked to pay it back.")
+	b.visit("/console/payments")
+	b.Press("#payments a[href$='/dismiss']")
+	b.Press("main form button")
+	b.wantText("The payment is marked as dealt with.")
+
+	b.visit("/console/partners/1/plans")
+	b.wantText("What a change of plan costs")
+	b.Press("main a[href$='/change-price']")
+	b.look("console-partner-plan-price")
+	browser.Eval[string](b.Tab, "document.querySelector('select[name=plan_change_price]').value = 'full_price'")
+	b.Press("main form button")
+	b.wantText("The full price of the new plan.")
+}
