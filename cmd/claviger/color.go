@@ -8,13 +8,22 @@ import (
 // colors are those of words that say how something went.
 var colors = map[string]int{"pass": 32, "warn": 33, "fail": 31, "skipped": 90, "right": 32, "wrong": 31, "unclear": 33}
 
-// colored pads a word to a width, in its color for a person at a terminal, unless
-// NO_COLOR asks for none.
+// colored pads a word to a width, in its color if whoever reads standard output wants
+// that.
 func colored(word string, width int) string {
+	return paint(word, width, wantsColor(isTerminal(os.Stdout), os.Getenv))
+}
+
+// wantsColor reports whether to use colors: for a person at a terminal, unless NO_COLOR
+// asks for none.
+func wantsColor(terminal bool, getenv func(string) string) bool {
+	return terminal && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
+func paint(word string, width int, color bool) string {
 	padded := fmt.Sprintf("%-*s", width, word)
-	color, ok := colors[word]
-	if !ok || !isTerminal(os.Stdout) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return padded
+	if code, ok := colors[word]; ok && color {
+		return fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, padded)
 	}
-	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, padded)
+	return padded
 }

@@ -16,7 +16,7 @@ import (
 func deliveriesCommand() *cobra.Command {
 	cmd := group("deliveries", "Look at webhooks of a running service, and send them again",
 		"Asks the service at --url. With the API key of a partner you see that partner's deliveries; with an operator token name the partner by --partner.")
-	cmd.AddCommand(deliveriesListCommand(), deliveriesShowCommand(), deliveriesResendCommand())
+	cmd.AddCommand(deliveriesListCommand(), deliveriesShowCommand(), deliveriesResendCommand(), deliveriesReplayCommand())
 	return cmd
 }
 
@@ -52,8 +52,8 @@ func deliveriesListCommand() *cobra.Command {
 	}
 	r := remoteFlags(cmd)
 	partnerID := partnerFlag(cmd)
-	state := wordFlag(cmd, "state", "Only those in this state", "delivered", "waiting", "failing", "exhausted", "superseded", "failed")
-	kind := wordFlag(cmd, "event", "Only events of this kind", "purchase", "activate", "deactivate")
+	state := wordFlag(cmd, "state", "Only those in this state", deliveryStates...)
+	kind := wordFlag(cmd, "event", "Only events of this kind", eventKinds...)
 	cmd.Flags().StringVar(&f.StatusCode, "status-code", "", "Only those whose last answer was this: a status, a class such as 4xx, or none")
 	cmd.Flags().StringVar(&f.LicenseKey, "license", "", "Only those of this license key")
 	cmd.Flags().StringVar(&since, "since", "", "Only events since then: as long ago as 30m or 7d, or a day such as 2027-01-31")

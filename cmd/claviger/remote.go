@@ -77,10 +77,10 @@ func (r *remote) open() (asker, error) {
 }
 
 // answered gives an error of a client its exit code: a refusal by the service, or that
-// it was not reached.
+// it was not reached. One that has its code already keeps it.
 func answered(err error) error {
-	if err == nil {
-		return nil
+	if _, ok := errors.AsType[*failure](err); ok || err == nil {
+		return err
 	}
 	if refused, ok := errors.AsType[*claviger.Error](err); ok {
 		return &failure{exitRefused, refused}

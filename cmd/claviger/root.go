@@ -10,10 +10,12 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"claviger/internal/app"
 	"claviger/internal/fault"
+	"claviger/internal/validate"
 )
 
 // The exit codes of every command.
@@ -79,9 +81,9 @@ func newRoot() *cobra.Command {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 			return unknownCommand(cmd, words[0]) // whose flags nobody knows either
 		}
-		return &failure{exitUsage, err}
+		return &failure{exitUsage, nearFlag(cmd, err)}
 	})
-	root.AddCommand(serveCommand(), devCommand(), checkCommand(), verifyCommand(), migrateCommand(), tokenCommand(), operatorCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), stripeCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
+	root.AddCommand(serveCommand(), devCommand(), checkCommand(), verifyCommand(), triggerCommand(), partnerCommand(), waitCommand(), listenCommand(), migrateCommand(), tokenCommand(), operatorCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), stripeCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
 	return root
 }
 
@@ -107,6 +109,20 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return usage("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
+}
+
+// nearFlag adds to the refusal of an unknown flag which one may be meant.
+func nearFlag(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := validate.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return err
 }
 
 // otherNamesOfAdd are what people try for a command that is called add.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"claviger/internal/fault"
 	"claviger/internal/mail"
@@ -67,10 +68,25 @@ func (c *catcher) routes() []wire.Route {
 	return []wire.Route{pageRoute(c.pages, mailPath, c.list), pageRoute(c.pages, mailPath+"/{id}", c.read)}
 }
 
+// mailAnswer is an email as programs read it; claviger wait mail does.
+type mailAnswer struct {
+	ID      int64     `json:"id"`
+	To      string    `json:"to"`
+	Subject string    `json:"subject"`
+	At      time.Time `json:"at"`
+	Text    string    `json:"text"`
+}
+
+// list shows the newest emails: as a page or, to a program that asks for it, as JSON.
 func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
 	mails, err := c.mails.Recent(r.Context(), c.db, shown)
 	if err != nil {
 		return err
+	}
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		return wire.JSON(w, http.StatusOK, wire.ListOf(mails, func(m mail.Record) mailAnswer {
+			return mailAnswer{m.ID, m.To, m.Subject, m.CreatedAt, c.text(m)}
+		}))
 	}
 	return c.pages.Render(w, r, "mails", ui.View{Title: "Emails", Wide: true, NoIndex: true, Data: mails})
 }

@@ -1,6 +1,7 @@
 package devserver_test
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +36,8 @@ func TestMails(t *testing.T) {
 	if strings.Index(list.text, "bob@") > strings.Index(list.text, "ann@") {
 		t.Error("the newest mail is not the first")
 	}
+	asJSON := w.send(t, "GET", "/dev/mail/", "", "", http.Header{"Accept": {"application/json"}})
+	asJSON.has(t, 200, `{"size":2,"items":[{"id":2,"to":"bob@example.com","subject":"A <newer> one","at":"`, `"text":"Hello"`)
 	mails, err := outbox.Recent(t.Context(), db, 1)
 	if err != nil {
 		t.Fatal(err)

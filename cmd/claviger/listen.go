@@ -1,0 +1,229 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+	"claviger/internal/courier"
+	"claviger/internal/validate"
+	claviger "claviger/sdk/go"
+)
+
+// listener relays the deliveries of a service to an application on this machine.
+type listener struct {
+	events feed
+	client *courier.Client
+	to     string
+	signer courier.Signer
+	secret string // "": the headers of the service's own attempt are sent
+	state  string // file with the id of the last event that was relayed; "": none
+	count  int    // how many events end it; 0: none
+	asJSON bool
+	cmd    *cobra.Command
+
+	told bool // that the application is away
+}
+
+func listenCommand() *cobra.Command {
+	var to, secret, brand, state string
+	var after int64
+	var count int
+	cmd := &cobra.Command{
+		Use: "listen", Short: "Relay the webhooks of a running service to an application on this machine",
+		Long: "Follows the events of a partner and posts each, as its webhook has it, to --forward-to, until it is interrupted. The service's own deliveries go on as ever.\n\n" +
+			"It begins with the next event. Started again, it goes on where it stopped, and says how many it catches up with; --after begins behind an event. " +
+			"An application that cannot be reached is tried until it can; whatever it answers counts.\n\n" +
+			"With --secret each post is signed anew, with the time of now. Without it, it has the headers of the service's first attempt, whose timestamp is of that time: " +
+			"events that nobody was sent have no signature then.",
+		Example: "claviger listen --forward-to http://127.0.0.1:3000/webhook --secret whsec_…",
+		Args:    exactly(),
+	}
+	r := remoteFlags(cmd)
+	partnerID := partnerFlag(cmd)
+	cmd.Flags().StringVar(&to, "forward-to", "", "URL of the application on this machine")
+	secretFlag(cmd, &secret)
+	cmd.Flags().StringVar(&brand, "brand", "", "Brand in the names of the headers, as in X-<Brand>-Signature (default Licensing)")
+	cmd.Flags().Int64Var(&after, "after", -1, "Begin behind the event with this id, in place of where it stopped; 0 is before the first")
+	cmd.Flags().StringVar(&state, "state-file", "", "File that remembers where it stopped; without it, one in your cache folder")
+	cmd.Flags().IntVar(&count, "count", 0, "End after that many events")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if to == "" {
+			return usage("where to? Name the application with --forward-to, such as http://127.0.0.1:3000/webhook")
+		}
+		if _, err := validate.URL("--forward-to", to, true); err != nil {
+			return &failure{exitUsage, err}
+		}
+		a, err := r.openFor(*partnerID)
+		if err != nil {
+			return err
+		}
+		l := &listener{
+			events: feed{a, *partnerID}, to: to, secret: cmp.Or(secret, os.Getenv(secretVariable)), count: count, asJSON: r.asJSON, cmd: cmd,
+			client: courier.New(courier.Options{AllowPrivate: true, UserAgent: "claviger-listen/" + app.ThisBuild().Version}),
+			signer: courier.Signer{Brand: brand, UserAgent: "claviger-listen/" + app.ThisBuild().Version},
+			state:  cmp.Or(state, stateFile(r, *partnerID, to)),
+		}
+		defer l.client.Close()
+		last, err := l.begin(cmd.Context(), after)
+		if err == nil {
+			err = l.run(cmd.Context(), last)
+		}
+		if cmd.Context().Err() != nil {
+			return nil // It was interrupted, which is how it ends.
+		}
+		return err
+	}
+	return cmd
+}
+
+// begin says where it begins: behind the event that is named, the last one of the state
+// file, or the newest that there is.
+func (l *listener) begin(ctx context.Context, after int64) (int64, error) {
+	last, known, err := readState(l.state)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case after >= 0:
+		last = after
+	case !known:
+		if last, err = l.events.newest(ctx); err != nil {
+			return 0, answered(err)
+		}
+		l.tell("waiting for events; relayed to %s", l.to)
+		return last, writeState(l.state, last)
+	}
+	waiting, err := l.events.count(ctx, last)
+	if err != nil {
+		return 0, answered(err)
+	}
+	l.tell("catching up with %s since event %d; relayed to %s", events(waiting), last, l.to)
+	return last, nil
+}
+
+func events(n int) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return fmt.Sprintf("%d events", n)
+}
+
+// tell writes a note beside the output.
+func (l *listener) tell(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), format+"\n", args...) // a note that is lost is no failure
+}
+
+// listenLook is how often a service is asked for new events.
+const listenLook = time.Second
+
+// run relays events until ctx ends, or enough were.
+func (l *listener) run(ctx context.Context, last int64) error {
+	done, away := 0, false
+	for {
+		found, err := l.events.after(ctx, last)
+		if refused, ok := errors.AsType[*claviger.Error](err); ok && refused.Status < http.StatusInternalServerError {
+			return answered(err)
+		}
+		if err != nil && !away {
+			l.tell("the service cannot be reached, and is tried again: %v", err)
+		}
+		if err == nil && away {
+			l.tell("the service is there again")
+		}
+		away = err != nil
+		for _, e := range found {
+			if err := l.relay(ctx, e); err != nil {
+				return err
+			}
+			last = e.id
+			if err := writeState(l.state, last); err != nil {
+				return err
+			}
+			if done++; done == l.count {
+				return nil
+			}
+		}
+		if len(found) == 0 {
+			if err := pause(ctx, listenLook); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// relayed is an event that was relayed, as --json prints it.
+type relayed struct {
+	EventID    int64  `json:"event_id"`
+	Event      string `json:"event"`
+	LicenseKey string `json:"license_key"`
+	StatusCode int    `json:"status_code"`
+	Delivered  bool   `json:"delivered"`
+	Why        string `json:"why,omitempty"`
+	DurationMs int64  `json:"duration_ms"`
+}
+
+// relay posts one event to the application until it answers.
+func (l *listener) relay(ctx context.Context, e happened) error {
+	body, header, err := l.events.request(ctx, e.id)
+	if err != nil {
+		return answered(err)
+	}
+	for attempt := 1; ; attempt++ {
+		if l.secret != "" {
+			header = l.signer.Headers(e.id, attempt, app.Now(), courier.NewSecrets(l.secret), body)
+		}
+		answer, err := l.client.Send(ctx, courier.Request{Method: http.MethodPost, URL: l.to, Header: header, Body: body})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			l.told = false
+			return l.print(e, answer)
+		case !l.told:
+			l.told = true
+			l.tell("event %d cannot be relayed, and is tried again: %s", e.id, courier.Explain(err))
+		}
+		if err := pause(ctx, listenLook); err != nil {
+			return err
+		}
+	}
+}
+
+// print writes a line about an event that was relayed.
+func (l *listener) print(e happened, a courier.Answer) error {
+	line := relayed{EventID: e.id, Event: e.kind, LicenseKey: e.license, StatusCode: a.Status, DurationMs: a.Took.Milliseconds()}
+	if line.Delivered, line.Why = courier.Delivered(a.Status, a.Body, false); line.Delivered {
+		line.Why = ""
+	}
+	if l.asJSON {
+		return printJSON(l.cmd.OutOrStdout(), line)
+	}
+	word := "pass"
+	if !line.Delivered {
+		word = "fail"
+	}
+	_, err := fmt.Fprintln(l.cmd.OutOrStdout(), strings.TrimRight(strings.Join([]string{
+		time.Now().Format(time.TimeOnly), colored(word, 4), fmt.Sprint(e.id), e.kind, e.license, fmt.Sprintf("%d in %d ms", a.Status, line.DurationMs), oneLine(line.Why),
+	}, "\t"), "\t"))
+	return err
+}
+
+// stateFile is where listen remembers for one source and one application.
+func stateFile(r *remote, partnerID int64, to string) string {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	who := fmt.Sprintf("%s\n%s%s\n%d\n%s", cmp.Or(r.url, os.Getenv(urlVariable)), cmp.Or(r.apiKey, os.Getenv(apiKeyVariable)), r.token, partnerID, to)
+	return filepath.Join(folder, "claviger", "listen-"+shortHash(who))
+}
