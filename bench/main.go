@@ -55,6 +55,7 @@ var cases = []struct {
 	{"live", (*bench).live},
 	{"search", (*bench).search},
 	{"purchases", (*bench).purchases},
+	{"payments", (*bench).payments},
 	{"delivery", (*bench).delivery},
 	{"outage", (*bench).outage},
 	{"sustained", (*bench).sustained},
@@ -85,7 +86,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
 	licenses := flags.Int64("licenses", 0, "how many licenses to seed, a multiple of 10,000, in place of what is usual")
-	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, delivery, outage, sustained, launch, oauth, footprint")
+	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, payments, delivery, outage, sustained, launch, oauth, footprint")
 	db := flags.String("db", bothDatabases, "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
 	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
 	flags.BoolVar(&b.profile, "profile", false, "write CPU profiles of the server into the data folder")

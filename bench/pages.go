@@ -190,19 +190,19 @@ func (b *bench) look(ctx context.Context, store seed.Store, service *server, w s
 	var all []float64
 	for _, s := range list {
 		all = append(all, took[s.name]...)
-		b.firstByte(store, "page of "+s.name, took[s.name], goal, noise.Share())
+		b.firstByte(store, "page of "+s.name, crowd, took[s.name], goal, noise.Share())
 	}
-	b.firstByte(store, "all pages", all, goal, noise.Share())
+	b.firstByte(store, "all pages", crowd, all, goal, noise.Share())
 	return nil
 }
 
-func (b *bench) firstByte(store seed.Store, name string, took []float64, goal figure.Goal, noise float64) {
+func (b *bench) firstByte(store seed.Store, name string, viewers int, took []float64, goal figure.Goal, noise float64) {
 	if len(took) == 0 {
 		return
 	}
 	slices.Sort(took)
 	of := fmt.Sprintf("%d answers, p50 %.1f ms", len(took), took[len(took)/2])
-	b.add(figure.Single(fmt.Sprintf("%s: first byte with %d viewers, p95", name, crowd), store.Name(), of, took[len(took)*95/100], "%.1f", "ms", goal, noise))
+	b.add(figure.Single(fmt.Sprintf("%s: first byte with %d viewers, p95", name, viewers), store.Name(), of, took[len(took)*95/100], "%.1f", "ms", goal, noise))
 }
 
 // profilePages profiles the server while all viewers look at the pages that show rows.

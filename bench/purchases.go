@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -270,7 +271,7 @@ func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, s *s
 	next := func(client int) []byte { return s.request(sc, client) }
 	if b.profile {
 		name := strings.NewReplacer(" ", "-", ",", "").Replace("purchases-" + strings.ToLower(store.Name()) + "-" + sc.name)
-		if err := b.profileSales(ctx, name, service, crowd, next); err != nil {
+		if err := b.profileSales(ctx, name, service, crowd, http.StatusCreated, next); err != nil {
 			end()
 			return nil, nil, err
 		}
@@ -303,9 +304,9 @@ func (b *bench) sell(name string, store seed.Store, goal figure.Goal, ours, yard
 }
 
 // profileSales sells for a while and profiles the server meanwhile.
-func (b *bench) profileSales(ctx context.Context, name string, service *server, crowd load.Crowd, next func(int) []byte) error {
+func (b *bench) profileSales(ctx context.Context, name string, service *server, crowd load.Crowd, want int, next func(int) []byte) error {
 	taken := make(chan error)
 	go func() { taken <- b.profileOf(ctx, service, name, 5) }()
-	_, err := crowd.Rate(ctx, 6*time.Second, 201, next)
+	_, err := crowd.Rate(ctx, 6*time.Second, want, next)
 	return firstOf(err, <-taken)
 }

@@ -18,6 +18,7 @@ import (
 	"claviger/bench/internal/yard"
 	"claviger/internal/account"
 	"claviger/internal/app"
+	"claviger/internal/payment"
 	claviger "claviger/sdk/go"
 )
 
@@ -50,6 +51,7 @@ func serveService(ctx context.Context, args []string) error {
 	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
 	cfg.RequireSecondFactor = account.RequireNone // an operator looks at the console by a password alone
+	cfg.Stripe = payment.StripeConfig{Key: stripeKey, WebhookSecrets: []string{stripeSecret}, URL: "http://127.0.0.1:9"} // which nobody answers
 	cfg.Log = cfg.Logger(io.Discard)
 	cfg.Now = func() time.Time { return app.Now().Add(-*behind) }
 	app.SpendMemory()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"claviger/bench/internal/figure"
@@ -30,7 +31,7 @@ func (b *bench) sustain(ctx context.Context, store seed.Store, partners int) err
 	}
 	defer f.close() //nolint:errcheck // what matters was read
 	if b.profile {
-		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), f.service, f.crowd, f.next); err != nil {
+		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), f.service, f.crowd, http.StatusCreated, f.next); err != nil {
 			return err
 		}
 	}
