@@ -43,12 +43,13 @@ tools                             # know nothing of licenses
     audit      : paging plural sqldb
     batch      : job
     lastuse    : sqldb
-    mail       : fault validate secret job audit sqldb
+    sealing    : secret sqldb
+    mail       : fault validate secret job audit sealing sqldb
     idempotency: fault sqldb
 domain         : audit job        # own tables and rules; a command takes the acting audit.Actor
     invitation : fault validate secret mail sqldb
-    partner    : fault paging validate secret idempotency lastuse mail sqldb invitation
-    account    : fault paging validate secret idempotency lastuse mail sqldb invitation
+    partner    : fault paging validate secret idempotency lastuse mail sealing sqldb invitation
+    account    : fault paging validate secret idempotency lastuse mail sealing sqldb invitation
     profile    : fault paging validate secret idempotency courier partner sqldb
     outage     : plural partner profile mail sqldb
     webhook    : fault paging secret courier cluster outage profile partner sqldb
@@ -59,7 +60,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     license    : fault paging secret idempotency event partner account sqldb
     notice     : plural money mail partner account license sqldb
     payment    : fault secret money partner account license sqldb
-    oauth      : fault validate secret wire sqldb partner account profile license
+    oauth      : fault validate secret wire sealing sqldb partner account profile license
     support    : fault paging validate money sqldb mail partner account profile webhook event license payment oauth
     requestlog : sqldb
     stats      : event webhook sqldb

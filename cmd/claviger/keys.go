@@ -83,7 +83,7 @@ func keysRotateCommand() *cobra.Command {
 		Example: "claviger keys rotate\nclaviger keys rotate --alg RS256 --now",
 		Args:    exactly(),
 	}
-	g := settingFlags(cmd, app.Serve, "db", "secret-key")
+	g := settingFlags(cmd, app.Serve, "db", "secret-key", "secret-key-previous")
 	cmd.Flags().StringVar(&alg, "alg", "all", "Which keys: RS256, ES256 or all")
 	cmd.Flags().BoolVar(&now, "now", false, "Do not wait until the next key has been published for a day")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
@@ -113,7 +113,7 @@ func keysRevokeCommand() *cobra.Command {
 		Example: "claviger keys list\nclaviger keys revoke NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
 		Args:    exactly("kid"),
 	}
-	g := settingFlags(cmd, app.Serve, "db", "secret-key")
+	g := settingFlags(cmd, app.Serve, "db", "secret-key", "secret-key-previous")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return changeKeys(cmd, g, asJSON, func(k *oauth.Keys) ([]oauth.Key, error) {

@@ -38,7 +38,7 @@ func operatorAddCommand() *cobra.Command {
 		Example: "claviger operator add ann@market.example --public-url https://market.example",
 		Args:    exactly("email"),
 	}
-	g := settingFlags(cmd, app.Serve, "db", "public-url", "addr", "name", "secret-key")
+	g := settingFlags(cmd, app.Serve, "db", "public-url", "addr", "name", "secret-key", "secret-key-previous")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, _, err := g.load()

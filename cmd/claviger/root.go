@@ -83,7 +83,30 @@ func newRoot() *cobra.Command {
 		}
 		return &failure{exitUsage, nearFlag(cmd, err)}
 	})
-	root.AddCommand(serveCommand(), devCommand(), checkCommand(), verifyCommand(), triggerCommand(), partnerCommand(), waitCommand(), listenCommand(), migrateCommand(), tokenCommand(), operatorCommand(), licensesCommand(), deliveriesCommand(), keysCommand(), stripeCommand(), backupCommand(), restoreCommand(), erasedCommand(), configCommand(), versionCommand(), manCommand())
+	root.AddCommand(
+		serveCommand(),
+		devCommand(),
+		checkCommand(),
+		verifyCommand(),
+		triggerCommand(),
+		partnerCommand(),
+		waitCommand(),
+		listenCommand(),
+		migrateCommand(),
+		tokenCommand(),
+		operatorCommand(),
+		licensesCommand(),
+		deliveriesCommand(),
+		keysCommand(),
+		secretCommand(),
+		stripeCommand(),
+		backupCommand(),
+		restoreCommand(),
+		erasedCommand(),
+		configCommand(),
+		versionCommand(),
+		manCommand(),
+	)
 	return root
 }
 

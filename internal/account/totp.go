@@ -17,6 +17,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/sealing"
 	"claviger/internal/sqldb"
 )
 
@@ -48,7 +49,20 @@ func scanTOTP(r *sqldb.Row, t *totp) error {
 }
 
 // totpLabel binds a sealed secret to its user.
-func totpLabel(userID int64) string { return "totp of user " + strconv.FormatInt(userID, 10) }
+func totpLabel(userID int64) string { return totpLabelOf(strconv.FormatInt(userID, 10)) }
+
+func totpLabelOf(userID string) string { return "totp of user " + userID }
+
+// Sealed is the column of sealed secrets of one-time codes.
+func Sealed() sealing.Column {
+	return sealing.Column{
+		Name: "secrets of one-time codes", First: "0",
+		Page: `SELECT CAST(user_id AS text), CAST(user_id AS text), sealed FROM totp_secrets
+			WHERE user_id > CAST(CAST($1 AS text) AS bigint) ORDER BY totp_secrets.user_id LIMIT $2`,
+		Save:  `UPDATE totp_secrets SET sealed = $3 WHERE user_id = CAST(CAST($1 AS text) AS bigint) AND sealed = $2`,
+		Label: totpLabelOf,
+	}
+}
 
 // enrolmentLabel binds the sealed text of an enrolment to this use.
 const enrolmentLabel = "totp enrolment"

@@ -26,6 +26,7 @@ type Config struct {
 	PublicURL           string        // the public URL, without a slash at the end; "" is Addr
 	DB                  string        // a file (SQLite) or postgres://…
 	SecretKey           string        // hex or base64 of 32 bytes; "" is the key file
+	PreviousKey         string        // opens what was sealed before SecretKey was replaced; "" is none
 	Brand               string        // the alias in X-<Brand>-Licensing-Key; "" is none
 	Name                string        // what the marketplace is called on its pages
 	LegalName           string        // who sells; "" is Name

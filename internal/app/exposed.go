@@ -34,7 +34,7 @@ func (c Config) exposed() []string {
 	if _, set := c.SecretFiles["secret-key"]; !set && c.SecretKey == "" {
 		say(c.KeyFile(), "it holds the key that opens every stored secret", "600")
 	}
-	for _, name := range []string{"secret-key", "db", "smtp-url"} {
+	for _, name := range []string{"secret-key", "secret-key-previous", "db", "smtp-url"} {
 		if path, set := c.SecretFiles[name]; set {
 			say(path, "it holds the secret setting "+name, "600")
 		}

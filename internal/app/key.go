@@ -7,11 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"claviger/internal/account"
+	"claviger/internal/audit"
+	"claviger/internal/mail"
 	"claviger/internal/oauth"
-	"claviger/internal/paging"
 	"claviger/internal/partner"
+	"claviger/internal/sealing"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -93,34 +97,74 @@ func makeKey(path string) error {
 	return nil
 }
 
-// sealer makes what seals and opens secrets, from the key that the data was sealed
-// with. A wrong key is found out here rather than at the first webhook.
+// sealed are the columns of all sealed values.
+func sealed() []sealing.Column {
+	return slices.Concat([]sealing.Column{sealing.Pepper(), partner.Sealed(), account.Sealed()}, oauth.Sealed(), mail.Sealed())
+}
+
+// sealer makes what seals and opens secrets, from the keys that the data was sealed with.
+// A key that is missing is found out here rather than at the first webhook.
 func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) {
-	partners := &partner.Registry{DB: db, Now: a.cfg.Now}
-	first, total, err := partners.List(ctx, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
+	fresh, err := sealing.Empty(ctx, db, sealed()...)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := (&oauth.Keys{DB: db, Now: a.cfg.Now}).List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	raw, made, err := a.cfg.key(total == 0 && len(keys) == 0)
+	raw, made, err := a.cfg.key(fresh)
 	if err != nil {
 		return nil, err
 	}
 	if made {
 		a.log.Info("created the secret key of this install; store a copy apart from the database's backups", "file", a.cfg.KeyFile())
 	}
-	box, err := secret.NewSealer(raw)
+	var others [][]byte
+	if a.cfg.PreviousKey != "" {
+		other, err := parseKey(a.cfg.PreviousKey)
+		if err != nil {
+			return nil, fmt.Errorf("%w: secret-key-previous %w", ErrKey, err)
+		}
+		others = append(others, other)
+	}
+	box, err := secret.NewSealer(raw, others...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	if total > 0 {
-		partners.Sealer = box
-		if _, err := partners.WebhookSecrets(ctx, first[0].ID); err != nil {
-			return nil, fmt.Errorf("%w: it does not open what is stored; is it the key of another install? %w", ErrKey, err)
-		}
+	if err := sealing.Check(ctx, db, box, sealed()...); err != nil {
+		return nil, fmt.Errorf("%w: it does not open what is stored (%w); is it the key of another install? "+
+			"If the key was replaced, set secret-key-previous to the one before and run claviger secret rotate", ErrKey, err)
 	}
-	return box, nil
+	return a.pepper(ctx, db, box)
+}
+
+// pepper gives a Sealer the pepper that is stored. An install that has none stores what was
+// derived from its key until now.
+func (a *App) pepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer) (*secret.Sealer, error) {
+	with, err := sealing.WithPepper(ctx, db, box)
+	if !errors.Is(err, sealing.ErrNoPepper) {
+		return with, err
+	}
+	if a.cfg.PreviousKey != "" {
+		return nil, fmt.Errorf("%w: secret-key-previous is set, and this version has not run with one key yet; start it once with the key that was in use and without secret-key-previous", ErrKey)
+	}
+	if err := sealing.StorePepper(ctx, db, box, a.cfg.Now()); err != nil {
+		return nil, err
+	}
+	return sealing.WithPepper(ctx, db, box)
+}
+
+// Reseal seals everything with the secret key that is set, for a command; done is told how
+// far it is. It returns how many values were sealed anew.
+func Reseal(ctx context.Context, db *sqldb.DB, cfg Config, by audit.Actor, done func(what string, seen, changed int)) (total int, err error) {
+	a := newApp(cfg)
+	box, err := a.sealer(ctx, db)
+	if err != nil {
+		return 0, err
+	}
+	total, err = sealing.Reseal(ctx, db, box, done, sealed()...)
+	if err != nil {
+		return total, err
+	}
+	return total, db.Write(ctx, func(tx *sqldb.Tx) error {
+		audit.Record(tx, a.cfg.Now(), by, "secret_key.rotate", "", nil, audit.Facts{"values": total})
+		return nil
+	})
 }

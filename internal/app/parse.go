@@ -103,6 +103,16 @@ func secretKey(c *Config, v string) error {
 	return nil
 }
 
+// previousKey checks the key that is being replaced.
+func previousKey(c *Config, v string) error {
+	if v == "" {
+		return nil
+	}
+	_, err := parseKey(v)
+	c.PreviousKey = v
+	return err
+}
+
 // parseKey reads the installation's key from hex or from any base64.
 func parseKey(s string) ([]byte, error) {
 	s = strings.TrimSpace(s)

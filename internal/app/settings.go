@@ -65,6 +65,11 @@ var settings = []Setting{
 		set:  secretKey,
 	},
 	{
+		Name: "secret-key-previous", Value: "key", Secret: true,
+		Help: "The key that secret-key replaces, while claviger secret rotate has not sealed everything anew",
+		set:  previousKey,
+	},
+	{
 		Name: "brand", Value: "name",
 		Help: "The marketplace's name: with Acme, X-Acme-Licensing-Key is an alias of the header X-Licensing-Key",
 		set:  brand,

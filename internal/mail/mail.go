@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/sealing"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
@@ -112,21 +113,33 @@ func (o *Outbox) PutAll(tx *sqldb.Tx, at time.Time, list ...Message) {
 
 // The labels of sealed texts name the cause, so that one mail's text does not
 // open as another's.
-func (m *Message) textLabel() string { return "mail text " + m.Cause }
-func (m *Message) htmlLabel() string { return "mail html " + m.Cause }
+func textLabel(cause string) string { return "mail text " + cause }
+func htmlLabel(cause string) string { return "mail html " + cause }
+
+// Sealed are the columns of sealed texts.
+func Sealed() []sealing.Column {
+	column := func(name string, label func(string) string) sealing.Column {
+		return sealing.Column{
+			Name: "texts of mails", First: "0", Label: label,
+			Page: `SELECT CAST(id AS text), cause, ` + name + ` FROM mails WHERE id > CAST(CAST($1 AS text) AS bigint) AND sealed = TRUE ORDER BY mails.id LIMIT $2`,
+			Save: `UPDATE mails SET ` + name + ` = $3 WHERE id = CAST(CAST($1 AS text) AS bigint) AND ` + name + ` = $2`,
+		}
+	}
+	return []sealing.Column{column("body", textLabel), column("html", htmlLabel)}
+}
 
 // seal is what the message says, as it is stored.
 func (m *Message) seal(box *secret.Sealer) (text, html string) {
-	return box.Seal(m.textLabel(), m.Text), box.Seal(m.htmlLabel(), m.HTML)
+	return box.Seal(textLabel(m.Cause), m.Text), box.Seal(htmlLabel(m.Cause), m.HTML)
 }
 
 // open turns what is stored sealed into what the message says.
 func (m *Message) open(box *secret.Sealer) error {
-	text, err := box.Open(m.textLabel(), m.Text)
+	text, err := box.Open(textLabel(m.Cause), m.Text)
 	if err != nil {
 		return fmt.Errorf("open the text of a mail: %w", err)
 	}
-	html, err := box.Open(m.htmlLabel(), m.HTML)
+	html, err := box.Open(htmlLabel(m.Cause), m.HTML)
 	if err != nil {
 		return fmt.Errorf("open the HTML of a mail: %w", err)
 	}

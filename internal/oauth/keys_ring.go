@@ -18,6 +18,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/sealing"
 	"claviger/internal/sqldb"
 )
 
@@ -109,6 +110,22 @@ func (k *Keys) reload(ctx context.Context) (*ring, error) {
 
 // label binds a sealed key to its row.
 func label(kid string) string { return "signing key " + kid }
+
+// Sealed are the columns of sealed signing keys and answers.
+func Sealed() []sealing.Column {
+	return []sealing.Column{
+		{
+			Name: "signing keys",
+			Page: `SELECT kid, kid, sealed FROM oauth_keys WHERE kid > $1 ORDER BY kid LIMIT $2`,
+			Save: `UPDATE oauth_keys SET sealed = $3 WHERE kid = $1 AND sealed = $2`, Label: label,
+		},
+		{
+			Name: "answers of the token endpoint",
+			Page: `SELECT hash, hash, answer FROM oauth_answers WHERE hash > $1 ORDER BY hash LIMIT $2`,
+			Save: `UPDATE oauth_answers SET answer = $3 WHERE hash = $1 AND answer = $2`, Label: answerLabel,
+		},
+	}
+}
 
 // open unseals a key. Reading an RSA key computes beforehand what signing needs.
 func (k *Keys) open(r row) (opened, error) {

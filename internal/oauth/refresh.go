@@ -93,7 +93,7 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 // rotate marks a refresh token as used, stores its answer sealed, and stores the new
 // tokens. It does nothing and returns false if another request used the token first.
 func (s *Server) rotate(ctx context.Context, t token, tokens pair, answer []byte, now time.Time) (won bool, err error) {
-	sealed := s.Sealer.Seal(sealLabel(t), string(answer))
+	sealed := s.Sealer.Seal(answerLabel(t.hash), string(answer))
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE oauth_tokens SET used_at = $2 WHERE hash = $1 AND used_at = 0`, t.hash, now)
 		if won = n > 0; won {
@@ -130,13 +130,13 @@ func (s *Server) answered(ctx context.Context, t token) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up a stored answer: %w", err)
 	}
-	answer, err := s.Sealer.Open(sealLabel(t), sealed)
+	answer, err := s.Sealer.Open(answerLabel(t.hash), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open a stored answer: %w", err)
 	}
 	return []byte(answer), nil
 }
 
-// sealLabel binds a sealed answer to its refresh token: it does not open in another
+// answerLabel binds a sealed answer to its refresh token: it does not open in another
 // row.
-func sealLabel(t token) string { return "answer of refresh token " + t.hash }
+func answerLabel(hash string) string { return "answer of refresh token " + hash }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/sealing"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -99,7 +100,20 @@ func tail(value string) string { return value[max(0, len(value)-tailLength):] }
 
 // label binds a sealed secret to its partner: it cannot be opened in another
 // partner's row.
-func label(id int64) string { return "webhook secret of partner " + strconv.FormatInt(id, 10) }
+func label(id int64) string { return labelOf(strconv.FormatInt(id, 10)) }
+
+func labelOf(id string) string { return "webhook secret of partner " + id }
+
+// Sealed is the column of sealed secrets.
+func Sealed() sealing.Column {
+	return sealing.Column{
+		Name: "webhook secrets", First: "0",
+		Page: `SELECT CAST(id AS text), CAST(partner_id AS text), sealed FROM partner_secrets
+			WHERE id > CAST(CAST($1 AS text) AS bigint) AND sealed <> '' ORDER BY partner_secrets.id LIMIT $2`,
+		Save:  `UPDATE partner_secrets SET sealed = $3 WHERE id = CAST(CAST($1 AS text) AS bigint) AND sealed = $2`,
+		Label: labelOf,
+	}
+}
 
 // ByKey returns the partner whose API key that is, in one statement. The key is
 // looked up by its hash, so that timing reveals nothing about other keys. With the fault

@@ -83,24 +83,38 @@ func Equal(a, b string) bool {
 }
 
 // Sealer seals what we must be able to read again and peppers what we need not.
-// Its two keys are derived from the one secret key of the installation.
 type Sealer struct {
-	aead   cipher.AEAD
+	opens  []cipher.AEAD // what is stored; the first seals
 	pepper []byte
 }
 
-// NewSealer makes a Sealer from the installation's secret key of KeySize bytes.
-func NewSealer(key []byte) (*Sealer, error) {
+// NewSealer makes a Sealer from the installation's secret key of KeySize bytes. What was
+// sealed with one of the other keys opens, too. The pepper is derived from the key until
+// WithPepper sets the one that is stored.
+func NewSealer(key []byte, others ...[]byte) (*Sealer, error) {
+	b := &Sealer{}
+	for _, k := range append([][]byte{key}, others...) {
+		aead, err := newAEAD(k)
+		if err != nil {
+			return nil, err
+		}
+		b.opens = append(b.opens, aead)
+	}
+	pepper, err := hkdf.Key(sha256.New, key, nil, "claviger pepper v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the pepper: %w", err)
+	}
+	b.pepper = pepper
+	return b, nil
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("the secret key has %d bytes, not %d", len(key), KeySize)
 	}
 	sealing, err := hkdf.Key(sha256.New, key, nil, "claviger seal v1", 32)
 	if err != nil {
 		return nil, fmt.Errorf("derive the sealing key: %w", err)
-	}
-	pepper, err := hkdf.Key(sha256.New, key, nil, "claviger pepper v1", 32)
-	if err != nil {
-		return nil, fmt.Errorf("derive the pepper: %w", err)
 	}
 	block, err := aes.NewCipher(sealing)
 	if err != nil {
@@ -110,14 +124,26 @@ func NewSealer(key []byte) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cipher mode: %w", err)
 	}
-	return &Sealer{aead: aead, pepper: pepper}, nil
+	return aead, nil
+}
+
+// PepperText is the pepper as it is stored, sealed.
+func (b *Sealer) PepperText() string { return hex.EncodeToString(b.pepper) }
+
+// WithPepper is the Sealer with the pepper that is stored, which outlives every key.
+func (b *Sealer) WithPepper(text string) (*Sealer, error) {
+	pepper, err := hex.DecodeString(text)
+	if err != nil || len(pepper) != len(b.pepper) {
+		return nil, errors.New("the stored pepper has not the form of one")
+	}
+	return &Sealer{opens: b.opens, pepper: pepper}, nil
 }
 
 // Seal encrypts text for storage. label says what it is for; the same label
 // opens it, so that a sealed value moved to another column does not open there.
 func (b *Sealer) Seal(label, text string) string {
-	nonce := random(b.aead.NonceSize())
-	sealed := b.aead.Seal(nonce, nonce, []byte(text), []byte(label))
+	nonce := random(b.opens[0].NonceSize())
+	sealed := b.opens[0].Seal(nonce, nonce, []byte(text), []byte(label))
 	return base64.StdEncoding.EncodeToString(sealed)
 }
 
@@ -126,19 +152,38 @@ var errSealed = errors.New("a sealed value does not open: was it sealed with ano
 
 // Open decrypts what Seal made with the same label.
 func (b *Sealer) Open(label, sealed string) (string, error) {
-	raw, err := base64.StdEncoding.DecodeString(sealed)
-	if err != nil || len(raw) < b.aead.NonceSize() {
-		return "", errSealed
-	}
-	n := b.aead.NonceSize()
-	text, err := b.aead.Open(nil, raw[:n], raw[n:], []byte(label))
-	if err != nil {
-		return "", errSealed
-	}
-	return string(text), nil
+	text, _, err := b.open(label, sealed)
+	return text, err
 }
 
-// Pepper hashes s with a key that is not in the database, so that a stolen
+// Reseal returns a value sealed with the key that seals now; the same one if it is.
+func (b *Sealer) Reseal(label, sealed string) (string, error) {
+	text, key, err := b.open(label, sealed)
+	if err != nil || key == 0 {
+		return sealed, err
+	}
+	return b.Seal(label, text), nil
+}
+
+// open also returns which of the keys opened it.
+func (b *Sealer) open(label, sealed string) (text string, key int, err error) {
+	raw, err := base64.StdEncoding.DecodeString(sealed)
+	if err != nil {
+		return "", 0, errSealed
+	}
+	for i, aead := range b.opens {
+		n := aead.NonceSize()
+		if len(raw) < n {
+			break
+		}
+		if text, err := aead.Open(nil, raw[:n], raw[n:], []byte(label)); err == nil {
+			return string(text), i, nil
+		}
+	}
+	return "", 0, errSealed
+}
+
+// Pepper hashes s with a key that the database holds only sealed, so that a stolen
 // database alone proves nothing.
 func (b *Sealer) Pepper(s string) string {
 	mac := hmac.New(sha256.New, b.pepper)
