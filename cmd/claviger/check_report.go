@@ -35,6 +35,7 @@ type checkReport struct {
 	asJSON      bool
 	person      bool // reads standard output
 	results     []scenario.Result
+	advice      string // what a person read last about what to do
 }
 
 func newReport(cmd *cobra.Command, asJSON bool) *checkReport {
@@ -62,6 +63,11 @@ func (r *checkReport) add(_ context.Context, result scenario.Result) error {
 		return nil
 	}
 	text := fmt.Sprintf("%s  %-58s %s\n", colored(string(result.Verdict), 7), name, oneLine(result.Text))
+	advice := strings.Join(result.Do, "\n")
+	if advice != "" && advice == r.advice {
+		advice, result.Do = r.advice, []string{"(as above)"}
+	}
+	r.advice = advice
 	for _, do := range result.Do {
 		text += "         " + strings.ReplaceAll(wrap(oneLine(do), helpWidth-11), "\n", "\n         ") + "\n"
 	}

@@ -84,9 +84,9 @@ func (f feed) count(ctx context.Context, last int64) (int, error) {
 	}
 }
 
-// request is the webhook of an event: its body, and the headers of the first attempt if
-// there was one.
-func (f feed) request(ctx context.Context, id int64) ([]byte, http.Header, error) {
+// request is the webhook of an event: its body and, if they are asked for, the headers of
+// the first attempt, if there was one.
+func (f feed) request(ctx context.Context, id int64, headers bool) ([]byte, http.Header, error) {
 	var body, sent string
 	var first int64
 	var err error
@@ -105,7 +105,7 @@ func (f feed) request(ctx context.Context, id int64) ([]byte, http.Header, error
 		}
 		body = d.RequestBody
 	}
-	if err == nil && first != 0 {
+	if err == nil && headers && first != 0 {
 		sent, err = f.header(ctx, id, first)
 	}
 	if err != nil {

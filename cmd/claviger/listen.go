@@ -174,7 +174,7 @@ type relayed struct {
 
 // relay posts one event to the application until it answers.
 func (l *listener) relay(ctx context.Context, e happened) error {
-	body, header, err := l.events.request(ctx, e.id)
+	body, header, err := l.events.request(ctx, e.id, l.secret == "")
 	if err != nil {
 		return answered(err)
 	}
@@ -212,9 +212,12 @@ func (l *listener) print(e happened, a courier.Answer) error {
 	if !line.Delivered {
 		word = "fail"
 	}
-	_, err := fmt.Fprintln(l.cmd.OutOrStdout(), strings.TrimRight(strings.Join([]string{
-		time.Now().Format(time.TimeOnly), colored(word, 4), fmt.Sprint(e.id), e.kind, e.license, fmt.Sprintf("%d in %d ms", a.Status, line.DurationMs), oneLine(line.Why),
-	}, "\t"), "\t"))
+	at, took := time.Now().Format(time.TimeOnly), fmt.Sprintf("%d in %d ms", a.Status, line.DurationMs)
+	text := strings.Join([]string{at, word, fmt.Sprint(e.id), e.kind, e.license, took, oneLine(line.Why)}, "\t")
+	if isTerminal(os.Stdout) {
+		text = fmt.Sprintf("%s  %s  %-10s  %s  event %d  %s  %s", at, colored(word, 4), e.kind, e.license, e.id, took, oneLine(line.Why))
+	}
+	_, err := fmt.Fprintln(l.cmd.OutOrStdout(), strings.TrimRight(text, "\t "))
 	return err
 }
 

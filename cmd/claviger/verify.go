@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"claviger/internal/courier"
+	"claviger/internal/secret"
 )
 
 // verifyLine is a finding as --json prints it.
@@ -23,7 +24,7 @@ type verifyLine struct {
 }
 
 func verifyCommand() *cobra.Command {
-	var secret, headers, body, brand, computed, at string
+	var given, headers, body, brand, computed, at string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Say whether a webhook that you received is signed rightly, and if not, what is wrong",
@@ -34,7 +35,7 @@ func verifyCommand() *cobra.Command {
 		Example: "claviger verify --secret whsec_… --headers headers.txt --body body.json",
 		Args:    exactly(),
 	}
-	secretFlag(cmd, &secret)
+	secretFlag(cmd, &given)
 	cmd.Flags().StringVar(&headers, "headers", "", "File with the headers of the request")
 	cmd.Flags().StringVar(&body, "body", "", "File with the body of the request")
 	cmd.Flags().StringVar(&brand, "brand", "", "Brand in the names of the headers; without it, the one that they have")
@@ -42,8 +43,8 @@ func verifyCommand() *cobra.Command {
 	cmd.Flags().StringVar(&at, "received-at", "", "When it was received, to compare the clocks")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		secret = cmp.Or(secret, os.Getenv(secretVariable))
-		if secret == "" || headers == "" || body == "" {
+		given = cmp.Or(given, os.Getenv(secretVariable))
+		if given == "" || headers == "" || body == "" {
 			return usage("verify needs --secret (or %s), --headers and --body", secretVariable)
 		}
 		if headers == "-" && body == "-" {
@@ -53,7 +54,7 @@ func verifyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r := courier.Received{Header: courier.ParseHeaders(string(head)), Computed: strings.TrimSpace(computed), Secret: secret}
+		r := courier.Received{Header: courier.ParseHeaders(string(head)), Computed: strings.TrimSpace(computed)}
 		if r.Body, err = readShort(cmd.InOrStdin(), "--body", body); err != nil {
 			return err
 		}
@@ -64,7 +65,7 @@ func verifyCommand() *cobra.Command {
 			}
 		}
 		signer := courier.Signer{Brand: cmp.Or(brand, brandIn(r.Header))}
-		return printVerification(cmd, asJSON, signer, signer.Verify(r, courier.NewSecrets(secret)))
+		return printVerification(cmd, asJSON, signer, doubtSecret(signer.Verify(r, courier.NewSecrets(given)), given))
 	}
 	return cmd
 }
@@ -101,6 +102,21 @@ func brandIn(h http.Header) string {
 		}
 	}
 	return ""
+}
+
+// doubtSecret says of a secret that signed nothing here what can be wrong with it.
+func doubtSecret(v courier.Verification, given string) courier.Verification {
+	for i, f := range v.Findings {
+		if f.Part != courier.PartSecret || f.State != courier.Unclear {
+			continue
+		}
+		v.Findings[i].Text = "--secret did not sign these bytes"
+		v.Findings[i].Do = "Give the webhook secret as it was shown, whsec_ included."
+		if other := secret.Mistaken(given, secret.WebhookSecret); other != "" {
+			v.Findings[i].State, v.Findings[i].Do = courier.Wrong, other
+		}
+	}
+	return v
 }
 
 // printVerification writes a line for each part of a webhook.

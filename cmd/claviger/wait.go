@@ -42,7 +42,7 @@ func until[T any](ctx context.Context, timeout time.Duration, what string, look 
 			if ctx.Err() != nil {
 				return found, context.Cause(ctx)
 			}
-			return found, &failure{exitCheck, fmt.Errorf("%s did not happen within %s", what, timeout)}
+			return found, &failure{exitCheck, fmt.Errorf("%s did not come within %s", what, timeout)}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/courier"
@@ -94,7 +95,10 @@ type play struct {
 	sent     map[int]*envelope // by the step, from 1, of which they were the event
 	silent   bool              // there was no answer: what follows is skipped
 
-	delivered bool // the endpoint accepted something, so it knows the secret
+	delivered bool   // the endpoint accepted something, so it knows the secret
+	diagnosed bool   // it was tried to find out why the endpoint accepts nothing
+	mistake   string // what it does wrong
+	doubt     string // what to do where that was not found
 }
 
 // envelope is an event with its body.
@@ -147,6 +151,12 @@ func (p *play) step(ctx context.Context, i int, s step) (Result, error) {
 		<-done
 	}
 	p.judge(&result, s, replies)
+	if result.Verdict == Fail && p.refusesAll(s, replies[0]) {
+		if !p.diagnosed {
+			p.diagnose(ctx, s, events[0])
+		}
+		result.Do = slices.DeleteFunc(slices.Concat([]string{p.mistake}, result.Do, []string{p.doubt}), func(do string) bool { return do == "" })
+	}
 	return result, nil
 }
 

@@ -1,0 +1,53 @@
+package scenario_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"claviger/internal/scenario"
+)
+
+// TestDiagnosis: an endpoint that accepts nothing is told which mistake it makes,
+// with every step that it refuses, and is asked for it once.
+func TestDiagnosis(t *testing.T) {
+	for name, c := range map[string]struct {
+		signed  func(stamp, body string) string // what the endpoint believes was signed
+		status  int                             // of its refusals
+		do      string                          // what to do first
+		unknown bool                            // no mistake explains it
+	}{
+		"the body alone": {func(_, body string) string { return body }, 401, "over the body alone", false},
+		"with a dot":     {func(stamp, body string) string { return stamp + "." + body }, 403, "a dot between", false},
+		"2xx and no":     {func(_, body string) string { return body }, 200, "over the body alone", false},
+		"something else": {func(string, string) string { return "?" }, 401, "", true},
+		"another status": {func(_, body string) string { return body }, 404, "", false},
+		"right":          {func(stamp, body string) string { return stamp + body }, 401, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			posts := 0
+			r := runner(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				posts++
+				body, _ := io.ReadAll(r.Body)
+				if r.Header.Get("X-Acme-Signature") != sign(c.signed(r.Header.Get("X-Acme-Timestamp"), string(body))) {
+					w.WriteHeader(c.status)
+					_, _ = io.WriteString(w, `{"success":false}`)
+				}
+			}))
+			results := run(t, r, scenario.Journey)
+			for _, result := range results {
+				do := strings.Join(result.Do, "\n")
+				switch first, _, _ := strings.Cut(do, "\n"); {
+				case c.do != "" && !strings.Contains(first, c.do):
+					t.Errorf("%s: %q, want %q first", result.Title, result.Do, c.do)
+				case strings.Contains(do, "compare the secret") != c.unknown:
+					t.Errorf("%s: %q, about the secret: %t", result.Title, result.Do, c.unknown)
+				}
+			}
+			if posts > 20 {
+				t.Errorf("%d posts for three steps", posts)
+			}
+		})
+	}
+}
