@@ -32,7 +32,7 @@ func migrateCommand() *cobra.Command {
 		}
 		return report(cmd, "applied", names, "the schema is up to date")
 	}
-	cmd.AddCommand(migrateStatusCommand())
+	cmd.AddCommand(migrateStatusCommand(), migrateCopyCommand())
 	return cmd
 }
 

@@ -22,11 +22,30 @@ func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Open opens the database and leaves its schema as it is. An SQLite file that
 // is not there is made.
-func Open(ctx context.Context, cfg Config) (*sqldb.DB, error) { return open(ctx, cfg, false) }
+func Open(ctx context.Context, cfg Config) (*sqldb.DB, error) { return openUnmarked(ctx, cfg, false) }
 
 // OpenExisting is Open for a database that must be there: an SQLite file that is
 // missing is not made.
-func OpenExisting(ctx context.Context, cfg Config) (*sqldb.DB, error) { return open(ctx, cfg, true) }
+func OpenExisting(ctx context.Context, cfg Config) (*sqldb.DB, error) {
+	return openUnmarked(ctx, cfg, true)
+}
+
+// openUnmarked refuses a database whose data is being copied or was moved: its service and
+// that of the other would both send.
+func openUnmarked(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, error) {
+	db, err := open(ctx, cfg, mustExist)
+	if err != nil {
+		return nil, err
+	}
+	mark, err := db.Marked(ctx)
+	if err == nil && mark != nil {
+		err = mark
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the database %s cannot be used: %w", shownDB(cfg.DB), err), db.Close())
+	}
+	return db, nil
+}
 
 func open(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, error) {
 	db, err := sqldb.Open(ctx, cfg.DB, sqldb.Options{Readers: cfg.ReadConnections, Log: cfg.Log, MustExist: mustExist})

@@ -41,7 +41,7 @@ func Backup(ctx context.Context, cfg Config, to string) error {
 	if cfg.Postgres() {
 		return fmt.Errorf("%w: use pg_dump --format=custom --file=%s, or pg_basebackup with WAL archiving; after pg_restore run claviger restore --finish", sqldb.ErrNotOurs, to)
 	}
-	db, err := OpenExisting(ctx, cfg)
+	db, err := open(ctx, cfg, true) // also one whose data was moved
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"hash/fnv"
 	"log/slog"
 	"math"
@@ -28,6 +29,23 @@ const Shards = 64
 
 // ShardOf returns the shard of a partner.
 func ShardOf(partnerID int64) int { return int(uint64(partnerID) % Shards) } //nolint:gosec // any number will do
+
+// Tables are this package's: they are about the nodes that run, not data, so a copy of the
+// database leaves them out.
+var Tables = []string{"nodes", "shards"}
+
+// Running counts the nodes that run on a database on PostgreSQL. On SQLite a lock tells.
+func Running(ctx context.Context, db *sqldb.DB) (int, error) {
+	conn, err := db.Reserve(ctx)
+	if errors.Is(err, sqldb.ErrNotShared) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := sqldb.One(ctx, conn, sqldb.Value[int], `SELECT count(*) FROM nodes WHERE until > `+conn.Clock())
+	return n, errors.Join(err, conn.Close(ctx))
+}
 
 // Claim is the right of a node to act for a shard, from one change of owner to the next.
 type Claim struct {

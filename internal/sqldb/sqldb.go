@@ -85,6 +85,11 @@ type engine interface {
 	backup(ctx context.Context, to string) error
 	// advance is the statements that move every sequence on by $1.
 	advance() []string
+	// What a copy to another database needs, see Copy.
+	copyText() copyText
+	holdForCopy(ctx context.Context) (release func() error, err error)
+	markAlone(ctx context.Context, m *Mark) error
+	setSequences(ctx context.Context, list []sequence) error
 	commits() int64
 	readersMax() int
 	close() error

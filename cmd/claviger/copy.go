@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"claviger/internal/app"
+	"claviger/internal/sqldb"
+)
+
+func migrateCopyCommand() *cobra.Command {
+	var from, to string
+	var giveUp, asJSON bool
+	cmd := &cobra.Command{
+		Use: "copy", Short: "Move all data between SQLite and PostgreSQL, with the service stopped",
+		Long: "Copies every table of one database into another, empty one, in either direction, reads both again and compares every row. " +
+			"It goes on where it ended when it is repeated after an interruption. At the end the old database is marked as moved, and claviger serve refuses it: both would send webhooks and mails.\n\n" +
+			"The secret key stays the same. It is that of the old database, from its key file or the setting secret-key, and must open what is stored.\n\n" +
+			"With --give-up, the database of --from can be used again although its copy has not ended; what was copied is to be removed.",
+		Example: "claviger migrate copy --from claviger.db --to postgres://user:password@host/name\n" +
+			"claviger migrate copy --from postgres://user:password@host/name --to claviger.db\n" +
+			"claviger migrate copy --give-up --from claviger.db",
+		Args: exactly(),
+	}
+	g := settingFlags(cmd, app.Serve, "secret-key", "secret-key-previous")
+	cmd.Flags().StringVar(&from, "from", "", "Database that is moved: a file of SQLite or a URL of PostgreSQL")
+	cmd.Flags().StringVar(&to, "to", "", "Empty database to move it to; a file of SQLite is made")
+	cmd.Flags().BoolVar(&giveUp, "give-up", false, "Use the database of --from again")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case from == "":
+			return usage("which database is moved? Name it with --from")
+		case giveUp && to != "":
+			return usage("--give-up takes --from alone")
+		case !giveUp && to == "":
+			return usage("where to? Name an empty database with --to")
+		}
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		if giveUp {
+			if err := app.GiveUpCopy(cmd.Context(), cfg, from); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.ErrOrStderr(), "the database can be used again; remove what was copied of it")
+			return err
+		}
+		shown := &copyProgress{w: cmd.ErrOrStderr(), live: isTerminal(os.Stderr)}
+		done, hint, err := app.Copy(cmd.Context(), cfg, from, to, shown.tell)
+		shown.end()
+		if err != nil {
+			return err
+		}
+		return tellCopied(cmd, asJSON, done, hint)
+	}
+	return cmd
+}
+
+// tellCopied lists the tables, which are the same in both databases now.
+func tellCopied(cmd *cobra.Command, asJSON bool, done sqldb.Copied, hint string) error {
+	type table struct {
+		Table  string `json:"table"`
+		Rows   int64  `json:"rows"`
+		SHA256 string `json:"sha256"`
+	}
+	list, rows := make([]table, 0, len(done.Tables)), int64(0)
+	for _, t := range done.Tables {
+		list = append(list, table{t.Name, t.Rows, t.Hash})
+		rows += t.Rows
+	}
+	err := printList(cmd, asJSON, list, []string{"table", "rows", "sha256"}, func(t table) []string {
+		return []string{t.Table, strconv.FormatInt(t.Rows, 10), t.SHA256}
+	})
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("copied and compared %d rows in %d tables; the old database is marked as moved, set db to the new one\n", rows, len(list))
+	if hint != "" {
+		text += hint + "\n"
+	}
+	_, err = io.WriteString(cmd.ErrOrStderr(), text)
+	return err
+}
+
+// copyProgress shows how far a copy has come: in one line that changes for a person, now
+// and then in a new line for a log.
+type copyProgress struct {
+	w     io.Writer
+	live  bool
+	last  time.Time
+	shown bool
+}
+
+func (c *copyProgress) tell(p sqldb.CopyProgress) {
+	every, form := 5*time.Second, "%s\n"
+	if c.live {
+		every, form = 200*time.Millisecond, "\r\x1b[K%s"
+	}
+	if time.Since(c.last) < every {
+		return
+	}
+	c.last, c.shown = time.Now(), true
+	verb := "copies"
+	if p.Verifying {
+		verb = "compares"
+	}
+	_, _ = fmt.Fprintf(c.w, form, fmt.Sprintf("%s table %d of %d, %s: %d rows", verb, p.Number, p.Tables, p.Table, p.Rows)) // it only shows
+}
+
+// end leaves the line that changes.
+func (c *copyProgress) end() {
+	if c.live && c.shown {
+		_, _ = fmt.Fprint(c.w, "\r\x1b[K") // it only shows
+	}
+}
