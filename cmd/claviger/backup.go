@@ -23,6 +23,7 @@ func backupCommand() *cobra.Command {
 		Args:    exactly("file"),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
+	asJSON := cmd.Flags().Bool("json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, _, err := g.load()
 		if err != nil {
@@ -30,6 +31,9 @@ func backupCommand() *cobra.Command {
 		}
 		if err := app.Backup(cmd.Context(), cfg, args[0]); err != nil {
 			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), map[string]string{"file": args[0]})
 		}
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; store the secret key apart from it, and restore it with claviger restore\n", args[0])
 		return err
@@ -46,11 +50,15 @@ func erasedCommand() *cobra.Command {
 		Args:    exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
+	asJSON := cmd.Flags().Bool("json", false, "Print one JSON array; claviger restore reads lines")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
 			ids, err := b.Erased(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if *asJSON {
+				return printJSON(cmd.OutOrStdout(), append([]int64{}, ids...))
 			}
 			for _, id := range ids {
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
@@ -64,7 +72,7 @@ func erasedCommand() *cobra.Command {
 }
 
 func restoreCommand() *cobra.Command {
-	var finish bool
+	var finish, asJSON bool
 	var erased string
 	var gap int64
 	cmd := &cobra.Command{
@@ -83,6 +91,7 @@ func restoreCommand() *cobra.Command {
 		return exactly("file")(cmd, args)
 	}
 	g := settingFlags(cmd, app.Serve, "db")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.Flags().BoolVar(&finish, "finish", false, "Finish what other tools have restored")
 	cmd.Flags().StringVar(&erased, "erased", "", "File with the ids of who was erased, one to a line")
 	cmd.Flags().Int64Var(&gap, "gap", app.DefaultGap, "How far ids are moved on: more than were made since the backup")
@@ -103,16 +112,18 @@ func restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tellFinished(cmd.OutOrStdout(), done)
+			return tellFinished(cmd.OutOrStdout(), done, asJSON, "", "")
 		}
 		kept, done, err := app.Restore(cmd.Context(), cfg, args[0], f)
 		if err != nil {
 			return err
 		}
-		if err := tellRestored(cmd.OutOrStdout(), args[0], cfg.DB, kept); err != nil {
-			return err
+		if !asJSON {
+			if err := tellRestored(cmd.OutOrStdout(), args[0], cfg.DB, kept); err != nil {
+				return err
+			}
 		}
-		return tellFinished(cmd.OutOrStdout(), done)
+		return tellFinished(cmd.OutOrStdout(), done, asJSON, args[0], kept)
 	}
 	return cmd
 }
@@ -130,8 +141,22 @@ func tellRestored(w io.Writer, from, to, kept string) error {
 	return err
 }
 
+// restoreLine is what --json prints.
+type restoreLine struct {
+	Restored   string `json:"restored,omitempty"` // the backup; "" with --finish
+	Kept       string `json:"kept,omitempty"`     // where the old database is
+	Gap        int64  `json:"gap"`
+	Deliveries int64  `json:"deliveries"`
+	Mails      int64  `json:"mails"`
+	Erased     int64  `json:"erased"`
+	Unknown    int64  `json:"unknown"`
+}
+
 // tellFinished says what was done to the data, and what will follow.
-func tellFinished(w io.Writer, done app.Finished) error {
+func tellFinished(w io.Writer, done app.Finished, asJSON bool, from, kept string) error {
+	if asJSON {
+		return printJSON(w, restoreLine{from, kept, done.Gap, int64(done.Deliveries), int64(done.Mails), int64(done.Erased), int64(done.Unknown)})
+	}
 	text := fmt.Sprintf("ids go on %d higher\n", done.Gap)
 	text += fmt.Sprintf("when the service starts, %d webhook deliveries and %d mails that waited at the time of the backup go out again\n", done.Deliveries, done.Mails)
 	if done.Erased+done.Unknown > 0 {

@@ -69,11 +69,11 @@ func keysListCommand() *cobra.Command {
 	return cmd
 }
 
-// rotated is the algorithms that --alg can name; the zero one stands for each.
+// rotated is the algorithms that --alg can name; the zero one, also without --alg, stands
+// for each.
 var rotated = map[string]oauth.Alg{"RS256": oauth.RS256, "ES256": oauth.ES256, "all": ""}
 
 func keysRotateCommand() *cobra.Command {
-	var alg string
 	var now, asJSON bool
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Let the next key sign, and make a new next one",
@@ -84,14 +84,11 @@ func keysRotateCommand() *cobra.Command {
 		Args:    exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db", "secret-key", "secret-key-previous")
-	cmd.Flags().StringVar(&alg, "alg", "all", "Which keys: RS256, ES256 or all")
+	alg := wordFlag(cmd, "alg", "Which keys; all without it", "RS256", "ES256", "all")
 	cmd.Flags().BoolVar(&now, "now", false, "Do not wait until the next key has been published for a day")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		which, ok := rotated[alg]
-		if !ok {
-			return usage("--alg %q is not RS256, ES256 or all", alg)
-		}
+		which := rotated[*alg]
 		return changeKeys(cmd, g, asJSON, func(k *oauth.Keys) ([]oauth.Key, error) {
 			list, err := k.Rotate(cmd.Context(), terminal("claviger keys"), which, now)
 			if err != nil {

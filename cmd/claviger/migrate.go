@@ -16,6 +16,7 @@ func migrateCommand() *cobra.Command {
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
+	asJSON := cmd.Flags().Bool("json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := g.load()
 		if err != nil {
@@ -30,7 +31,7 @@ func migrateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return report(cmd, "applied", names, "the schema is up to date")
+		return report(cmd, *asJSON, "applied", names, "the schema is up to date")
 	}
 	cmd.AddCommand(migrateStatusCommand(), migrateCopyCommand())
 	return cmd
@@ -43,6 +44,7 @@ func migrateStatusCommand() *cobra.Command {
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
+	asJSON := cmd.Flags().Bool("json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := g.load()
 		if err != nil {
@@ -57,7 +59,7 @@ func migrateStatusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := report(cmd, "pending", names, "the schema is up to date"); err != nil {
+		if err := report(cmd, *asJSON, "pending", names, "the schema is up to date"); err != nil {
 			return err
 		}
 		if len(names) > 0 {
@@ -69,7 +71,10 @@ func migrateStatusCommand() *cobra.Command {
 }
 
 // report writes a line per name, or one that says there are none.
-func report(cmd *cobra.Command, word string, names []string, none string) error {
+func report(cmd *cobra.Command, asJSON bool, word string, names []string, none string) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), map[string][]string{word: append([]string{}, names...)})
+	}
 	if len(names) == 0 {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), none)
 		return err

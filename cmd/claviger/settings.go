@@ -27,6 +27,9 @@ func settingFlags(cmd *cobra.Command, mode app.Mode, only ...string) *given {
 			continue
 		}
 		f := cmd.Flags().VarPF(&settingFlag{g.values, s.Name, s.Value, s.Default}, s.Name, "", s.Help)
+		if len(s.Words) > 0 {
+			completeWords(cmd, s.Name, s.Words...)
+		}
 		if s.Switch {
 			f.NoOptDefVal = "true"
 		}

@@ -33,6 +33,7 @@ func stripeSetupCommand() *cobra.Command {
 	}
 	g := settingFlags(cmd, app.Serve, "public-url", "stripe-secret-key")
 	g.stripeSetup = true
+	asJSON := cmd.Flags().Bool("json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := g.load()
 		if err != nil {
@@ -44,12 +45,12 @@ func stripeSetupCommand() *cobra.Command {
 		case !strings.HasPrefix(cfg.PublicURL, "https://"):
 			return usage("Stripe sends webhooks to https only; set public-url to the https address at which the service is reached from outside")
 		}
-		return setUpStripe(cmd, cfg)
+		return setUpStripe(cmd, cfg, *asJSON)
 	}
 	return cmd
 }
 
-func setUpStripe(cmd *cobra.Command, cfg app.Config) error {
+func setUpStripe(cmd *cobra.Command, cfg app.Config, asJSON bool) error {
 	client := payment.NewStripe(payment.StripeConfig{Key: cfg.Stripe.Key, URL: stripeURL})
 	mode := "test"
 	if client.Live() {
@@ -58,6 +59,15 @@ func setUpStripe(cmd *cobra.Command, cfg app.Config) error {
 	e, made, err := client.MakeEndpoint(cmd.Context(), strings.TrimSuffix(cfg.PublicURL, "/")+"/stripe/webhook")
 	if err != nil {
 		return stripeError(err)
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), struct {
+			ID     string `json:"id"`
+			URL    string `json:"url"`
+			Mode   string `json:"mode"`
+			Made   bool   `json:"made"`
+			Secret string `json:"secret,omitempty"` // when it was just made, and never again
+		}{e.ID, e.URL, mode, made, e.Secret})
 	}
 	if !made {
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "the endpoint %s is there already, in %s mode, for %s; nothing was changed\n"+

@@ -79,6 +79,7 @@ func tokenAddCommand() *cobra.Command {
 	g := settingFlags(cmd, app.Serve, "db")
 	cmd.Flags().StringVar(&name, "name", "", "Whose token it is, as the audit log will say")
 	cmd.Flags().StringVar(&scopes, "scopes", "", "What it may do: read, sell, support, admin; several with commas")
+	completeWords(cmd, "scopes", "read", "sell", "support", "admin")
 	cmd.Flags().StringVar(&expires, "expires", "", "When it ends: after a time such as 12h or 90d, or on a day such as 2027-01-31; without it, never")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -155,7 +156,9 @@ func tokenRevokeCommand() *cobra.Command {
 		Long: "Ends a token at once, also in a service that is running. claviger token list shows the ids.",
 		Args: exactly("id"),
 	}
+	var asJSON bool
 	g := settingFlags(cmd, app.Serve, "db")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
 		switch {
@@ -165,10 +168,14 @@ func tokenRevokeCommand() *cobra.Command {
 			return usage("%q is not the id of a token; claviger token list shows them", args[0])
 		}
 		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
-			if _, err := b.RevokeToken(cmd.Context(), terminal("claviger token"), id); err != nil {
+			t, err := b.RevokeToken(cmd.Context(), terminal("claviger token"), id)
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "token %d is revoked\n", id)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), lineOf(t, time.Now()))
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "token %d is revoked\n", id)
 			return err
 		})
 	}

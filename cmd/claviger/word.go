@@ -15,11 +15,15 @@ import (
 func wordFlag(cmd *cobra.Command, name, help string, words ...string) *string {
 	w := &word{allowed: words}
 	cmd.Flags().Var(w, name, help+": "+strings.Join(words[:len(words)-1], ", ")+" or "+words[len(words)-1])
-	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
-		panic(err) // the flag was made two lines above
-	}
+	completeWords(cmd, name, words...)
 	return &w.value
+}
+
+// completeWords has the shell complete the values of a flag, which cmd has.
+func completeWords(cmd *cobra.Command, name string, words ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was made by the caller
+	}
 }
 
 // word is the value of a wordFlag.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/mail"
 	"claviger/internal/notice"
 	"claviger/internal/partner"
@@ -26,11 +27,12 @@ const (
 // the file.
 type Setting struct {
 	Name    string
-	Value   string // what a value is, in a word, for help
-	Default string // as it would be written
-	Help    string // one sentence without a full stop
-	Secret  bool   // hidden when shown; can also be read from a file, as Name-file
-	Switch  bool   // a flag without a value means true
+	Value   string   // what a value is, in a word, for help
+	Default string   // as it would be written
+	Help    string   // one sentence without a full stop
+	Secret  bool     // hidden when shown; can also be read from a file, as Name-file
+	Switch  bool     // a flag without a value means true
+	Words   []string // the values that it can have, where those are few
 
 	dev string // the default of `dev`, where it differs; "-" is an empty one
 	set func(*Config, string) error
@@ -116,8 +118,9 @@ var settings = []Setting{
 	},
 	{
 		Name: "require-second-factor", Value: "who", Default: "admins", dev: "none",
-		Help: "Who needs a one-time code or a passkey to use the console: none, admins or operators",
-		set:  requireFactor,
+		Help:  "Who needs a one-time code or a passkey to use the console: none, admins or operators",
+		Words: []string{string(account.RequireNone), string(account.RequireAdmins), string(account.RequireOperators)},
+		set:   requireFactor,
 	},
 	{
 		Name: "trusted-proxies", Value: "list",
@@ -126,13 +129,15 @@ var settings = []Setting{
 	},
 	{
 		Name: "log-level", Value: "level", Default: "info",
-		Help: "Least important line that is logged: debug, info, warn or error",
-		set:  logLevel,
+		Help:  "Least important line that is logged: debug, info, warn or error",
+		Words: []string{"debug", "info", "warn", "error"},
+		set:   logLevel,
 	},
 	{
 		Name: "log-format", Value: "format", Default: "json", dev: "text",
-		Help: "How a log line is written: json or text",
-		set:  logFormat,
+		Help:  "How a log line is written: json or text",
+		Words: []string{string(JSON), string(Text)},
+		set:   logFormat,
 	},
 	{
 		Name: "allow-private-targets", Value: "bool", Default: "false", dev: "true", Switch: true,
@@ -161,8 +166,9 @@ var settings = []Setting{
 	},
 	{
 		Name: "mail-buyers", Value: "who", Default: string(notice.Shop),
-		Help: "Whose buyers are told by mail what became of a purchase: shop (bought on the pages here), all (also by the operator API) or none",
-		set:  mailBuyers,
+		Help:  "Whose buyers are told by mail what became of a purchase: shop (bought on the pages here), all (also by the operator API) or none",
+		Words: []string{string(notice.Shop), string(notice.All), string(notice.Nobody)},
+		set:   mailBuyers,
 	},
 	{
 		Name: "mail-off", Value: "list",
