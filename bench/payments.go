@@ -119,7 +119,11 @@ func (b *bench) paid(ctx context.Context, store seed.Store, sc scene, t *till, s
 	t.paid.Store(0)
 	var ordered atomic.Int64
 	events := func() (float64, error) {
-		return crowd.Rate(ctx, b.length/2, http.StatusOK, func(int) []byte { return t.event(sc) })
+		ready, begun := t.events(sc), t.paid.Load() // signed before, as Stripe does
+		return crowd.Rate(ctx, b.length/2, http.StatusOK, func(int) []byte {
+			t.sold.Add(1)
+			return ready[min(t.paid.Add(1)-begun, perSide)-1]
+		})
 	}
 	orders := func() (float64, error) {
 		return crowd.Rate(ctx, b.length/2, http.StatusCreated, func(client int) []byte {
@@ -130,7 +134,11 @@ func (b *bench) paid(ctx context.Context, store seed.Store, sc scene, t *till, s
 		})
 	}
 	if b.profile {
-		if err := b.profileSales(ctx, "payments-"+strings.ToLower(store.Name()), service, crowd, http.StatusOK, func(int) []byte { return t.event(sc) }); err != nil {
+		next := func(int) []byte {
+			t.sold.Add(1)
+			return t.event(sc, t.paid.Add(1))
+		}
+		if err := b.profileSales(ctx, "payments-"+strings.ToLower(store.Name()), service, crowd, http.StatusOK, next); err != nil {
 			return err
 		}
 	}
@@ -141,10 +149,17 @@ func (b *bench) paid(ctx context.Context, store seed.Store, sc scene, t *till, s
 	return err
 }
 
-// event is the next payment, as Stripe reports it.
-func (t *till) event(sc scene) []byte {
-	t.sold.Add(1)
-	n := t.paid.Add(1)
+// events are the next payments.
+func (t *till) events(sc scene) [][]byte {
+	list := make([][]byte, perSide)
+	for i := range list {
+		list[i] = t.event(sc, t.paid.Load()+int64(i)+1)
+	}
+	return list
+}
+
+// event is a payment as Stripe reports it.
+func (t *till) event(sc scene, n int64) []byte {
 	body := fmt.Sprintf(paidEvent, sc.ref(), n, stripe.APIVersion, time.Now().Unix())
 	header := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: stripeSecret}).Header
 	return fmt.Appendf(nil, "POST /stripe/webhook HTTP/1.1\r\nHost: licenses.example.com\r\nContent-Type: application/json\r\nStripe-Signature: %s\r\nContent-Length: %d\r\n\r\n%s",

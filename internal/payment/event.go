@@ -112,15 +112,15 @@ func train(version string) string {
 	return name
 }
 
-// body is what is read of an event. The library's own types cost as much as the sale: they
-// have every member that Stripe knows, and the object is read three times.
+// body is what is read of an event, in one go. The library's own types cost as much as the
+// sale: they have every member that Stripe knows, and the object is read three times.
 type body struct {
 	ID         string
 	Type       string
 	APIVersion string `json:"api_version"`
 	Created    int64
 	Livemode   bool
-	Data       struct{ Object json.RawMessage }
+	Data       struct{ Object object }
 }
 
 // object is what is read of the object of an event: a session, a refund or a dispute.
@@ -152,33 +152,24 @@ func (s *Stripe) read(text []byte, header string) (incoming, error) {
 		return incoming{}, signatureError(err)
 	}
 	var e body
-	if err := json.Unmarshal(text, &e); err != nil {
+	err = json.Unmarshal(text, &e)
+	in := incoming{
+		id: e.ID, objectID: e.Data.Object.ID, kind: e.Type, live: e.Livemode, at: time.Unix(e.Created, 0).UTC(),
+		foreign: train(e.APIVersion) != train(stripe.APIVersion),
+	}
+	// In another version members may be of other types; then the rest was read.
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !(other && in.foreign) {
 		return incoming{}, fmt.Errorf("read a signed event: %w", err)
 	}
-	in := incoming{id: e.ID, kind: e.Type, live: e.Livemode, at: time.Unix(e.Created, 0).UTC(), foreign: train(e.APIVersion) != train(stripe.APIVersion)}
-	if e.Data.Object == nil {
-		return in, nil
+	if !in.foreign {
+		in.take(&e.Data.Object)
 	}
-	return in, in.readObject(e.Data.Object)
+	return in, nil
 }
 
-// readObject reads the object of an event; of another version, only which it is.
-func (in *incoming) readObject(raw json.RawMessage) error {
-	var o object
-	var err error
-	if in.foreign {
-		var named struct{ ID string }
-		err = json.Unmarshal(raw, &named)
-		o.ID = named.ID
-	} else {
-		err = json.Unmarshal(raw, &o)
-	}
-	if err != nil {
-		return fmt.Errorf("read the object of a signed event: %w", err)
-	}
-	in.objectID = o.ID
+// take keeps what an object of ours says.
+func (in *incoming) take(o *object) {
 	switch {
-	case in.foreign:
 	case strings.HasPrefix(in.kind, "checkout.session."):
 		f := sessionOf(&stripe.CheckoutSession{
 			ID: o.ID, ClientReferenceID: o.ClientReferenceID, Status: stripe.CheckoutSessionStatus(o.Status),
@@ -197,7 +188,6 @@ func (in *incoming) readObject(raw json.RawMessage) error {
 		f := disputeOf(&stripe.Dispute{ID: o.ID, Status: stripe.DisputeStatus(o.Status), Amount: o.Amount, Currency: o.Currency, PaymentIntent: o.PaymentIntent})
 		in.dispute = &f
 	}
-	return nil
 }
 
 func signatureError(err error) error {

@@ -25,25 +25,26 @@ func (b *Book) list(ctx context.Context) (int, error) {
 	if oldest := now.Add(-listBack); since.Before(oldest) {
 		since = oldest
 	}
-	objects := map[string]string{} // by event
-	err = b.Stripe.events(ctx, since, func(id, objectID string, _ time.Time) error {
-		objects[id] = objectID
-		return nil
-	})
-	if err != nil {
+	var events []listed
+	if err := b.Stripe.events(ctx, since, func(e listed) { events = append(events, e) }); err != nil {
 		return 0, fmt.Errorf("list events: %w", err)
 	}
-	return len(objects), b.noteListed(ctx, objects, now)
+	return len(events), b.noteListed(ctx, events, now)
 }
 
-// noteListed stores those that did not come by themselves.
-func (b *Book) noteListed(ctx context.Context, objects map[string]string, at time.Time) error {
-	ids := make([]string, 0, len(objects))
-	for id := range objects {
-		ids = append(ids, id)
+// noteListed stores those that did not come by themselves: those that were not noted, and
+// are not of a session that was sold.
+func (b *Book) noteListed(ctx context.Context, events []listed, at time.Time) error {
+	var ids, refs []string
+	for _, e := range events {
+		ids = append(ids, e.id)
+		if e.ref != "" {
+			refs = append(refs, e.ref)
+		}
 	}
 	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		known, err := sqldb.All(ctx, tx, sqldb.Value[string], `SELECT provider_id FROM payment_events WHERE provider_id = ANY($1)`, ids)
+		known, err := sqldb.All(ctx, tx, sqldb.Value[string], `SELECT provider_id FROM payment_events WHERE provider_id = ANY($1)
+			UNION ALL SELECT session_id FROM checkouts WHERE ref = ANY($2) AND state = `+sqldb.Literal(Sold), ids, refs)
 		if err != nil {
 			return err
 		}
@@ -51,10 +52,10 @@ func (b *Book) noteListed(ctx context.Context, objects map[string]string, at tim
 		for _, id := range known {
 			came[id] = true
 		}
-		for id, object := range objects {
-			if !came[id] {
-				noteEvent(tx, id, at)
-				addLookup(tx, object, at)
+		for _, e := range events {
+			if !came[e.id] && !came[e.objectID] {
+				noteEvent(tx, e.id, at)
+				addLookup(tx, e.objectID, at)
 			}
 		}
 		tx.Queue(`UPDATE payment_listing SET listed_at = $1 WHERE id = 1`, at)

@@ -100,7 +100,7 @@ func TestCallsHaveStripesForm(t *testing.T) {
 	_, _, _ = s.refundOfRequest(ctx, "pi_1", "rq_1")
 	_, _ = s.dispute(ctx, "dp_1")
 	_, _ = s.refOfIntent(ctx, "pi_1")
-	_ = s.events(ctx, now.Add(-time.Hour), func(string, string, time.Time) error { return nil })
+	_ = s.events(ctx, now.Add(-time.Hour), func(listed) {})
 	_, _, _ = s.MakeEndpoint(ctx, "https://shop.example/stripe/webhook")
 	want := []string{
 		"GET /v1/checkout/sessions/cs_1", "GET /v1/disputes/dp_1", "GET /v1/events", "GET /v1/payment_intents/pi_1", "GET /v1/refunds",

@@ -109,7 +109,7 @@ func (b *Book) ofIntent(ctx context.Context, intent string) (Checkout, bool, err
 // It is the one function that sells: the webhook, the return page and the job call it.
 func (b *Book) take(ctx context.Context, c Checkout, f sessionFact, eventID string) (Checkout, error) {
 	if f.paid && c.simple(f) {
-		sold, err := b.sell(ctx, c, f, eventID)
+		sold, err := b.sell(ctx, c, f)
 		if err == nil || fault.Of(err) == nil {
 			return sold, err
 		}
@@ -140,7 +140,8 @@ func (c Checkout) matches(f sessionFact) bool {
 }
 
 // sell sells a new license in one set with other orders of the partner.
-func (b *Book) sell(ctx context.Context, c Checkout, f sessionFact, eventID string) (Checkout, error) {
+// The event is not noted: that the checkout is sold tells the job as much.
+func (b *Book) sell(ctx context.Context, c Checkout, f sessionFact) (Checkout, error) {
 	now := b.Now()
 	c.State, c.SessionID, c.IntentID, c.PaidAt, c.UpdatedAt, c.NextAt = Sold, f.id, f.intent, now, now, time.Time{}
 	var unsettled *sqldb.Result[bool]
@@ -149,9 +150,6 @@ func (b *Book) sell(ctx context.Context, c Checkout, f sessionFact, eventID stri
 		c.PurchaseID = saleID
 		unsettled = sqldb.QueueQuery(tx, sqldb.Value[bool], `UPDATE checkouts SET state = $2, session_id = $3, intent_id = $4, purchase_id = $5,
 			paid_at = $6, updated_at = $6, next_at = 0, paid = amount, paid_currency = currency WHERE id = $1 RETURNING unsettled`, c.ID, int(Sold), f.id, f.intent, saleID, now)
-		if eventID != "" {
-			noteEvent(tx, eventID, now)
-		}
 	}
 	if _, err := b.Licenses.Sell(ctx, o); err != nil {
 		return c, err

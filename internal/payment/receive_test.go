@@ -83,3 +83,21 @@ func TestForgedEvents(t *testing.T) {
 	}
 	h.want("signed", c, payment.Sold, event.Inactive, false)
 }
+
+// What the provider lists is looked up unless it came by itself: a session that was sold is
+// not asked for again, and one that nobody told of is.
+func TestListedEvents(t *testing.T) {
+	h := newHarness(t)
+	c := h.begin(h.order())
+	h.stripe.Pay(c.SessionID)
+	h.deliver(h.stripe.Events()...)
+	h.ahead = 2 * time.Hour
+	h.work()
+	if n := h.count(`SELECT count(*) FROM payment_events`); n != 0 {
+		t.Errorf("%d events of a sold session were looked up", n)
+	}
+	h.stripe.RefundAll(c.SessionID)
+	h.ahead = 4 * time.Hour
+	h.work()
+	h.want("refunded", c, payment.Sold, event.Deactivated, false)
+}

@@ -180,9 +180,12 @@ func (s *Stripe) refOfIntent(ctx context.Context, id string) (string, error) {
 	return o.Metadata[refKey], nil
 }
 
+// listed is an event of a list; ref is the checkout that it names.
+type listed struct{ id, objectID, ref string }
+
 // events calls each for the events since a time that concern payments, oldest last. An
 // event is only a hint: it is in the version of its creation, and its object may be old.
-func (s *Stripe) events(ctx context.Context, since time.Time, each func(id, objectID string, at time.Time) error) error {
+func (s *Stripe) events(ctx context.Context, since time.Time, each func(e listed)) error {
 	params := &stripe.EventListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()}}
 	params.Limit = stripe.Int64(100)
 	for _, t := range eventTypes {
@@ -195,10 +198,11 @@ func (s *Stripe) events(ctx context.Context, since time.Time, each func(id, obje
 		if o.Data == nil {
 			continue
 		}
-		if id, ok := o.Data.Object["id"].(string); ok {
-			if err := each(o.ID, id, time.Unix(o.Created, 0).UTC()); err != nil {
-				return err
-			}
+		e := listed{id: o.ID}
+		e.objectID, _ = o.Data.Object["id"].(string)
+		e.ref, _ = o.Data.Object["client_reference_id"].(string)
+		if e.objectID != "" {
+			each(e)
 		}
 	}
 	return nil
