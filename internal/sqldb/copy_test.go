@@ -47,7 +47,11 @@ func filled(t testing.TB, url string, rows int, only ...string) {
 				names = append(names, c[0])
 			}
 			var list [][]any
-			for i := 1; i <= rows; i++ {
+			most := rows
+			if table == "peppers" {
+				most = 1 // there is only one
+			}
+			for i := 1; i <= most; i++ {
 				list = append(list, cells(columns[table], i))
 			}
 			sqldb.InsertNew(tx, sqldb.Value[int64], table, names, list, "1")
@@ -233,7 +237,7 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 	other := mustCopy(t, copying(to, file(t, "other.db")))
 	for _, table := range other.Tables {
-		if table.Rows < 20 || table.Rows > 22 {
+		if table.Name != "peppers" && table.Rows < 20 || table.Rows > 22 {
 			t.Errorf("%s has %d rows", table.Name, table.Rows)
 		}
 	}
