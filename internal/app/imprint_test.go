@@ -44,6 +44,9 @@ func TestImprint(t *testing.T) {
 	if css := body(t, a, "/brand/"+sheet, http.StatusOK); !strings.Contains(css, "#1b4173") {
 		t.Errorf("the style sheet is %s", css)
 	}
+	if look := a.Services().Mail.Look; look.Accent != "#1b4173" || !strings.HasPrefix(look.Logo, "http") {
+		t.Errorf("mails look like %+v", look)
+	}
 	if page := body(t, a, "/nowhere", http.StatusNotFound); !strings.Contains(page, "Contact support") || !strings.Contains(page, `<a href="/sign-in">Sign in</a>`) {
 		t.Errorf("the page of an unknown path is %s", page)
 	}

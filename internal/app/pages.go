@@ -60,6 +60,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		(*load.pages).Imprint = imprint
 	}
 	r := a.services
+	r.Mail.Look.Accent = imprint.Accent.Light()
 	if at := imprint.Logo.Path(); at != "" {
 		r.Mail.Look.Logo = a.url + at
 	}

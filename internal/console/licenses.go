@@ -247,7 +247,7 @@ func (l *Licenses) text(w http.ResponseWriter, r *http.Request, _ *Visit) error 
 func chainTable(v *Visit, d license.Detail) ui.Table {
 	t := ui.Table{
 		ID: "chain", Caption: "What was paid for it", Cards: true,
-		Columns: []ui.Column{{Label: "Purchase"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference"}, {Label: "Time"}, {Label: "State"}},
+		Columns: []ui.Column{{Label: "Purchase"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference", Wrap: true}, {Label: "Time"}, {Label: "State"}},
 	}
 	for _, k := range d.Links {
 		what, state := saleWords(&k.Sale), ui.Cell{Text: "paid"}

@@ -69,7 +69,7 @@ type purchaseView struct {
 	Chains   []ui.Table
 	Refunds  ui.Table
 	Payments ui.Timeline // with refunds and disputes
-	Refund   string // the page that refunds it, "" if it cannot be
+	Refund   string      // the page that refunds it, "" if it cannot be
 	Curl     ui.Curl
 }
 

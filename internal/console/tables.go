@@ -87,7 +87,7 @@ func paid(s *license.Sale) string {
 func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "purchases", Caption: "Purchases", Cards: true,
-		Columns: []ui.Column{{Label: "Purchase"}, {Label: "Application"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference"}, {Label: "Time"}},
+		Columns: []ui.Column{{Label: "Purchase"}, {Label: "Application"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference", Wrap: true}, {Label: "Time"}},
 	}
 	t.Reserve(len(list))
 	below := v.Path(purchasesPath) + "/"
@@ -115,7 +115,7 @@ func saleWords(s *license.Sale) string {
 func refundsTable(v *Visit, list []license.Refund) ui.Table {
 	t := ui.Table{
 		ID: "refunds", Caption: "Refunds", Cards: true,
-		Columns: []ui.Column{{Label: "Refund"}, {Label: "Reference"}, {Label: "Time"}, {Label: "State"}},
+		Columns: []ui.Column{{Label: "Refund"}, {Label: "Reference", Wrap: true}, {Label: "Time"}, {Label: "State"}},
 	}
 	for _, f := range list {
 		state := ui.Cell{Text: "stands"}

@@ -2,6 +2,7 @@ package devserver
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -30,8 +31,11 @@ type catcher struct {
 
 	lock  sync.Mutex
 	ids   []int64          // of the emails in texts, oldest first
-	texts map[int64]string // by email
+	texts map[int64]caught // by email
 }
+
+// caught is what an email says.
+type caught struct{ text, html string }
 
 // shown is how many of the newest emails the catcher holds.
 const shown = 200
@@ -41,12 +45,12 @@ func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err erro
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.texts == nil {
-		c.texts = make(map[int64]string)
+		c.texts = make(map[int64]caught)
 	}
 	if _, repeated := c.texts[o.ID]; !repeated {
 		c.ids = append(c.ids, o.ID)
 	}
-	c.texts[o.ID] = o.Text
+	c.texts[o.ID] = caught{o.Text, o.HTML}
 	if len(c.ids) > shown {
 		delete(c.texts, c.ids[0])
 		c.ids = c.ids[1:]
@@ -54,10 +58,10 @@ func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err erro
 	return false, nil
 }
 
-// text returns the text of an email, or "" if it is no longer held.
-func (c *catcher) text(m mail.Record) string {
+// says returns what an email says, nothing if it is no longer held.
+func (c *catcher) says(m mail.Record) caught {
 	if m.Text != "" { // it was not sent yet
-		return m.Text
+		return caught{text: m.Text}
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -65,7 +69,7 @@ func (c *catcher) text(m mail.Record) string {
 }
 
 func (c *catcher) routes() []wire.Route {
-	return []wire.Route{pageRoute(c.pages, mailPath, c.list), pageRoute(c.pages, mailPath+"/{id}", c.read)}
+	return []wire.Route{pageRoute(c.pages, mailPath, c.list), pageRoute(c.pages, mailPath+"/{id}", c.read), pageRoute(c.pages, mailPath+"/{id}/html", c.readHTML)}
 }
 
 // mailAnswer is an email as programs read it; claviger wait mail does.
@@ -95,19 +99,48 @@ func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
 type emailView struct {
 	mail.Record
 	Lines [][]span
+	HTML  bool // it has HTML, too
 }
 
 func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
-	mails, err := c.mails.Recent(r.Context(), c.db, shown)
+	m, err := c.find(r)
 	if err != nil {
 		return err
 	}
+	said := c.says(m)
+	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: emailView{m, lines(said.text), said.html != ""}})
+}
+
+// readHTML shows an email as a mail program does that runs no script and loads nothing but
+// pictures of this server.
+func (c *catcher) readHTML(w http.ResponseWriter, r *http.Request) error {
+	m, err := c.find(r)
+	if err != nil {
+		return err
+	}
+	said := c.says(m)
+	if said.html == "" {
+		return fault.New(fault.Missing, codeUnknownMail, "This email has no HTML, or it is no longer held.")
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox allow-top-navigation-by-user-activation")
+	h.Set("Cache-Control", "no-store")
+	_, err = io.WriteString(w, said.html)
+	return err
+}
+
+// find returns the email that the path names.
+func (c *catcher) find(r *http.Request) (mail.Record, error) {
+	mails, err := c.mails.Recent(r.Context(), c.db, shown)
+	if err != nil {
+		return mail.Record{}, err
+	}
 	at := slices.IndexFunc(mails, func(m mail.Record) bool { return strconv.FormatInt(m.ID, 10) == r.PathValue("id") })
 	if at < 0 {
-		return fault.New(fault.Missing, codeUnknownMail, "There is no such email among the newest %d.", shown)
+		return mail.Record{}, fault.New(fault.Missing, codeUnknownMail, "There is no such email among the newest %d.", shown)
 	}
-	m := mails[at]
-	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: emailView{m, lines(c.text(m))}})
+	return mails[at], nil
 }
 
 // span is a piece of a line: a text or a link.

@@ -50,6 +50,7 @@ func TestMails(t *testing.T) {
 	}
 	for _, id := range []string{"0", "99", "x"} {
 		w.open(t, "/dev/mail/"+id).has(t, 404, "no such email")
+		w.open(t, "/dev/mail/"+id+"/html").has(t, 404, "no such email")
 	}
 }
 
@@ -79,7 +80,9 @@ func TestMailsAreCaught(t *testing.T) {
 			if mails[0].State != mail.Sent || mails[0].To != w.Buyer.Email || mails[0].Text != "" {
 				t.Errorf("the mail is %+v", mails[0])
 			}
-			w.open(t, "/dev/mail/"+strconv.FormatInt(mails[0].ID, 10)).has(t, 200, "/sign-in/link?token=")
+			at := "/dev/mail/" + strconv.FormatInt(mails[0].ID, 10)
+			w.open(t, at).has(t, 200, "/sign-in/link?token=", at+"/html")
+			w.open(t, at+"/html").has(t, 200, "<!DOCTYPE html>", "/sign-in/link?token=")
 			return
 		}
 	}

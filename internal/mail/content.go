@@ -26,8 +26,9 @@ type Content struct {
 
 // Look is how mails show whom they are from; see Outbox.Render.
 type Look struct {
-	Name string // of the marketplace
-	Logo string // the address of its picture; "": the name alone
+	Name   string // of the marketplace
+	Logo   string // the address of its picture; "": the name alone
+	Accent string // the colour of the button, on which white can be read; "": the usual one
 }
 
 // Fact is a line of a list: what it is, and what it is now.

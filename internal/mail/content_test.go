@@ -64,6 +64,21 @@ You know why.
 	}
 }
 
+// TestLook: mails have the logo and the accent of the marketplace.
+func TestLook(t *testing.T) {
+	c := mail.Content{Title: "Hello", Button: mail.Link{Name: "Open", URL: "https://acme.example/"}}
+	if _, html := c.Render(); !strings.Contains(html, "background-color: #0c5c49;") {
+		t.Errorf("without a look:\n%s", html)
+	}
+	o := &mail.Outbox{Look: mail.Look{Name: "Acme", Logo: "https://acme.example/brand/1/logo.png", Accent: "#1b4173"}}
+	_, html := o.Render(c)
+	for _, part := range []string{`<img src="https://acme.example/brand/1/logo.png" alt="Acme"`, "background-color: #1b4173; color: #ffffff;"} {
+		if !strings.Contains(html, part) {
+			t.Errorf("the HTML lacks %s:\n%s", part, html)
+		}
+	}
+}
+
 func TestLetterOfFewWords(t *testing.T) {
 	text, html := mail.Content{Title: "Hello", Opening: []string{"Good day."}}.Render()
 	if text != "Good day.\n" {

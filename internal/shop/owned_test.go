@@ -209,3 +209,22 @@ func TestDisconnectAsksFirst(t *testing.T) {
 		t.Error("it was not disconnected")
 	}
 }
+
+// TestWhomToAskAboutAHold: where the marketplace says whom to ask, every page with a license
+// on hold leads there.
+func TestWhomToAskAboutAHold(t *testing.T) {
+	h, b, l := annAndLicense(t)
+	if _, err := h.Shop.Licenses.Hold(t.Context(), pagetest.Tester, l.Key, license.HoldOther); err != nil {
+		t.Fatal(err)
+	}
+	for _, support := range []string{"", "https://harbour.example/help"} {
+		h.Shop.Site.Pages.Imprint.SupportURL = support
+		for _, path := range []string{"/licenses", "/licenses/" + l.RedemptionID, pagetest.RedeemPath(l)} {
+			page := b.Get(path)
+			says(t, page, "Harbour put it on hold")
+			if has := strings.Contains(page.Body, `href="https://harbour.example/help">Contact Harbour</a>`); has != (support != "") {
+				t.Errorf("%s, asked at %q: %s", path, support, page.Text())
+			}
+		}
+	}
+}

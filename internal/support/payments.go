@@ -86,7 +86,7 @@ var disputeWords = map[string]string{
 
 func disputeEntry(c payment.Checkout, f payment.Dispute) Entry {
 	e := Entry{
-		At: f.CreatedAt, Kind: Payment, PurchaseID: c.PurchaseID, Failed: !f.Ended(), Text: disputeWords[f.Status],
+		At: f.CreatedAt, Kind: Payment, PurchaseID: c.PurchaseID, Text: disputeWords[f.Status],
 		Title: "The buyer's bank asked for " + money.Text(f.Amount, f.Currency) + " back",
 	}
 	if e.Text == "" {

@@ -11,9 +11,14 @@ import (
 // Accent is the colour of buttons, links and marks, in place of the usual one. The zero
 // value is the usual one.
 type Accent struct {
-	css  string
-	path string // of the style sheet that has it
+	css   string
+	path  string // of the style sheet that has it
+	light string // the colour on light pages
 }
+
+// Light is the colour on light pages as style sheets write it, "" for the usual one. White
+// text can be read on it.
+func (a Accent) Light() string { return a.light }
 
 // Path is where the style sheet of the accent is served, "" for the usual one.
 func (a Accent) Path() string { return a.path }
@@ -75,7 +80,7 @@ func newAccent(light, dark colour) Accent {
   --chart-1: light-dark(%[1]s, %[2]s);
 }
 `, light, dark, light.strong(black), dark.strong(white), white, onDark, light.soft(lightCard), dark.soft(darkCard))
-	return Accent{css: css, path: brandPath("accent.css", []byte(css))}
+	return Accent{css: css, path: brandPath("accent.css", []byte(css)), light: light.String()}
 }
 
 // strong is the colour of what the pointer is on: further away from what is behind it.
