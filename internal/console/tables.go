@@ -81,7 +81,7 @@ func paid(s *license.Sale) string {
 	if s.AmountCents == 0 && s.Currency == "" {
 		return "–"
 	}
-	return money.Text(s.AmountCents, s.Currency)
+	return money.Printed(s.AmountCents, s.Currency, s.Hundredths)
 }
 
 func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui.Table {

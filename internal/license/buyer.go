@@ -135,6 +135,7 @@ type Receipt struct {
 	Tier        int
 	AmountCents int64 // of the whole purchase, which may have been of several licenses
 	Currency    string
+	Hundredths  bool // AmountCents counts those, whatever the currency: it was sold long ago
 	Quantity    int
 	ExternalID  string
 	Refunded    bool // of a license's: this license's part of it; of a purchase's: all of it
@@ -142,10 +143,10 @@ type Receipt struct {
 }
 
 func (c *Receipt) dest() []any {
-	return []any{&c.ID, &c.PartnerID, &c.BuyerID, &c.At, (*int)(&c.Kind), &c.Tier, &c.AmountCents, &c.Currency, &c.Quantity, &c.ExternalID}
+	return []any{&c.ID, &c.PartnerID, &c.BuyerID, &c.At, (*int)(&c.Kind), &c.Tier, &c.AmountCents, &c.Currency, &c.Hundredths, &c.Quantity, &c.ExternalID}
 }
 
-const receiptColumns = `p.id, p.partner_id, p.user_id, p.created_at, p.kind, p.tier, p.amount_cents, p.currency, p.quantity, p.external_id`
+const receiptColumns = `p.id, p.partner_id, p.user_id, p.created_at, p.kind, p.tier, p.amount_cents, p.currency, p.id <= ` + lastOldAmount + `, p.quantity, p.external_id`
 
 // Payments returns all purchases of a license, oldest first, whoever paid: what another
 // plan costs depends on them. They are not for showing.

@@ -58,17 +58,21 @@ type Sale struct {
 	Currency    string
 	UserID      int64 // 0: without a buyer
 	Shop        bool  // sold by the pages of this service
+	Hundredths  bool  // AmountCents counts those, whatever the currency: it was sold long ago
 	CreatedAt   time.Time
 	Licenses    []License
 
 	content string // hash of the order of new licenses, to tell a repeated one from another
 }
 
-const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, created_at, content`
+const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, created_at, content, id <= ` + lastOldAmount
+
+// lastOldAmount is the purchase up to which amounts are hundredths in every currency.
+const lastOldAmount = `(SELECT last_purchase FROM old_amounts)`
 
 func scanSale(r *sqldb.Row, s *Sale) error {
 	return r.Scan(&s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
-		&s.Shop, &s.CreatedAt, &s.content)
+		&s.Shop, &s.CreatedAt, &s.content, &s.Hundredths)
 }
 
 // insertSales queues the rows of purchases.

@@ -27,12 +27,14 @@ func Digits(currency string) int {
 
 // Text writes an amount for people: "$59.00" for dollars, "59.00 EUR" and "5,900 JPY"
 // for others.
-func Text(units int64, currency string) string {
+func Text(units int64, currency string) string { return text(units, currency, Digits(currency)) }
+
+func text(units int64, currency string, digits int) string {
 	sign, n := "", uint64(units)
 	if units < 0 {
 		sign, n = "−", -n
 	}
-	amount := plain(n, Digits(currency), plural.Grouped)
+	amount := plain(n, digits, plural.Grouped)
 	switch currency {
 	case "USD":
 		return sign + "$" + amount
@@ -40,6 +42,24 @@ func Text(units int64, currency string) string {
 		return sign + amount
 	}
 	return sign + amount + " " + currency
+}
+
+// Printed writes an amount as Text does or, where it counts hundredths whatever its
+// currency, as it was written then: "5,900.00 JPY".
+func Printed(units int64, currency string, hundredths bool) string {
+	if hundredths {
+		return text(units, currency, 2)
+	}
+	return Text(units, currency)
+}
+
+// FromHundredths is an amount of hundredths in the smallest unit of its currency; a part of
+// one is left out.
+func FromHundredths(units int64, currency string) int64 {
+	for range Digits(currency) {
+		units *= 10
+	}
+	return units / 100
 }
 
 // Input writes an amount as it is typed into a form: "59.00", or "5900" for yen. It is

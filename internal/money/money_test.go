@@ -30,6 +30,31 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestPrinted: what was sold when every currency had two digits is written so.
+func TestPrinted(t *testing.T) {
+	for _, c := range []struct {
+		units    int64
+		currency string
+		old      bool
+		want     string
+		now      int64 // the same in the smallest unit
+	}{
+		{590000, "JPY", true, "5,900.00 JPY", 5900},
+		{590000, "JPY", false, "590,000 JPY", 5900},
+		{5950, "KRW", true, "59.50 KRW", 59},
+		{5900, "KWD", true, "59.00 KWD", 59000},
+		{5900, "USD", true, "$59.00", 5900},
+		{money.Max, "CLF", true, "10,000,000,000.00 CLF", 100 * money.Max},
+	} {
+		if got := money.Printed(c.units, c.currency, c.old); got != c.want {
+			t.Errorf("%d %s, %v: %q, want %q", c.units, c.currency, c.old, got, c.want)
+		}
+		if got := money.FromHundredths(c.units, c.currency); got != c.now {
+			t.Errorf("%d hundredths of %s are %d, want %d", c.units, c.currency, got, c.now)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		text, currency string

@@ -205,18 +205,18 @@ func (l letter) refunded() mail.Content {
 // paidBack is the amount of a refund, "" where it is not known or not the reader's.
 func (l letter) paidBack() string {
 	var cents int64
-	currency := ""
-	for _, id := range l.Closed {
+	currency, old := "", false
+	for i, id := range l.Closed {
 		s, ok := l.sales[id]
-		if !ok || s.UserID != l.OwnerID || s.Quantity != 1 || cmp.Or(currency, s.Currency) != s.Currency {
+		if !ok || s.UserID != l.OwnerID || s.Quantity != 1 || cmp.Or(currency, s.Currency) != s.Currency || i > 0 && old != s.Hundredths {
 			return ""
 		}
-		cents, currency = cents+s.AmountCents, s.Currency
+		cents, currency, old = cents+s.AmountCents, s.Currency, s.Hundredths
 	}
 	if cents == 0 || len(l.licenses) > 1 {
 		return ""
 	}
-	return money.Text(cents, currency)
+	return money.Printed(cents, currency, old)
 }
 
 func (l letter) refundReversed() mail.Content {

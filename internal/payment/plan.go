@@ -8,6 +8,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/money"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
@@ -86,7 +87,7 @@ func PriceOfPlan(rule PlanRule, plan partner.Plan, paid []license.Receipt) PlanP
 			case p.Currency != plan.Currency && plan.PriceCents > 0:
 				return PlanPrice{}
 			default:
-				price.Credits += p.AmountCents / int64(max(p.Quantity, 1))
+				price.Credits += units(p) / int64(max(p.Quantity, 1))
 			}
 		}
 		price.Credits = min(price.Credits, plan.PriceCents)
@@ -96,6 +97,14 @@ func PriceOfPlan(rule PlanRule, plan partner.Plan, paid []license.Receipt) PlanP
 		price.Amount.Units = 0
 	}
 	return price
+}
+
+// units is what was paid, in the smallest unit of its currency.
+func units(p license.Receipt) int64 {
+	if p.Hundredths {
+		return money.FromHundredths(p.AmountCents, p.Currency)
+	}
+	return p.AmountCents
 }
 
 // Takes reports whether payments are taken here.

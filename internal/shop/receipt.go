@@ -19,7 +19,7 @@ func receiptPath(id int64) string { return "/receipts/" + strconv.FormatInt(id, 
 func (s *Shop) receiptRows(o ownedView, list []license.Receipt) ui.Receipt {
 	b := ui.Receipt{Caption: "Receipts"}
 	for _, c := range list {
-		row := ui.ReceiptRow{At: c.At, What: itemOf(c, o.plans[c.Tier]), Number: strconv.FormatInt(c.ID, 10), Status: paidOrRefunded(c), Cents: c.AmountCents, Currency: c.Currency}
+		row := ui.ReceiptRow{At: c.At, What: itemOf(c, o.plans[c.Tier]), Number: strconv.FormatInt(c.ID, 10), Status: paidOrRefunded(c), Cents: c.AmountCents, Currency: c.Currency, Old: c.Hundredths}
 		if c.BuyerID != 0 {
 			row.Link = receiptPath(c.ID)
 		}

@@ -8,6 +8,9 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/license"
+	"claviger/internal/partner"
+	"claviger/internal/payment"
+	"claviger/internal/sqldb"
 	"claviger/internal/visitor/pagetest"
 )
 
@@ -55,4 +58,48 @@ func TestReceipt(t *testing.T) {
 		t.Errorf("the new owner reads what the old one paid: %s", text)
 	}
 	b.Get(own).Want(http.StatusOK, "Receipt "+strconv.FormatInt(list[0].ID, 10))
+}
+
+// TestOldReceipt: what was sold when amounts had two digits in every currency is printed as
+// it was then, and counts as what it was for another plan.
+func TestOldReceipt(t *testing.T) {
+	h := pagetest.New(t)
+	h.AddUser(pagetest.Ann, pagetest.Password)
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
+	sell := func(amount int64) license.Sale {
+		t.Helper()
+		sale, err := h.Shop.Licenses.Purchase(t.Context(), pagetest.Tester, license.Purchase{
+			PartnerID: h.Partner.ID, Tier: 1, Quantity: 1, AmountCents: amount, Currency: "JPY", Buyer: &account.Person{Email: pagetest.Ann},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sale
+	}
+	old := sell(590000)
+	err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE old_amounts SET last_purchase = $1`, old.ID)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		sale license.Sale
+		want string
+	}{{old, "5,900.00\u00a0JPY"}, {sell(5900), "5,900\u00a0JPY"}} {
+		for _, path := range []string{"/receipts/" + strconv.FormatInt(c.sale.ID, 10), "/licenses/" + c.sale.Licenses[0].RedemptionID} {
+			if page := b.Get(path); !strings.Contains(page.Body, ">"+c.want+"<") {
+				t.Errorf("%s does not say %q: %s", path, c.want, page.Text())
+			}
+		}
+		paid, err := h.Shop.Licenses.Payments(t.Context(), c.sale.Licenses[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := partner.Plan{Tier: 2, PriceCents: 9000, Currency: "JPY"}
+		if price := payment.PriceOfPlan(payment.Difference, plan, paid); price.Credits != 5900 || price.Amount.Units != 3100 {
+			t.Errorf("another plan costs %+v", price)
+		}
+	}
 }

@@ -85,7 +85,7 @@ func saleTitle(s license.Sale) string {
 }
 
 func saleText(s license.Sale) string {
-	text := "Paid: " + money.Text(s.AmountCents, s.Currency) + "."
+	text := "Paid: " + money.Printed(s.AmountCents, s.Currency, s.Hundredths) + "."
 	if s.AmountCents == 0 {
 		text = "No amount was recorded."
 	}

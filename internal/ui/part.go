@@ -74,11 +74,13 @@ type ReceiptRow struct {
 	Status   string // such as paid or refunded, shown as a badge
 	Cents    int64  // 0 is free
 	Currency string
+	Old      bool // Cents counts hundredths, whatever the currency
 }
 
 // helpers are the functions that templates may call.
 var helpers = template.FuncMap{
 	"money":  amount,
+	"paid":   paid,
 	"time":   moment,
 	"exact":  exact,
 	"day":    day,
@@ -106,6 +108,11 @@ var helpers = template.FuncMap{
 	},
 	"link": link,
 	"key":  func(label, value string) Key { return Key{label, value} },
+}
+
+// paid writes what was paid, which may be hundredths whatever the currency.
+func paid(units int64, currency string, hundredths bool) string {
+	return strings.ReplaceAll(money.Printed(units, currency, hundredths), " ", "\u00a0")
 }
 
 // amount writes an amount of money that is not broken into two lines.
