@@ -89,7 +89,7 @@ func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	if strings.Contains(r.Header.Get("Accept"), "application/json") {
 		return wire.JSON(w, http.StatusOK, wire.ListOf(mails, func(m mail.Record) mailAnswer {
-			return mailAnswer{m.ID, m.To, m.Subject, m.CreatedAt, c.text(m)}
+			return mailAnswer{m.ID, m.To, m.Subject, m.CreatedAt, c.says(m).text}
 		}))
 	}
 	return c.pages.Render(w, r, "mails", ui.View{Title: "Emails", Wide: true, NoIndex: true, Data: mails})
