@@ -84,9 +84,15 @@ func (f feed) count(ctx context.Context, last int64) (int, error) {
 	}
 }
 
-// request is the webhook of an event: its body and, if they are asked for, the headers of
-// the first attempt, if there was one.
-func (f feed) request(ctx context.Context, id int64, headers bool) ([]byte, http.Header, error) {
+// sentWebhook is a webhook as it is relayed.
+type sentWebhook struct {
+	body   []byte
+	header http.Header
+}
+
+// webhook is that of an event: its body and, if they are asked for, the headers of the
+// first attempt, if there was one.
+func (f feed) webhook(ctx context.Context, id int64, headers bool) (sentWebhook, error) {
 	var body, sent string
 	var first int64
 	var err error
@@ -109,7 +115,7 @@ func (f feed) request(ctx context.Context, id int64, headers bool) ([]byte, http
 		sent, err = f.header(ctx, id, first)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the webhook of event %d: %w", id, err)
+		return sentWebhook{}, fmt.Errorf("read the webhook of event %d: %w", id, err)
 	}
 	header := courier.ParseHeaders(sent)
 	for _, name := range []string{"Host", "Content-Length", "Connection", "Accept-Encoding", "Transfer-Encoding"} {
@@ -117,7 +123,7 @@ func (f feed) request(ctx context.Context, id int64, headers bool) ([]byte, http
 	}
 	header.Set("Content-Type", "application/json; charset=UTF-8")
 	header.Set(courier.HeaderID, "evt_"+strconv.FormatInt(id, 10))
-	return []byte(body), header, nil
+	return sentWebhook{[]byte(body), header}, nil
 }
 
 // header is what an attempt sent above its body.

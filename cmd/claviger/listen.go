@@ -128,19 +128,12 @@ const listenLook = time.Second
 
 // run relays events until ctx ends, or enough were.
 func (l *listener) run(ctx context.Context, last int64) error {
-	done, away := 0, false
+	done := 0
 	for {
-		found, err := l.events.after(ctx, last)
-		if refused, ok := errors.AsType[*claviger.Error](err); ok && refused.Status < http.StatusInternalServerError {
-			return answered(err)
+		found, err := asked(ctx, l, func() ([]happened, error) { return l.events.after(ctx, last) })
+		if err != nil {
+			return err
 		}
-		if err != nil && !away {
-			l.tell("the service cannot be reached, and is tried again: %v", err)
-		}
-		if err == nil && away {
-			l.tell("the service is there again")
-		}
-		away = err != nil
 		for _, e := range found {
 			if err := l.relay(ctx, e); err != nil {
 				return err
@@ -161,6 +154,31 @@ func (l *listener) run(ctx context.Context, last int64) error {
 	}
 }
 
+// asked asks the service until it answers: it may be restarted meanwhile. A refusal is
+// an answer.
+func asked[T any](ctx context.Context, l *listener, ask func() (T, error)) (T, error) {
+	for away := false; ; away = true {
+		got, err := ask()
+		refused, ok := errors.AsType[*claviger.Error](err)
+		switch {
+		case err == nil && away:
+			l.tell("the service is there again")
+			return got, nil
+		case err == nil:
+			return got, nil
+		case ok && refused.Status < http.StatusInternalServerError:
+			return got, answered(err)
+		case ctx.Err() != nil:
+			return got, context.Cause(ctx)
+		case !away:
+			l.tell("the service cannot be reached, and is asked again: %v", err)
+		}
+		if err := pause(ctx, listenLook); err != nil {
+			return got, err
+		}
+	}
+}
+
 // relayed is an event that was relayed, as --json prints it.
 type relayed struct {
 	EventID    int64  `json:"event_id"`
@@ -174,15 +192,19 @@ type relayed struct {
 
 // relay posts one event to the application until it answers.
 func (l *listener) relay(ctx context.Context, e happened) error {
-	body, header, err := l.events.request(ctx, e.id, l.secret == "")
+	w, err := asked(ctx, l, func() (sentWebhook, error) { return l.events.webhook(ctx, e.id, l.secret == "") })
+	if refused, ok := errors.AsType[*claviger.Error](err); ok && refused.Status == http.StatusNotFound {
+		l.tell("event %d has no webhook, and is left out", e.id) // as of a license that was imported
+		return nil
+	}
 	if err != nil {
-		return answered(err)
+		return err
 	}
 	for attempt := 1; ; attempt++ {
 		if l.secret != "" {
-			header = l.signer.Headers(e.id, attempt, app.Now(), courier.NewSecrets(l.secret), body)
+			w.header = l.signer.Headers(e.id, attempt, app.Now(), courier.NewSecrets(l.secret), w.body)
 		}
-		answer, err := l.client.Send(ctx, courier.Request{Method: http.MethodPost, URL: l.to, Header: header, Body: body})
+		answer, err := l.client.Send(ctx, courier.Request{Method: http.MethodPost, URL: l.to, Header: w.header, Body: w.body})
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
