@@ -27,6 +27,7 @@ type checked struct {
 	clientID, clientSecret           string
 	service                          *remote
 	junit                            string
+	verbose                          bool
 }
 
 func checkCommand() *cobra.Command {
@@ -51,6 +52,7 @@ func checkCommand() *cobra.Command {
 	f.StringVar(&c.clientID, "client-id", "", "OAuth client id of the application")
 	f.StringVar(&c.clientSecret, "client-secret", "", "OAuth client secret of the application")
 	f.StringVar(&c.junit, "junit", "", "File to write the results to, in the form of JUnit")
+	f.BoolVar(&c.verbose, "verbose", false, "Show what was sent, signed and answered where a check did not pass")
 	c.service = operatorFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := c.valid(); err != nil {
@@ -90,7 +92,7 @@ func (c *checked) valid() error {
 
 // run runs all checks and reports them.
 func (c *checked) run(cmd *cobra.Command) error {
-	all := newReport(cmd, c.service.asJSON)
+	all := newReport(cmd, c.service.asJSON, c.verbose)
 	client := courier.New(courier.Options{AllowPrivate: true, UserAgent: "claviger-check/" + app.ThisBuild().Version})
 	defer client.Close()
 	runner := &scenario.Runner{

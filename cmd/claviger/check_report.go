@@ -27,32 +27,53 @@ type checkLine struct {
 	TookMs   int64    `json:"took_ms"`
 	Sent     string   `json:"sent,omitempty"`
 	Answer   string   `json:"answer,omitempty"`
+
+	// Signed is what each header of the request signs, where it signs it rightly.
+	Signed map[string]string `json:"signed,omitempty"`
 }
 
 // checkReport collects the results and prints a line for each as it comes.
 type checkReport struct {
 	out, beside io.Writer
 	asJSON      bool
+	verbose     bool // shows what was sent, signed and answered
 	person      bool // reads standard output
 	results     []scenario.Result
 	advice      string // what a person read last about what to do
 }
 
-func newReport(cmd *cobra.Command, asJSON bool) *checkReport {
-	return &checkReport{out: cmd.OutOrStdout(), beside: cmd.ErrOrStderr(), asJSON: asJSON, person: isTerminal(os.Stdout)}
+func newReport(cmd *cobra.Command, asJSON, verbose bool) *checkReport {
+	return &checkReport{out: cmd.OutOrStdout(), beside: cmd.ErrOrStderr(), asJSON: asJSON, verbose: verbose, person: isTerminal(os.Stdout)}
 }
 
 // add takes one result.
 func (r *checkReport) add(_ context.Context, result scenario.Result) error {
-	first := len(r.results) == 0
 	r.results = append(r.results, result)
 	if r.asJSON {
 		return nil
 	}
-	name := result.Scenario + ": " + result.Title
+	if err := r.line(result); err != nil || !r.verbose || result.Verdict == scenario.Pass || result.Sent == "" {
+		return err
+	}
+	text := "expected: " + result.Expected + "\n\nsent:\n" + result.Sent
+	for _, s := range result.Signed {
+		text += "\n\nsigned for " + s.Header + ":\n" + s.Text
+	}
+	text += "\n\nanswered:\n" + cmp.Or(result.Answer, "nothing") + "\n"
+	_, err := io.WriteString(r.beside, indented(text)+"\n")
+	return err
+}
+
+// indented is a text of several lines below the one that it belongs to.
+func indented(s string) string {
+	return "         " + strings.TrimRight(strings.ReplaceAll(s, "\n", "\n         "), " ")
+}
+
+// line writes the line of a result.
+func (r *checkReport) line(result scenario.Result) error {
 	if !r.person {
 		rows := [][]string{{string(result.Verdict), result.Scenario, result.Title, oneLine(result.Text), oneLine(strings.Join(result.Do, " "))}}
-		if first {
+		if len(r.results) == 1 {
 			rows = append([][]string{{"verdict", "check", "step", "what came", "what to do"}}, rows...)
 		}
 		for _, row := range rows {
@@ -62,14 +83,14 @@ func (r *checkReport) add(_ context.Context, result scenario.Result) error {
 		}
 		return nil
 	}
-	text := fmt.Sprintf("%s  %-58s %s\n", colored(string(result.Verdict), 7), name, oneLine(result.Text))
+	text := fmt.Sprintf("%s  %-60s %s\n", colored(string(result.Verdict), 7), result.Scenario+": "+result.Title, oneLine(result.Text))
 	advice := strings.Join(result.Do, "\n")
 	if advice != "" && advice == r.advice {
 		advice, result.Do = r.advice, []string{"(as above)"}
 	}
 	r.advice = advice
 	for _, do := range result.Do {
-		text += "         " + strings.ReplaceAll(wrap(oneLine(do), helpWidth-11), "\n", "\n         ") + "\n"
+		text += indented(wrap(oneLine(do), helpWidth-11)) + "\n"
 	}
 	_, err := io.WriteString(r.out, text)
 	return err
@@ -90,7 +111,7 @@ func (r *checkReport) finish(cmd *cobra.Command, junit string) error {
 	for _, one := range r.results {
 		counts[one.Verdict]++
 		lines = append(lines, checkLine{
-			one.Scenario, one.Title, string(one.Verdict), one.Text, one.Do, one.Expected, one.Took.Milliseconds(), one.Sent, one.Answer,
+			one.Scenario, one.Title, string(one.Verdict), one.Text, one.Do, one.Expected, one.Took.Milliseconds(), one.Sent, one.Answer, signedTexts(one),
 		})
 	}
 	if junit != "" {
@@ -109,11 +130,25 @@ func (r *checkReport) finish(cmd *cobra.Command, junit string) error {
 		}
 		return failed
 	}
+	if counts[scenario.Fail] > 0 && !r.verbose {
+		if _, err := fmt.Fprintln(r.beside, "--verbose shows what was sent, signed and answered"); err != nil {
+			return err
+		}
+	}
 	if _, err := fmt.Fprintf(r.beside, "%d passed, %d with a warning, %d failed, %d skipped\n",
 		counts[scenario.Pass], counts[scenario.Warn], counts[scenario.Fail], counts[scenario.Skipped]); err != nil {
 		return err
 	}
 	return failed
+}
+
+// signedTexts is what the headers of a request sign.
+func signedTexts(r scenario.Result) map[string]string {
+	texts := make(map[string]string, len(r.Signed))
+	for _, s := range r.Signed {
+		texts[s.Header] = s.Text
+	}
+	return texts
 }
 
 // The form of JUnit, which continuous integration reads.
