@@ -2,6 +2,7 @@ package payment_test
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -28,6 +29,7 @@ var tester = audit.System("test")
 // harness is a book with a fake Stripe whose events are kept until a test delivers them.
 type harness struct {
 	testing.TB
+	at       string // where the database is
 	db       *sqldb.DB
 	book     *payment.Book
 	job      *payment.Job
@@ -44,7 +46,8 @@ func (h *harness) now() time.Time { return time.Now().UTC().Truncate(time.Micros
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
-	h := &harness{TB: t, db: sqldbtest.Open(t), stripe: &fakestripe.Server{Secret: webhookSecret}}
+	h := &harness{TB: t, at: sqldbtest.URL(t), stripe: &fakestripe.Server{Secret: webhookSecret}}
+	h.db = sqldbtest.OpenWith(t, h.at, sqldb.Options{})
 	h.stripe.Now = func() int64 { return h.now().Unix() }
 	server := httptest.NewServer(h.stripe)
 	t.Cleanup(server.Close)
@@ -53,19 +56,23 @@ func newHarness(t testing.TB) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.licenses = &license.Registry{DB: h.db, Now: h.now, Gather: &license.Gatherer{}}
 	h.partners = &partner.Registry{DB: h.db, Sealer: box, Now: h.now}
-	h.book = &payment.Book{
-		DB: h.db, Now: h.now, Sealer: box, Licenses: h.licenses, PublicURL: "https://shop.example", Log: slog.New(slog.NewTextHandler(&h.log, nil)),
-		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_old", webhookSecret}, URL: server.URL}),
-	}
-	h.job = payment.NewJob(h.book)
+	h.book = bookOn(h.db, box, h.now, server.URL, &h.log)
+	h.licenses, h.job = h.book.Licenses, payment.NewJob(h.book)
 	h.partner = h.newPartner()
 	h.buyer, _, err = (&account.Book{DB: h.db, Now: h.now}).Create(t.Context(), tester, account.Person{Email: "ann@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// bookOn makes a book with the fake Stripe at an address.
+func bookOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time, stripe string, log io.Writer) *payment.Book {
+	return &payment.Book{
+		DB: db, Now: now, Sealer: box, Licenses: &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}}, PublicURL: "https://shop.example", Log: slog.New(slog.NewTextHandler(log, nil)),
+		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_old", webhookSecret}, URL: stripe}),
+	}
 }
 
 func (h *harness) newPartner() int64 {
