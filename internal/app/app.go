@@ -127,6 +127,9 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.caller, err = a.newCaller(); err != nil {
+		return nil, err
+	}
 	a.server = a.newServer(db)
 	if err := a.server.Listen(ctx); err != nil {
 		return nil, err
@@ -189,7 +192,6 @@ func (c Config) logger() *slog.Logger {
 
 // buildServices makes the domain services.
 func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
-	a.caller = courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent})
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
 	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }, Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}}
 	r.Audit = &audit.Log{DB: db}

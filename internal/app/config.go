@@ -41,6 +41,8 @@ type Config struct {
 	LogFormat           LogFormat
 	RequireSecondFactor account.Requirement  // who must have one to use the console; "" is nobody
 	AllowPrivateTargets bool                 // webhooks may go to http and to private addresses
+	EgressProxy         *url.URL             // the proxy by which webhooks leave; nil is none
+	CAFile              string               // PEM of those who also sign certificates of partners' servers; "" is none
 	ReadConnections     int                  // 0 is what the machine suggests
 	ShutdownTimeout     time.Duration        // how long running requests may take to end
 	Migrate             bool                 // bring the schema up to date on start

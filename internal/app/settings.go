@@ -140,6 +140,16 @@ var settings = []Setting{
 		set:   logFormat,
 	},
 	{
+		Name: "egress-proxy", Value: "url", Secret: true,
+		Help: "The proxy by which webhooks leave, such as http://user:password@proxy.internal:3128; it is told checked addresses, never names",
+		set:  egressProxy,
+	},
+	{
+		Name: "ca-file", Value: "file",
+		Help: "PEM file of certificate authorities that are trusted beside the system's, for partners' servers and the proxy",
+		set:  caFile,
+	},
+	{
 		Name: "allow-private-targets", Value: "bool", Default: "false", dev: "true", Switch: true,
 		Help: "Let webhook and redirect URLs be http and name private addresses",
 		set:  boolean(func(c *Config) *bool { return &c.AllowPrivateTargets }),

@@ -18,11 +18,12 @@ const (
 	CauseClosed      Cause = "closed"      // the connection was closed before the answer was whole
 	CauseInvalid     Cause = "invalid"     // what came is no answer
 	CauseForbidden   Cause = "forbidden"   // the URL is one that is not called
+	CauseProxy       Cause = "proxy"       // the marketplace's own proxy let nothing out
 	CauseOther       Cause = "other"
 )
 
 // Causes are all of them.
-var Causes = []Cause{CauseDNS, CauseUnreachable, CauseRefused, CauseTLS, CauseTimeout, CauseClosed, CauseInvalid, CauseForbidden, CauseOther}
+var Causes = []Cause{CauseDNS, CauseUnreachable, CauseRefused, CauseTLS, CauseTimeout, CauseClosed, CauseInvalid, CauseForbidden, CauseProxy, CauseOther}
 
 // Known reports whether the cause is one of Causes.
 func (c Cause) Known() bool { return slices.Contains(Causes, c) }
@@ -57,6 +58,7 @@ var causes = []struct {
 	{"the answer broke off", "", CauseClosed},
 	{"what came back is no HTTP", "", CauseInvalid},
 	{errLongHeader.Error(), "", CauseInvalid},
+	{"the marketplace's proxy", "", CauseProxy},
 }
 
 // CauseOf returns the cause that a text of Explain says.

@@ -9,13 +9,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -48,15 +51,17 @@ var (
 
 // Options are the settings of a client; the zero value calls public addresses.
 type Options struct {
-	AllowPrivate bool   // http, and addresses of the own machine and network, may be called
-	UserAgent    string // "": claviger
-	IdlePerHost  int    // idle connections to one host that are kept for one owner; 0: 64
+	AllowPrivate bool           // http, and addresses of the own machine and network, may be called
+	UserAgent    string         // "": claviger
+	IdlePerHost  int            // idle connections to one host that are kept for one owner; 0: 64
+	Proxy        *url.URL       // the way out, an http or https proxy; nil: none
+	Roots        *x509.CertPool // who may sign the certificates of servers; nil: the system's
 
 	// Dial makes connections in place of the network, unguarded.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Client calls URLs that others chose. It follows no redirects and uses no proxy.
+// Client calls URLs that others chose. It follows no redirects.
 // Unless private addresses are allowed, it calls only https, and refuses private
 // addresses when it dials, after the host name was resolved.
 type Client struct {
@@ -69,17 +74,26 @@ type Client struct {
 func New(o Options) *Client {
 	o.UserAgent = cmp.Or(o.UserAgent, "claviger")
 	o.IdlePerHost = cmp.Or(o.IdlePerHost, defaultIdlePerHost)
-	dialer := &net.Dialer{Timeout: ConnectTimeout}
-	if !o.AllowPrivate {
-		dialer.Control = ssrf.New(ssrf.WithAnyPort()).Safe
-	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024), RootCAs: o.Roots}
 	if o.Dial == nil {
-		o.Dial = dialer.DialContext
+		o.Dial = o.dialer(config)
 	}
 	return &Client{options: o, pool: connPool{
-		dial: o.Dial, perHost: o.IdlePerHost, max: maxIdle, idle: map[origin][]*conn{},
-		tls: &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024)},
+		dial: o.Dial, perHost: o.IdlePerHost, max: maxIdle, idle: map[origin][]*conn{}, tls: config,
 	}}
+}
+
+// dialer is how connections are made: by the proxy, or directly, and to addresses that are
+// not public only where that is allowed.
+func (o Options) dialer(config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	var guard func(network, address string, _ syscall.RawConn) error
+	if !o.AllowPrivate {
+		guard = ssrf.New(ssrf.WithAnyPort()).Safe
+	}
+	if o.Proxy != nil {
+		return (&proxy{url: o.Proxy, tls: config, guard: guard}).dial
+	}
+	return (&net.Dialer{Timeout: ConnectTimeout, Control: guard}).DialContext
 }
 
 // AllowsPrivate reports whether http and private addresses may be called. A nil

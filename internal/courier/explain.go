@@ -29,7 +29,7 @@ func Remedy(err error) string {
 }
 
 func explain(err error) (text, remedy string) {
-	for _, known := range []func(error) (text, remedy string){explainRefusal, explainAnswer, explainDNS, explainConnection, explainTLS} {
+	for _, known := range []func(error) (text, remedy string){explainRefusal, explainProxy, explainAnswer, explainDNS, explainConnection, explainTLS} {
 		if text, remedy = known(err); text != "" {
 			return text, remedy
 		}
