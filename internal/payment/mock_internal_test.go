@@ -1,66 +1,17 @@
 package payment
 
 import (
-	"bufio"
-	"context"
 	"io"
 	"net/http"
-	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// startMock runs stripe-mock, which knows Stripe's description of its API, on this machine
-// alone, and returns its URL. Both listeners are named: the ones that it has by itself are
-// open to everybody.
-func startMock(t *testing.T) string {
-	t.Helper()
-	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools/go.mod", "stripe-mock")
-	find.Dir = "../.."
-	var said strings.Builder
-	find.Stderr = &said
-	path, err := find.Output()
-	if err != nil {
-		t.Skipf("stripe-mock cannot be built: %v\n%s", err, said.String())
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	mock := exec.CommandContext(ctx, strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0") //nolint:gosec // It is the tool that was just built.
-	out, err := mock.StdoutPipe()
-	if err == nil {
-		err = mock.Start()
-	}
-	if err != nil {
-		stop()
-		t.Fatal(err)
-	}
-	read := make(chan struct{})
-	t.Cleanup(func() {
-		stop()
-		<-read
-		_ = mock.Wait() // it was killed
-	})
-	url := make(chan string, 1)
-	go func() {
-		defer close(read)
-		defer close(url)
-		listens := regexp.MustCompile(`^Listening for HTTP at address: (127\.0\.0\.1:\d+)$`)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if m := listens.FindStringSubmatch(lines.Text()); m != nil {
-				url <- "http://" + m[1]
-			}
-		}
-	}()
-	at, ok := <-url
-	if !ok {
-		t.Fatal("stripe-mock ended before it listened")
-	}
-	return at
-}
+	"claviger/internal/payment/stripetest"
+)
 
 // witness notes what each call was answered.
 type witness struct {
@@ -87,7 +38,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 // Stripe's description of its API allows it. What is answered is not looked at: stripe-mock
 // keeps no state.
 func TestCallsHaveStripesForm(t *testing.T) {
-	url := startMock(t)
+	url := stripetest.StartMock(t)
 	w := &witness{t: t}
 	s := NewStripe(StripeConfig{Key: "sk_test_1", URL: url, Client: &http.Client{Transport: w}})
 	ctx, now := t.Context(), time.Now()
@@ -115,7 +66,7 @@ func TestCallsHaveStripesForm(t *testing.T) {
 
 // TestMockRefuses: a parameter that Stripe does not know is noticed.
 func TestMockRefuses(t *testing.T) {
-	url := startMock(t)
+	url := stripetest.StartMock(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/checkout/sessions", strings.NewReader("mode=payment&no_such_parameter=1"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,73 @@
+// Package stripetest starts stripe-mock for tests.
+package stripetest
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// StartMock runs stripe-mock, which knows Stripe's description of its API, on this machine
+// alone, and returns its URL. Both listeners are named: the ones that it has by itself are
+// open to everybody.
+func StartMock(t testing.TB) string {
+	t.Helper()
+	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools/go.mod", "stripe-mock")
+	find.Dir = root(t)
+	var said strings.Builder
+	find.Stderr = &said
+	path, err := find.Output()
+	if err != nil {
+		t.Skipf("stripe-mock cannot be built: %v\n%s", err, said.String())
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	mock := exec.CommandContext(ctx, strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0") //nolint:gosec // It is the tool that was just built.
+	out, err := mock.StdoutPipe()
+	if err == nil {
+		err = mock.Start()
+	}
+	if err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	t.Cleanup(func() {
+		stop()
+		<-read
+		_ = mock.Wait() // it was killed
+	})
+	url := make(chan string, 1)
+	go func() {
+		defer close(read)
+		defer close(url)
+		listens := regexp.MustCompile(`^Listening for HTTP at address: (127\.0\.0\.1:\d+)$`)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if m := listens.FindStringSubmatch(lines.Text()); m != nil {
+				url <- "http://" + m[1]
+			}
+		}
+	}()
+	at, ok := <-url
+	if !ok {
+		t.Fatal("stripe-mock ended before it listened")
+	}
+	return at
+}
+
+// root is the folder that has the tools.
+func root(t testing.TB) string {
+	t.Helper()
+	at, err := os.Getwd()
+	for ; err == nil && at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, serr := os.Stat(filepath.Join(at, "tools", "go.mod")); serr == nil {
+			return at
+		}
+	}
+	t.Fatalf("there is no tools/go.mod above: %v", err)
+	return ""
+}
