@@ -33,11 +33,15 @@ func waitCommand() *cobra.Command {
 func until[T any](ctx context.Context, timeout time.Duration, what string, look func(context.Context) (T, bool, error)) (T, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	begun := time.Now()
+	p := newProgress(os.Stderr, "seconds waited for "+what)
+	defer p.end()
 	for {
 		found, ok, err := look(ctx)
 		if err != nil || ok {
 			return found, err
 		}
+		p.show(int64(time.Since(begun).Seconds()), int64(timeout.Seconds()))
 		if pause(bounded, waitLook) != nil {
 			if ctx.Err() != nil {
 				return found, context.Cause(ctx)
