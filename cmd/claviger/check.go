@@ -50,7 +50,7 @@ func checkCommand() *cobra.Command {
 	f.StringVar(&c.brand, "brand", "", "Brand in the names of the headers, as in X-<Brand>-Signature (default Licensing)")
 	f.BoolVar(&c.strict, "strict", false, `Count only 200 with "success": true as delivered`)
 	f.StringVar(&c.clientID, "client-id", "", "OAuth client id of the application")
-	f.StringVar(&c.clientSecret, "client-secret", "", "OAuth client secret of the application")
+	f.StringVar(&c.clientSecret, "client-secret", "", "OAuth client secret of the application; else "+clientVariable)
 	f.StringVar(&c.junit, "junit", "", "File to write the results to, in the form of JUnit")
 	f.BoolVar(&c.verbose, "verbose", false, "Show what was sent, signed and answered where a check did not pass")
 	c.service = operatorFlags(cmd)
@@ -66,13 +66,16 @@ func checkCommand() *cobra.Command {
 // valid refuses what cannot be checked.
 func (c *checked) valid() error {
 	c.secret = cmp.Or(c.secret, os.Getenv(secretVariable))
+	if c.clientID != "" {
+		c.clientSecret = cmp.Or(c.clientSecret, os.Getenv(clientVariable))
+	}
 	switch {
 	case c.webhook == "" && c.redirect == "":
 		return usage("what is to be checked? Name the application's webhook URL with --webhook and --secret, and its redirect URL with --redirect")
 	case c.webhook != "" && c.secret == "":
 		return usage("--webhook needs the webhook secret that the application verifies with: --secret or %s", secretVariable)
 	case (c.clientID == "") != (c.clientSecret == ""):
-		return usage("--client-id and --client-secret go together; give both or none")
+		return usage("--client-id and --client-secret (or %s) go together; give both or none", clientVariable)
 	}
 	for _, u := range []struct{ flag, value string }{{"--webhook", c.webhook}, {"--redirect", c.redirect}} {
 		if u.value == "" {

@@ -19,6 +19,7 @@ const (
 	apiKeyVariable = "CLAVIGER_API_KEY"
 	tokenVariable  = "CLAVIGER_OPERATOR_TOKEN" //nolint:gosec // its name, not a token
 	secretVariable = "CLAVIGER_WEBHOOK_SECRET" //nolint:gosec // likewise
+	clientVariable = "CLAVIGER_CLIENT_SECRET"  //nolint:gosec // likewise
 )
 
 // remote is the service that a command asks, as the command line and the environment

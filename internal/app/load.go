@@ -22,7 +22,7 @@ const prefix = "CLAVIGER_"
 // foreign are variables with our prefix that are not settings: the
 // configuration file's own name, those of the client commands and of the tests.
 var foreign = []string{
-	prefix + "CONFIG", prefix + "URL", prefix + "API_KEY", prefix + "OPERATOR_TOKEN", prefix + "WEBHOOK_SECRET", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
+	prefix + "CONFIG", prefix + "URL", prefix + "API_KEY", prefix + "OPERATOR_TOKEN", prefix + "WEBHOOK_SECRET", prefix + "CLIENT_SECRET", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
 	prefix + "CHAOS_ROUNDS", prefix + "SCREENSHOTS",
 }
 

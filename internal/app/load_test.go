@@ -189,7 +189,7 @@ func TestMistakes(t *testing.T) {
 
 func TestVariablesThatAreNotSettings(t *testing.T) {
 	_, _, err := app.Load(app.Serve, app.Sources{Environ: []string{
-		"CLAVIGER_TEST_POSTGRES=x", "CLAVIGER_URL=http://x", "CLAVIGER_OPERATOR_TOKEN=x", "CLAVIGER_WEBHOOK_SECRET=x", // other commands and tests
+		"CLAVIGER_TEST_POSTGRES=x", "CLAVIGER_URL=http://x", "CLAVIGER_OPERATOR_TOKEN=x", "CLAVIGER_WEBHOOK_SECRET=x", "CLAVIGER_CLIENT_SECRET=x", // other commands and tests
 		"CLAVIGER_SERVICE_HOST=10.0.0.1", "CLAVIGER_PORT=tcp://10.0.0.1:80", "CLAVIGER_PORT_80_TCP_ADDR=10.0.0.1", // Kubernetes
 		"CLAVIGER_RETRY=5s", // of dev
 	}})

@@ -23,7 +23,7 @@ func (p *play) diagnose(ctx context.Context, s step, e *envelope) {
 			return
 		}
 	}
-	p.doubt = doSecret
+	p.doubt = p.signer.WithBrand(doSecret)
 }
 
 // refusesAll reports whether a result is that of an endpoint that takes our signatures
