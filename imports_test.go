@@ -77,6 +77,7 @@ http           : words tools domain visitor area # never one another
     portal     :
     console    :
     shop       :
+    docsite    :
 sdk                               # the client of both APIs; other programs import it, too
     sdk        :
 top                               # builds the program from the packages

@@ -1,19 +1,67 @@
-// Package docs has the guides of this folder that pages quote, so that a sample stands
-// in one place and is tested there.
+// Package docs has the guides of this folder, which pages quote and show, so that a
+// sample stands in one place and is tested there.
 package docs
 
 import (
-	_ "embed"
+	"embed"
+	"io/fs"
+	"slices"
 	"strings"
 )
 
-// The guides.
+//go:embed *.md pictures/*.png
+var files embed.FS
+
+// Guides that pages quote.
 var (
-	//go:embed webhooks.md
-	Webhooks string
-	//go:embed partner.md
-	Partner string
+	Webhooks = read("webhooks")
+	Partner  = read("partner")
 )
+
+// first are the guides that readers want first, in order. Others follow by name.
+var first = []string{"partner", "webhooks", "portal", "operator", "console"}
+
+// Guide is a document of this folder.
+type Guide struct {
+	Name string // without .md
+	Text string // in Markdown
+}
+
+// Guides returns all guides, in the order in which they are listed.
+func Guides() []Guide {
+	names, err := fs.Glob(files, "*.md")
+	if err != nil {
+		panic(err) // the pattern is right
+	}
+	place := func(name string) int {
+		if i := slices.Index(first, name); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	list := make([]Guide, len(names))
+	for i, name := range names {
+		list[i].Name = strings.TrimSuffix(name, ".md")
+		list[i].Text = read(list[i].Name)
+	}
+	slices.SortStableFunc(list, func(a, b Guide) int { return place(a.Name) - place(b.Name) })
+	return list
+}
+
+// Picture returns a picture that a guide shows, such as portal-setup-light.png.
+func Picture(name string) ([]byte, bool) {
+	b, err := files.ReadFile("pictures/" + name)
+	return b, err == nil
+}
+
+// read returns a guide, which is part of the program.
+func read(name string) string {
+	b, err := files.ReadFile(name + ".md")
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
 
 // Blocks returns the blocks of code of a guide in a language, such as go or js.
 func Blocks(guide, language string) []string {

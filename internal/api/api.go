@@ -87,6 +87,9 @@ var description []byte
 // Handler serves the whole API.
 func (a *API) Handler() http.Handler { return wire.NewMux(a.Routes()...) }
 
+// Description returns the description of this API: OpenAPI, as JSON.
+func Description() []byte { return description }
+
 // describe answers the description of this API.
 func (a *API) describe(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=300")

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/api"
 	"claviger/internal/console"
+	"claviger/internal/docsite"
 	"claviger/internal/fault"
 	"claviger/internal/oauth"
+	"claviger/internal/operator"
 	"claviger/internal/portal"
 	"claviger/internal/secret"
 	"claviger/internal/shop"
@@ -49,11 +52,11 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var shopPages, signinPages, portalPages, consolePages *ui.Pages
+	var shopPages, signinPages, portalPages, consolePages, docPages *ui.Pages
 	for _, load := range []struct {
 		pages **ui.Pages
 		read  func(brand, publicURL string) (*ui.Pages, error)
-	}{{&shopPages, shop.NewPages}, {&signinPages, signin.NewPages}, {&portalPages, portal.NewPages}, {&consolePages, console.NewPages}} {
+	}{{&shopPages, shop.NewPages}, {&signinPages, signin.NewPages}, {&portalPages, portal.NewPages}, {&consolePages, console.NewPages}, {&docPages, docsite.NewPages}} {
 		if *load.pages, err = load.read(a.cfg.Name, a.url); err != nil {
 			return nil, nil, err
 		}
@@ -93,10 +96,15 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	shopPages.Mark, portalPages.Mark = members.Mark, members.Mark // the shop's answer paths that do not exist
 	shopPages.Start, portalPages.Start, consolePages.Start = visitor.Start, visitor.Start, visitor.Start
 	operators := a.console(site(consolePages))
-	for _, pages := range []*ui.Pages{shopPages, signinPages, portalPages, consolePages} {
+	for _, pages := range []*ui.Pages{shopPages, signinPages, portalPages, consolePages, docPages} {
 		pages.Around = buyers.Site.Around
 	}
-	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), ui.Assets(), imprint.Routes(), wellKnown()), notFound(shopPages), nil
+	guides := &docsite.Handler{Site: site(docPages), APIs: []docsite.API{
+		{Title: "Partner API", URL: "/v2/openapi.json", Description: api.Description()},
+		{Title: "OAuth and OpenID", URL: "/openid/openapi.json", Description: oauth.Description()},
+		{Title: "Operator API", URL: "/operator/v1/openapi.json", Description: operator.Description()},
+	}}
+	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), guides.Routes(), ui.Assets(), imprint.Routes(), wellKnown()), notFound(shopPages), nil
 }
 
 // notFound answers paths that do not exist: people with a page, programs with JSON.
@@ -123,6 +131,8 @@ const robots = `User-agent: *
 Allow: /$
 Allow: /?page=
 Allow: /products/
+Allow: /docs/
+Allow: /llms.txt
 Allow: /assets/
 Allow: /brand/
 Disallow: /

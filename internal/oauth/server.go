@@ -54,6 +54,9 @@ type Lifetimes struct{ Code, Access, Refresh time.Duration }
 //go:embed openapi.json
 var description []byte
 
+// Description returns the description of the endpoints: OpenAPI, as JSON.
+func Description() []byte { return description }
+
 // Routes is the table of the endpoints. Its paths are those of openapi.yaml,
 // which a test compares.
 func (s *Server) Routes() []wire.Route {

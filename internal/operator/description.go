@@ -13,6 +13,9 @@ import (
 //go:embed openapi.json
 var document []byte
 
+// Description returns the description of this API: OpenAPI, as JSON.
+func Description() []byte { return document }
+
 // description answers the description of this API. Anybody may read it: it says
 // nothing that the program's source does not.
 func description(w http.ResponseWriter, _ *http.Request) error {

@@ -122,7 +122,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Add("Vary", "Accept-Encoding")
 	body, etag := a.plain, `"`+a.etag+`"`
-	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+	if AcceptsGzip(r.Header.Get("Accept-Encoding")) {
 		body, etag = a.zip, `"`+a.etag+`-gzip"`
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -140,8 +140,8 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// acceptsGzip reads an Accept-Encoding header.
-func acceptsGzip(header string) bool {
+// AcceptsGzip reads an Accept-Encoding header.
+func AcceptsGzip(header string) bool {
 	return slices.ContainsFunc(strings.Split(header, ","), func(part string) bool {
 		name, weight, _ := strings.Cut(part, ";")
 		if strings.TrimSpace(name) != "gzip" {

@@ -1,0 +1,70 @@
+package docsite
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+
+	"claviger/internal/ui"
+	"claviger/internal/visitor"
+)
+
+// operations lists all calls, for those who want to read and not to try.
+func (h *Handler) operations(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	return h.render(w, r, v, "operations", ui.View{Title: "List of calls", Data: h.library().calls})
+}
+
+// referencePage is a page without the frame of the others: Scalar fills the window and
+// has a style of its own.
+var referencePage = template.Must(template.ParseFS(files, "templates/_reference.tmpl"))
+
+// styles are the hashes of what Scalar 1.72.1 puts into style elements without a nonce (its
+// toasts, its theme), and into style attributes (how wide a scroll bar is). A browser test
+// finds what another version changes.
+const (
+	styleElements   = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-ZW1GSuo0pKyEx5Ar7ZC5Dflb/mjatjeTW9aVx0iZAzE=' 'sha256-DLlkYCuDYGe6ME23YkUFB7Tc36rGDeo4mVBFbZX3uaU=' 'sha256-rO+6k1mDRASa9Q8IQu9I3bF+bjRdxDreAZCyGSaxzeI='"
+	styleAttributes = "'unsafe-hashes' 'sha256-im4bR8m0i9OTwS6FwAG4MKlk4URQdZkDu1Tx9kDpKNw=' 'sha256-v6FGbsebOHJ39qjwyswuNyhVylA7DHti/pqoiIvwbXQ='"
+)
+
+// referencePolicy is the Content-Security-Policy of the reference. Scripts come from files
+// of ours alone, nothing is loaded from or sent to another host, and the styles that Scalar
+// makes are let in by their nonce or their hash.
+func referencePolicy(nonce string) string {
+	return "default-src 'none'; script-src 'self'; style-src 'self' " + nonce + " " + styleElements + "; style-src-attr " + styleAttributes +
+		"; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+}
+
+// reference shows Scalar over the descriptions of all APIs.
+func (h *Handler) reference(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
+	type source struct {
+		Title string `json:"title"`
+		Slug  string `json:"slug"`
+		URL   string `json:"url"`
+	}
+	var sources []source
+	for _, a := range h.APIs {
+		sources = append(sources, source{a.Title, a.slug(), a.URL})
+	}
+	settings, err := json.Marshal(sources)
+	if err != nil {
+		return fmt.Errorf("write the list of APIs: %w", err)
+	}
+	nonce := rand.Text()
+	var b bytes.Buffer
+	err = referencePage.Execute(&b, map[string]any{
+		"Brand": h.brand(), "Home": Path + "/", "Calls": Path + "/api", "Icon": ui.Favicon(), "Nonce": nonce, "Sources": string(settings),
+		"Style": assetURL("reference.css"), "Scalar": assetURL("scalar.js"), "Script": assetURL("reference.js"),
+	})
+	if err != nil {
+		return fmt.Errorf("show the reference: %w", err)
+	}
+	w.Header().Set("Content-Security-Policy", referencePolicy("'nonce-"+nonce+"'"))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("send the reference: %w", err)
+	}
+	return nil
+}
