@@ -16,36 +16,41 @@ func configCommand() *cobra.Command {
 }
 
 func configCheckCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, try bool
 	cmd := &cobra.Command{
 		Use: "check", Short: "Print the settings in force and where they came from",
 		Long: "Prints every setting of claviger serve as it is in force, and where it came from: a flag, a CLAVIGER_ variable, the file or the default. " +
-			"Secrets are hidden. Ends with 4 when a setting is wrong or unknown.",
-		Example: "claviger config check --config claviger.toml",
+			"Secrets are hidden. With --try it also does what claviger doctor does. Ends with 4 when a setting is wrong or unknown, or a check failed.",
+		Example: "claviger config check --config claviger.toml\nclaviger config check --try",
 		Args:    exactly(),
 	}
 	g := settingFlags(cmd, app.Serve)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
+	cmd.Flags().BoolVar(&try, "try", false, "Try them, too: the database, mail, the public address and the rest, as claviger doctor does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, origins, err := g.load()
 		var advice []string
 		if err == nil {
 			advice = cfg.Advice()
 		}
-		if printErr := printSettings(cmd, origins, advice, asJSON); printErr != nil {
+		var found []app.Finding
+		if err == nil && try {
+			found = app.Examine(cmd.Context(), cfg)
+		}
+		if printErr := printSettings(cmd, origins, advice, found, asJSON); printErr != nil {
 			return printErr
 		}
 		if err != nil {
 			return &failure{exitCheck, errors.Unwrap(err)}
 		}
-		return nil
+		return failedFindings(found)
 	}
 	return cmd
 }
 
 // printSettings writes what is in force to standard output; the advice goes
 // with it in JSON, else to standard error.
-func printSettings(cmd *cobra.Command, origins []app.Origin, advice []string, asJSON bool) error {
+func printSettings(cmd *cobra.Command, origins []app.Origin, advice []string, found []app.Finding, asJSON bool) error {
 	if asJSON {
 		type setting struct {
 			Value string `json:"value"`
@@ -55,7 +60,11 @@ func printSettings(cmd *cobra.Command, origins []app.Origin, advice []string, as
 		for _, o := range origins {
 			all[o.Name] = setting{o.Shown, o.From}
 		}
-		return printJSON(cmd.OutOrStdout(), map[string]any{"settings": all, "advice": append([]string{}, advice...)})
+		object := map[string]any{"settings": all, "advice": append([]string{}, advice...)}
+		if found != nil {
+			object["checks"] = found
+		}
+		return printJSON(cmd.OutOrStdout(), object)
 	}
 	rows := make([][]string, 0, len(origins))
 	for _, o := range origins {
@@ -63,6 +72,12 @@ func printSettings(cmd *cobra.Command, origins []app.Origin, advice []string, as
 	}
 	if err := printTable(cmd.OutOrStdout(), []string{"setting", "value", "from"}, rows); err != nil {
 		return err
+	}
+	if found != nil {
+		_, _ = fmt.Fprintln(cmd.OutOrStdout())
+		if err := printFindings(cmd, found, false); exitCode(err) != exitCheck && err != nil {
+			return err
+		}
 	}
 	for _, line := range advice {
 		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "advice: "+line); err != nil {

@@ -104,6 +104,7 @@ func newRoot() *cobra.Command {
 		restoreCommand(),
 		erasedCommand(),
 		configCommand(),
+		doctorCommand(),
 		versionCommand(),
 		manCommand(),
 	)

@@ -102,6 +102,26 @@ func sealed() []sealing.Column {
 	return slices.Concat([]sealing.Column{sealing.Pepper(), partner.Sealed(), account.Sealed()}, oauth.Sealed(), mail.Sealed())
 }
 
+// box makes what seals and opens, from the keys that are set; see key.
+func (c Config) box(fresh bool) (box *secret.Sealer, made bool, err error) {
+	raw, made, err := c.key(fresh)
+	if err != nil {
+		return nil, false, err
+	}
+	var others [][]byte
+	if c.PreviousKey != "" {
+		other, err := parseKey(c.PreviousKey)
+		if err != nil {
+			return nil, made, fmt.Errorf("%w: secret-key-previous %w", ErrKey, err)
+		}
+		others = append(others, other)
+	}
+	if box, err = secret.NewSealer(raw, others...); err != nil {
+		return nil, made, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	return box, made, nil
+}
+
 // sealer makes what seals and opens secrets, from the keys that the data was sealed with.
 // A key that is missing is found out here rather than at the first webhook.
 func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) {
@@ -109,24 +129,12 @@ func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) 
 	if err != nil {
 		return nil, err
 	}
-	raw, made, err := a.cfg.key(fresh)
+	box, made, err := a.cfg.box(fresh)
 	if err != nil {
 		return nil, err
 	}
 	if made {
 		a.log.Info("created the secret key of this install; store a copy apart from the database's backups", "file", a.cfg.KeyFile())
-	}
-	var others [][]byte
-	if a.cfg.PreviousKey != "" {
-		other, err := parseKey(a.cfg.PreviousKey)
-		if err != nil {
-			return nil, fmt.Errorf("%w: secret-key-previous %w", ErrKey, err)
-		}
-		others = append(others, other)
-	}
-	box, err := secret.NewSealer(raw, others...)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	if err := sealing.Check(ctx, db, box, sealed()...); err != nil {
 		return nil, fmt.Errorf("%w: it does not open what is stored (%w); is it the key of another install? "+

@@ -67,6 +67,20 @@ func (s *SMTP) Send(ctx context.Context, o Outgoing) (again bool, err error) {
 	return retry(err), s.explain(err, o.To)
 }
 
+// Try connects to the server as for a mail, signs in, and sends none.
+func (s *SMTP) Try(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	client, err := s.client(ctx)
+	if err != nil {
+		return fmt.Errorf("set up the mail client: %w", err)
+	}
+	if err := client.DialWithContext(ctx); err != nil {
+		return s.explain(err, "")
+	}
+	return client.Close()
+}
+
 // client makes a client for one mail.
 func (s *SMTP) client(ctx context.Context) (*gomail.Client, error) {
 	options := []gomail.Option{
@@ -140,7 +154,10 @@ func (s *SMTP) explain(err error, to string) error {
 			did, text = refused(e.Reason), strings.TrimPrefix(text, e.Reason.String()+": ")
 		}
 	}
-	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), to, "the recipient")
+	text = strings.Join(strings.Fields(text), " ")
+	if to != "" {
+		text = strings.ReplaceAll(text, to, "the recipient")
+	}
 	return fmt.Errorf("the mail server %s %s: %s", s.address(), did, text)
 }
 

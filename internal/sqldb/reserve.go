@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -101,9 +102,19 @@ func (r *Reserved) Closed() bool { return r.conn.IsClosed() }
 // Close ends the connection.
 func (r *Reserved) Close(ctx context.Context) error { return r.conn.Close(ctx) }
 
+// serverClock is an expression for the database's own time, as Unix nanoseconds.
+const serverClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000000000 AS BIGINT)`
+
 // Clock is an expression for the database's own time, as Unix nanoseconds.
-func (r *Reserved) Clock() string {
-	return `CAST(extract(epoch FROM clock_timestamp()) * 1000000000 AS BIGINT)`
+func (r *Reserved) Clock() string { return serverClock }
+
+// Clock returns the database's own time; false: it has none but this machine's.
+func (db *DB) Clock(ctx context.Context) (time.Time, bool, error) {
+	if _, ok := db.engine.(*postgres); !ok {
+		return time.Time{}, false, nil
+	}
+	t, err := One(ctx, db, Value[time.Time], `SELECT `+serverClock)
+	return t, true, err
 }
 
 // EndSessions is an expression that ends all connections whose SessionName is the value

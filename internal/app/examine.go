@@ -1,0 +1,267 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"time"
+
+	"claviger/internal/mail"
+	"claviger/internal/sealing"
+	"claviger/internal/secret"
+	"claviger/internal/sqldb"
+)
+
+// Result is how a check of an install ended.
+type Result string
+
+// The results.
+const (
+	Passed  Result = "pass"
+	Warned  Result = "warn"
+	Failed  Result = "fail"
+	Skipped Result = "skipped"
+)
+
+// Finding is one check of an install: what was found, and what to do about it.
+type Finding struct {
+	Name   string `json:"name"`
+	Result Result `json:"result"`
+	Text   string `json:"text"`
+	Do     string `json:"do,omitempty"`
+}
+
+// examination is the checks of one install.
+type examination struct {
+	cfg Config
+	db  *sqldb.DB // nil: it could not be opened
+	all []Finding
+}
+
+// examineTimeout bounds each question to others.
+const examineTimeout = 10 * time.Second
+
+// Examine tries what an install needs, without changing anything: the database, the secret
+// key, mail, the public address, disk and files.
+func Examine(ctx context.Context, cfg Config) []Finding {
+	if cfg.Now == nil {
+		cfg.Now = Now
+	}
+	cfg.Log = cfg.logger()
+	e := &examination{cfg: cfg}
+	for _, check := range []func(context.Context){e.files, e.database, e.writable, e.clock, e.key, e.space, e.mail, e.address, e.proxies, e.egress} {
+		limited, cancel := context.WithTimeout(ctx, examineTimeout)
+		check(limited)
+		cancel()
+	}
+	if e.db != nil {
+		_ = e.db.Close() // nothing was written
+	}
+	return e.all
+}
+
+func (e *examination) say(name string, r Result, do, text string, args ...any) {
+	e.all = append(e.all, Finding{Name: name, Result: r, Text: fmt.Sprintf(text, args...), Do: do})
+}
+
+// database opens the database and compares its schema with what the program needs.
+func (e *examination) database(ctx context.Context) {
+	if _, err := os.Stat(e.cfg.DB); !e.cfg.Postgres() && errors.Is(err, fs.ErrNotExist) {
+		e.say("database", Warned, "Start claviger serve or run claviger migrate, which make it; or name yours with db.", "there is none yet at %s", shownDB(e.cfg.DB))
+		return
+	}
+	db, err := OpenExisting(ctx, e.cfg)
+	if err != nil {
+		e.say("database", Failed, "Start the database server, and check the address, the user and the password in db.", "%v", err)
+		return
+	}
+	ours, err := db.Migrated(ctx)
+	if err == nil && ours {
+		err = db.Known(ctx)
+	}
+	pending, perr := db.Pending(ctx)
+	switch err = errors.Join(err, perr); {
+	case err != nil:
+		e.say("database", Failed, "Run the version of the program that wrote it, or a newer one.", "%s: %v", shownDB(e.cfg.DB), err)
+	case !ours:
+		e.say("database", Warned, "Start claviger serve or run claviger migrate, which make the tables.", "%s is reachable and empty", shownDB(e.cfg.DB))
+	case len(pending) > 0:
+		e.say("database", Warned, "Stop all nodes, take a backup, and run claviger migrate; or start claviger serve, which does it.",
+			"%s is reachable; its schema lacks %d migrations", shownDB(e.cfg.DB), len(pending))
+	default:
+		e.say("database", Passed, "", "%s is reachable, and its schema is up to date", shownDB(e.cfg.DB))
+		e.db = db
+		return
+	}
+	_ = db.Close() // nothing was written
+}
+
+// errUndo ends a transaction that is not to be kept.
+var errUndo = errors.New("not to be kept")
+
+// writable writes, and takes it back.
+func (e *examination) writable(ctx context.Context) {
+	const name = "writing"
+	if e.db == nil {
+		e.say(name, Skipped, "", "there is no database to write to")
+		return
+	}
+	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := sealing.TouchPepper(ctx, tx); err != nil {
+			return err
+		}
+		return errUndo
+	})
+	if !errors.Is(err, errUndo) {
+		e.say(name, Failed, "Name the primary server in db, not a replica; the user needs all rights on the tables, and the disk must not be full or read-only.", "the database takes no writes: %v", err)
+		return
+	}
+	e.say(name, Passed, "", "the database takes writes")
+}
+
+// maxClock is how far the clock of a node may be from that of the database.
+const maxClock = 2 * time.Second
+
+// clock compares this machine's clock with the database's.
+func (e *examination) clock(ctx context.Context) {
+	const name = "clock"
+	if e.db == nil {
+		e.say(name, Skipped, "", "there is no database to compare it with")
+		return
+	}
+	begun := time.Now()
+	at, other, err := e.db.Clock(ctx)
+	middle := begun.Add(time.Since(begun) / 2)
+	off := at.Sub(middle).Round(time.Millisecond)
+	switch {
+	case err != nil:
+		e.say(name, Failed, "", "the time of the database could not be read: %v", err)
+	case !other:
+		e.say(name, Passed, "", "the database has the clock of this machine")
+	case off.Abs() > maxClock:
+		e.say(name, Failed, "Let both machines follow a time server (chrony or systemd-timesyncd): codes, tokens and webhook signatures carry the time.",
+			"the clock of the database is %v from this machine's", off)
+	default:
+		e.say(name, Passed, "", "the clock of the database is %v from this machine's", off)
+	}
+}
+
+// key opens everything that is sealed.
+func (e *examination) key(ctx context.Context) {
+	const name = "secret key"
+	if e.db == nil {
+		e.say(name, Skipped, "", "there is no database that it could open")
+		return
+	}
+	fresh, err := sealing.Empty(ctx, e.db, sealed()...)
+	if err == nil && fresh {
+		e.say(name, Passed, "", "nothing is sealed yet")
+		return
+	}
+	var box *secret.Sealer
+	if err == nil {
+		if box, _, err = e.cfg.box(false); err == nil {
+			err = sealing.Check(ctx, e.db, box, sealed()...)
+		}
+	}
+	if err != nil {
+		e.say(name, Failed, "Set secret-key to the key that this database was used with; after a replacement, set secret-key-previous and run claviger secret rotate.", "%v", err)
+		return
+	}
+	e.say(name, Passed, "", "it opens everything that is sealed")
+}
+
+// The space of a disk that is too little, and little.
+const (
+	fullDisk   = 256 << 20
+	littleDisk = 2 << 30
+)
+
+func (e *examination) space(context.Context) {
+	const name = "disk"
+	if e.db == nil {
+		e.say(name, Skipped, "", "there is no database yet")
+		return
+	}
+	d, known := e.db.Disk()
+	free := fmt.Sprintf("%.1f GiB", float64(d.Free)/(1<<30))
+	switch {
+	case !known:
+		e.say(name, Skipped, "", "the files of the database are on another machine")
+	case d.Free < fullDisk:
+		e.say(name, Failed, "Free space now: without it nothing is sold.", "%s are free beside the database", free)
+	case d.Free < littleDisk:
+		e.say(name, Warned, "Free space: a backup needs as much again as the database.", "%s are free beside the database", free)
+	default:
+		e.say(name, Passed, "", "%s are free beside the database", free)
+	}
+}
+
+// mail goes as far as a mail would, and sends none.
+func (e *examination) mail(ctx context.Context) {
+	const name = "mail"
+	server, ok := e.cfg.Mail.Transport().(*mail.SMTP)
+	switch {
+	case !e.cfg.Mail.Configured():
+		e.say(name, Warned, "Set smtp-url and mail-from.", "no mail server is set: nobody can sign up, and partners are not told of failing webhooks")
+	case !ok:
+		e.say(name, Passed, "", "mails are written to a folder")
+	default:
+		if err := server.Try(ctx); err != nil {
+			e.say(name, Failed, "Check host, port, user and password in smtp-url; smtps:// is for TLS from the first byte, smtp:// for STARTTLS.", "%v", err)
+			return
+		}
+		e.say(name, Passed, "", "the mail server %s answers and lets us in", server.Host)
+	}
+}
+
+// egress reaches the proxy by which webhooks leave.
+func (e *examination) egress(ctx context.Context) {
+	const name = "egress proxy"
+	u := e.cfg.EgressProxy
+	if u == nil {
+		return
+	}
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	if p := u.Port(); p != "" {
+		port = p
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		e.say(name, Failed, "Start the proxy, or mend egress-proxy: no webhook leaves without it.", "%v", err)
+		return
+	}
+	_ = conn.Close()
+	e.say(name, Passed, "", "the proxy %s takes connections", u.Host)
+}
+
+// proxies looks for a proxy in front that was not declared: the service speaks no TLS.
+func (e *examination) proxies(context.Context) {
+	const name = "proxies"
+	u, err := url.Parse(e.cfg.PublicURL)
+	switch {
+	case err != nil || e.cfg.PublicURL == "":
+		e.say(name, Skipped, "", "public-url is not set")
+	case u.Scheme == "https" && len(e.cfg.TrustedProxies) == 0:
+		e.say(name, Warned, "Set trusted-proxies to the address of the proxy, such as 127.0.0.1/32.",
+			"public-url is https, so a proxy is in front, and trusted-proxies does not name it: all clients look like one, to rate limits and in the audit")
+	default:
+		e.say(name, Passed, "", "proxies in front: %d declared", len(e.cfg.TrustedProxies))
+	}
+}
+
+// files looks at the modes of files that hold secrets or data. It comes first: opening the
+// database mends its mode.
+func (e *examination) files(context.Context) {
+	advice := e.cfg.exposed()
+	for _, text := range advice {
+		e.say("files", Warned, "", "%s", text)
+	}
+	if len(advice) == 0 {
+		e.say("files", Passed, "", "only their owner can read the files of this install")
+	}
+}
