@@ -53,8 +53,8 @@ test-race: ## All tests under the race detector, on both databases (needs a C co
 e2e: chromium ## The end-to-end tests alone, on SQLite; pictures of the pages go to bin/screenshots
 	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e/...
 
-screenshots: chromium ## Pictures of every page of the portal and the console, and of the documentation, in light and dark at 1280 and 390 px, into bin/screenshots
-	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e -run '^(TestPortalPages|TestConsolePages|TestConsoleInvite|TestSetUp|TestDocs)$$' -count=1
+screenshots: chromium ## Pictures of every page, the documentation and the mails to buyers, in light and dark at 1280 and 390 px, into bin/screenshots
+	CLAVIGER_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test ./internal/e2e -run '^(TestPortalPages|TestConsolePages|TestConsoleInvite|TestSetUp|TestJourney|TestPagesOfTrouble|TestBuyerPages|TestDocs)$$' -count=1
 
 pictures: chromium ## Take the pictures of README.md, docs/portal.md and docs/console.md again, into docs/pictures
 	CLAVIGER_PICTURES=$(CURDIR)/docs/pictures $(GO) test ./internal/e2e -run '^TestPictures' -count=1

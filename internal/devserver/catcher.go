@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -34,8 +35,12 @@ type catcher struct {
 	texts map[int64]caught // by email
 }
 
-// caught is what an email says.
-type caught struct{ text, html string }
+// caught is what an email says. The database has no row of one that is not to be stored, so
+// the catcher has that, too.
+type caught struct {
+	text, html string
+	record     mail.Record
+}
 
 // shown is how many of the newest emails the catcher holds.
 const shown = 200
@@ -50,7 +55,10 @@ func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err erro
 	if _, repeated := c.texts[o.ID]; !repeated {
 		c.ids = append(c.ids, o.ID)
 	}
-	c.texts[o.ID] = caught{o.Text, o.HTML}
+	c.texts[o.ID] = caught{text: o.Text, html: o.HTML}
+	if o.Transient {
+		c.texts[o.ID] = caught{o.Text, o.HTML, mail.Record{ID: o.ID, Message: mail.Message{To: o.To, Subject: o.Subject}, CreatedAt: o.At, State: mail.Sent}}
+	}
 	if len(c.ids) > shown {
 		delete(c.texts, c.ids[0])
 		c.ids = c.ids[1:]
@@ -81,9 +89,26 @@ type mailAnswer struct {
 	Text    string    `json:"text"`
 }
 
+// recent returns the newest emails, newest first.
+func (c *catcher) recent(ctx context.Context) ([]mail.Record, error) {
+	mails, err := c.mails.Recent(ctx, c.db, shown)
+	if err != nil {
+		return nil, err
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for id, m := range c.texts {
+		if m.record.ID != 0 && !slices.ContainsFunc(mails, func(r mail.Record) bool { return r.ID == id }) {
+			mails = append(mails, m.record)
+		}
+	}
+	slices.SortFunc(mails, func(a, b mail.Record) int { return cmp.Compare(b.ID, a.ID) })
+	return mails[:min(len(mails), shown)], nil
+}
+
 // list shows the newest emails: as a page or, to a program that asks for it, as JSON.
 func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
-	mails, err := c.mails.Recent(r.Context(), c.db, shown)
+	mails, err := c.recent(r.Context())
 	if err != nil {
 		return err
 	}
@@ -124,7 +149,7 @@ func (c *catcher) readHTML(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox allow-top-navigation-by-user-activation")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	_, err = io.WriteString(w, said.html)
 	return err
@@ -132,7 +157,7 @@ func (c *catcher) readHTML(w http.ResponseWriter, r *http.Request) error {
 
 // find returns the email that the path names.
 func (c *catcher) find(r *http.Request) (mail.Record, error) {
-	mails, err := c.mails.Recent(r.Context(), c.db, shown)
+	mails, err := c.recent(r.Context())
 	if err != nil {
 		return mail.Record{}, err
 	}
