@@ -137,7 +137,8 @@ func (b *Book) tellOldEmail(tx *sqldb.Tx, old User, by audit.Actor, at time.Time
 			"If it was you, you need not do anything.",
 			"If it was not, somebody else uses your account: contact " + b.marketplace() + " at once.",
 		},
-		Foot: "You get this mail because this was the address of the account. It is the last one to this address.",
+		Links: b.Mail.Contact(b.marketplace()),
+		Foot:  "You get this mail because this was the address of the account. It is the last one to this address.",
 	}
 	if by.Client != "" {
 		l.Facts = append(l.Facts, mail.Fact{Name: "From the address", Value: by.Client})

@@ -99,6 +99,7 @@ func (b *Book) TellDeleted(tx *sqldb.Tx, by audit.Actor, was User, at time.Time)
 		Opening: []string{"Your account is deleted, and what we stored about you with it. Licenses that you had no longer work, and nobody can get them back."},
 		Facts:   []mail.Fact{{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")}},
 		Closing: []string{"If it was not you who deleted it, contact " + b.marketplace() + "."},
+		Links:   b.Mail.Contact(b.marketplace()),
 		Foot:    "This is the last mail about this account. Your address is removed as soon as the mail was sent.",
 	})
 	b.Mail.Put(tx, mail.Message{

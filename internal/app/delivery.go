@@ -78,7 +78,7 @@ func (a *App) notices(box *mail.Outbox) func(context.Context, *sqldb.Tx, []licen
 	if !sent || cmp.Or(a.cfg.MailBuyers, notice.Nobody) == notice.Nobody {
 		return nil
 	}
-	desk := &notice.Desk{Mail: box, Audience: a.cfg.MailBuyers, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"), LegalName: a.cfg.LegalName, SupportURL: a.cfg.SupportURL}
+	desk := &notice.Desk{Mail: box, Audience: a.cfg.MailBuyers, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"), LegalName: a.cfg.LegalName}
 	return desk.Tell
 }
 

@@ -63,7 +63,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		(*load.pages).Imprint = imprint
 	}
 	r := a.services
-	r.Mail.Look.Accent = imprint.Accent.Light()
+	r.Mail.Look.Accent, r.Mail.Look.SupportURL = imprint.Accent.Light(), imprint.SupportURL
 	if at := imprint.Logo.Path(); at != "" {
 		r.Mail.Look.Logo = a.url + at
 	}

@@ -29,6 +29,16 @@ type Look struct {
 	Name   string // of the marketplace
 	Logo   string // the address of its picture; "": the name alone
 	Accent string // the colour of the button, on which white can be read; "": the usual one
+
+	SupportURL string // where readers ask: a page, or mailto:; "": nowhere
+}
+
+// Contact is the link by which readers ask the marketplace, none where nobody said where.
+func (o *Outbox) Contact(marketplace string) []Link {
+	if o.Look.SupportURL == "" {
+		return nil
+	}
+	return []Link{{Name: "Contact " + marketplace, URL: o.Look.SupportURL}}
 }
 
 // Fact is a line of a list: what it is, and what it is now.

@@ -71,8 +71,13 @@ func TestLook(t *testing.T) {
 		t.Errorf("without a look:\n%s", html)
 	}
 	o := &mail.Outbox{Look: mail.Look{Name: "Acme", Logo: "https://acme.example/brand/1/logo.png", Accent: "#1b4173"}}
+	if links := o.Contact("Acme"); len(links) != 0 {
+		t.Errorf("without an address, readers ask at %v", links)
+	}
+	o.Look.SupportURL = "https://acme.example/help"
+	c.Links = o.Contact("Acme")
 	_, html := o.Render(c)
-	for _, part := range []string{`<img src="https://acme.example/brand/1/logo.png" alt="Acme"`, "background-color: #1b4173; color: #ffffff;"} {
+	for _, part := range []string{`<img src="https://acme.example/brand/1/logo.png" alt="Acme"`, "background-color: #1b4173; color: #ffffff;", `<a href="https://acme.example/help" style="color: inherit">Contact Acme</a>`} {
 		if !strings.Contains(html, part) {
 			t.Errorf("the HTML lacks %s:\n%s", part, html)
 		}

@@ -258,9 +258,7 @@ func (l letter) onHold() mail.Content {
 		Closing: []string{fmt.Sprintf("To learn why, or if you think that this is a mistake, contact %s.", l.Marketplace)},
 		Foot:    l.foot(),
 	}
-	if l.SupportURL != "" {
-		c.Links = []mail.Link{{Name: "Contact " + l.Marketplace, URL: l.SupportURL}}
-	}
+	c.Links = l.Mail.Contact(l.Marketplace)
 	if l.License.Held == license.HoldChargeback {
 		c.Opening = []string{fmt.Sprintf("The payment for the license is disputed. Until that is settled, the license does not work in %s.", l.application.Name)}
 		c.Closing = []string{fmt.Sprintf("If you did not mean to dispute the payment, tell your bank or card company, and contact %s.", l.Marketplace)}

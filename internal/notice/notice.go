@@ -43,7 +43,6 @@ type Desk struct {
 	PublicURL   string // the address that links begin with, without a slash at its end
 	Marketplace string // what mails call it
 	LegalName   string // of who sells; "" is Marketplace
-	SupportURL  string // where buyers ask: a page, or mailto:; "": nowhere
 }
 
 // Tell puts the mails about news into the outbox, in the transaction of what happened.

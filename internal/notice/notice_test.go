@@ -45,8 +45,8 @@ func newMarket(t testing.TB) *market {
 	db := sqldbtest.Open(t)
 	m := &market{TB: t, db: db, accounts: &account.Book{DB: db, Now: now}}
 	m.desk = &notice.Desk{
-		Mail: &mail.Outbox{Sealer: box, Look: mail.Look{Name: "Acme"}}, Audience: notice.Shop, PublicURL: "https://acme.example", Marketplace: "Acme",
-		LegalName: "Acme Ltd", SupportURL: "mailto:help@acme.example",
+		Mail: &mail.Outbox{Sealer: box, Look: mail.Look{Name: "Acme", SupportURL: "mailto:help@acme.example"}}, Audience: notice.Shop, PublicURL: "https://acme.example", Marketplace: "Acme",
+		LegalName: "Acme Ltd",
 	}
 	m.licenses = &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}, Tell: m.desk.Tell}
 	partners := &partner.Registry{DB: db, Sealer: box, Now: now}
