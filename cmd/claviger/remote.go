@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"iter"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ const (
 type remote struct {
 	url, apiKey, token string
 	asJSON             bool
+	http               *http.Client // nil: one that gives up after a minute
 }
 
 // remoteFlags gives cmd the flags that say which service is asked, and as whom.
@@ -65,9 +67,9 @@ func (r *remote) open() (asker, error) {
 	var err error
 	switch {
 	case key != "":
-		a.partner, err = claviger.NewClient(claviger.Config{URL: url, Secret: key})
+		a.partner, err = claviger.NewClient(claviger.Config{URL: url, Secret: key, HTTP: r.http})
 	case token != "":
-		a.operator, err = operator.NewClient(operator.Config{URL: url, Secret: token})
+		a.operator, err = operator.NewClient(operator.Config{URL: url, Secret: token, HTTP: r.http})
 	default:
 		return asker{}, usage("who asks? Give a partner's API key with --api-key or %s, or an operator token with --token or %s", apiKeyVariable, tokenVariable)
 	}

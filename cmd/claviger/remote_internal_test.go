@@ -38,6 +38,7 @@ func TestRemoteScripts(t *testing.T) {
 	failing := h.Buy(license.Purchase{PartnerID: p.ID, Tier: 2, Buyer: &account.Person{Email: "second@example.com"}, ExternalID: "order-2"})
 	attempts.Next(t)
 	token := h.Token("script", account.Read, account.Support)
+	admin := h.Token("admin", account.Admin)
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/remote",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
@@ -45,6 +46,7 @@ func TestRemoteScripts(t *testing.T) {
 			env.Setenv("SERVICE", h.App.URL())
 			env.Setenv("KEY", keys.APIKey)
 			env.Setenv("TOKEN", token)
+			env.Setenv("ADMIN", admin)
 			env.Setenv("PARTNER", strconv.FormatInt(p.ID, 10))
 			env.Setenv("TAKEN", taken.Key)
 			env.Setenv("FAILING", failing.Key)

@@ -96,6 +96,8 @@ func newRoot() *cobra.Command {
 		tokenCommand(),
 		operatorCommand(),
 		licensesCommand(),
+		importCommand(),
+		exportCommand(),
 		deliveriesCommand(),
 		keysCommand(),
 		secretCommand(),

@@ -124,6 +124,7 @@ var sentences = map[string]string{
 	"license.refund_reversed": "Reversed the refund of a license.",
 	"license.erase":           "Ended a license, since its owner was erased.",
 	"purchase.create":         "Recorded a purchase.",
+	"license.import":          "Brought licenses in that were sold elsewhere.",
 	"payment.dismiss":         "Marked a problem with a payment as dealt with.",
 	"payment.plan_rule":       "Changed what a change of plan costs.",
 	"payment.refund":          "Asked Stripe to refund a payment.",

@@ -26,6 +26,14 @@ func NextIDs(tx *sqldb.Tx, n int) *sqldb.Result[int64] {
 // changed, the move of the license's earlier events to that status. The ids must come
 // from NextIDs, under the partner's lock: Feed relies on that.
 func (l *Log) Append(tx *sqldb.Tx, drafts ...Draft) {
+	l.outbox().Enqueue(tx, appendRows(tx, drafts)...)
+}
+
+// AppendUndelivered is Append for events that partners are not told of by a webhook.
+func (l *Log) AppendUndelivered(tx *sqldb.Tx, drafts ...Draft) { appendRows(tx, drafts) }
+
+// appendRows queues events and returns what partners are told of them.
+func appendRows(tx *sqldb.Tx, drafts []Draft) []webhook.Notice {
 	rows, notices := make([][]any, len(drafts)), make([]webhook.Notice, len(drafts))
 	blocks := map[block]int64{}
 	for i, d := range drafts {
@@ -41,7 +49,7 @@ func (l *Log) Append(tx *sqldb.Tx, drafts ...Draft) {
 		notices[i] = webhook.Notice{
 			EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
 			Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
-			Reason: string(d.Reason), Sentence: d.Reason.Sentence(), PlanName: d.PlanName, At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
+			Reason: string(d.Reason), Sentence: d.sentence(), PlanName: d.PlanName, At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
 		}
 	}
 	tx.Insert("events", []string{
@@ -51,7 +59,15 @@ func (l *Log) Append(tx *sqldb.Tx, drafts ...Draft) {
 		tx.Queue(`INSERT INTO event_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + excluded.n`, b.partnerID, int(b.status), b.number, n)
 	}
-	l.outbox().Enqueue(tx, notices...)
+	return notices
+}
+
+// sentence is the reason of the event in words.
+func (d Draft) sentence() string {
+	if d.Was == 0 && d.Reason == Operator {
+		return "The marketplace brought the license in from elsewhere."
+	}
+	return d.Reason.Sentence()
 }
 
 // block is where events of a status are counted.

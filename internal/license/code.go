@@ -6,6 +6,7 @@ const (
 	codeAmbiguousPurchase   = "ambiguous_purchase"
 	codeLaterPurchaseExists = "later_purchase_exists"
 	CodeLicenseChanged      = "license_changed"
+	codeLicenseExists       = "license_exists"
 	CodeLicenseHeld         = "license_held"
 	codeLicenseNotHeld      = "license_not_held"
 	CodeLicenseNotActive    = "license_not_active"

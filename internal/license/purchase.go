@@ -60,19 +60,20 @@ type Sale struct {
 	Shop        bool  // sold by the pages of this service
 	Hundredths  bool  // AmountCents counts those, whatever the currency: it was sold long ago
 	CreatedAt   time.Time
+	SoldAt      time.Time // when it was sold elsewhere and brought in; zero: at CreatedAt
 	Licenses    []License
 
 	content string // hash of the order of new licenses, to tell a repeated one from another
 }
 
-const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, created_at, content, id <= ` + lastOldAmount
+const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, created_at, sold_at, content, id <= ` + lastOldAmount
 
 // lastOldAmount is the purchase up to which amounts are hundredths in every currency.
 const lastOldAmount = `(SELECT last_purchase FROM old_amounts)`
 
 func scanSale(r *sqldb.Row, s *Sale) error {
 	return r.Scan(&s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
-		&s.Shop, &s.CreatedAt, &s.content, &s.Hundredths)
+		&s.Shop, &s.CreatedAt, &s.SoldAt, &s.content, &s.Hundredths)
 }
 
 // insertSales queues the rows of purchases.
@@ -80,11 +81,26 @@ func insertSales(tx *sqldb.Tx, sales ...Sale) {
 	rows := make([][]any, len(sales))
 	for i, s := range sales {
 		rows[i] = []any{
-			s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.Shop, s.CreatedAt, s.content,
+			s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.Shop, s.CreatedAt, s.SoldAt, s.content,
 		}
 	}
 	tx.Insert("purchases", []string{
-		"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "shop", "created_at", "content",
+		"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "shop", "created_at", "sold_at", "content",
+	}, rows)
+}
+
+// insertLicenses queues the rows of new licenses.
+func insertLicenses(tx *sqldb.Tx, list []License) {
+	rows := make([][]any, len(list))
+	for i, l := range list {
+		rows[i] = []any{
+			l.ID, l.PartnerID, l.Ord, l.Key, l.RedemptionID, int(l.Status), l.Tier, l.OwnerID, l.Redeemed, l.Released,
+			int(l.Held), l.Erased, l.Epoch, l.eventAt.UnixMilli(), l.CreatedAt, l.UpdatedAt,
+		}
+	}
+	tx.Insert("licenses", []string{
+		"id", "partner_id", "ord", "license_key", "redemption_id", "status", "tier", "owner_id", "redeemed", "released",
+		"held", "erased", "epoch", "event_ms", "created_at", "updated_at",
 	}, rows)
 }
 

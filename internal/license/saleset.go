@@ -339,22 +339,17 @@ func (s *saleSet) save() {
 		return
 	}
 	insertSales(s.tx, s.made...)
-	var licenses, links [][]any
+	var licenses []License
+	var links [][]any
 	blocks := map[int64]int64{}
 	for _, sale := range s.made {
 		for _, l := range sale.Licenses {
-			licenses = append(licenses, []any{
-				l.ID, l.PartnerID, l.Ord, l.Key, l.RedemptionID, int(l.Status), l.Tier, l.OwnerID, l.Redeemed, l.Released,
-				int(l.Held), l.Erased, l.Epoch, l.eventAt.UnixMilli(), l.CreatedAt, l.UpdatedAt,
-			})
+			licenses = append(licenses, l)
 			links = append(links, []any{l.ID, 1, sale.ID, sale.Tier, 0})
 			blocks[paging.BlockOf(l.Ord)]++
 		}
 	}
-	s.tx.Insert("licenses", []string{
-		"id", "partner_id", "ord", "license_key", "redemption_id", "status", "tier", "owner_id", "redeemed", "released",
-		"held", "erased", "epoch", "event_ms", "created_at", "updated_at",
-	}, licenses)
+	insertLicenses(s.tx, licenses)
 	s.tx.Insert("purchase_links", []string{"license_id", "seq", "purchase_id", "tier", "refund_id"}, links)
 	for block, n := range blocks {
 		s.count(event.Inactive, block, n)

@@ -19,6 +19,7 @@ func (o *Operator) saleRoutes(auth *wire.AuthRoutes[account.Token],
 		auth.RouteRecalling("POST", "/operator/v1/purchases", o.purchase, may(account.Sell)),
 		on(account.Sell, "POST", "/purchases/batch", o.purchaseBatch),
 		list("/purchases", o.listPurchases),
+		auth.RouteWithQuery("POST", "/operator/v1/import", o.importLicenses, may(account.Admin)),
 	}
 }
 
@@ -34,13 +35,14 @@ type purchaseJSON struct {
 	ExternalID  string    `json:"external_id"`
 	UserID      int64     `json:"user_id"`
 	CreatedAt   wire.Time `json:"created_at"`
+	SoldAt      mayTime   `json:"sold_at,omitzero"`
 }
 
 func purchaseOf(s license.Sale) purchaseJSON {
 	return purchaseJSON{
 		ID: s.ID, PartnerID: s.PartnerID, Kind: s.Kind.String(), Tier: s.Tier, Quantity: s.Quantity,
 		AmountCents: s.AmountCents, Currency: s.Currency, ExternalID: s.ExternalID, UserID: s.UserID,
-		CreatedAt: wire.Time(s.CreatedAt),
+		CreatedAt: wire.Time(s.CreatedAt), SoldAt: mayTime(s.SoldAt),
 	}
 }
 

@@ -47,6 +47,7 @@ DELETE /operator/v1/users/{id}/sessions/{session_id} support
 GET    /operator/v1/purchases                    read sell support
 POST   /operator/v1/purchases                    sell
 POST   /operator/v1/purchases/batch              sell
+POST   /operator/v1/import
 POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
 POST   /operator/v1/refunds/preview              sell

@@ -41,6 +41,8 @@ func of[K comparable, V any](m map[K]*V, k K) *V {
 func (t *tally) event(f event.Fact) {
 	day := func() *Day { return of(t.days, key{f.PartnerID, dayOf(f.At)}) }
 	switch {
+	case f.Was == 0 && f.Reason == event.Operator:
+		return // it was brought in from elsewhere, as it was
 	case f.Reason == event.Purchased:
 		day().Sold++
 	case f.Kind == event.Activate && f.Was != event.Active:

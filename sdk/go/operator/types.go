@@ -638,6 +638,50 @@ type Purchase struct {
 	// The buyer, `0` when none was named.
 	UserID    int64     `json:"user_id"`
 	CreatedAt time.Time `json:"created_at"`
+	SoldAt    time.Time `json:"sold_at,omitzero"`
+}
+
+// ImportLine is an object of the API.
+type ImportLine struct {
+	// A UUID.
+	LicenseKey string `json:"license_key"`
+	PartnerID  int64  `json:"partner_id"`
+	Tier       int    `json:"tier"`
+	Status     string `json:"status"`
+	// Of the owner; without it, the license belongs to the first who redeems it.
+	Email string `json:"email,omitzero"`
+	// A day or a time.
+	SoldAt string `json:"sold_at"`
+}
+
+// ImportReport is an object of the API.
+type ImportReport struct {
+	// How many lines were read.
+	Lines int `json:"lines"`
+	// How many licenses were stored.
+	Created int `json:"created"`
+	// How many were there before by the same line.
+	Unchanged int `json:"unchanged"`
+	// How many lines were refused.
+	Refused int `json:"refused"`
+	// Whether nothing was stored.
+	DryRun bool `json:"dry_run"`
+	// The first 1,000 refused lines.
+	Problems []ImportProblem `json:"problems"`
+}
+
+// ImportProblem is an object of the API.
+type ImportProblem struct {
+	// The number of the line in the body.
+	Line int `json:"line"`
+	// As it was sent.
+	LicenseKey string `json:"license_key"`
+	// What is wrong, for programs.
+	Error string `json:"error"`
+	// The column, or an empty string.
+	Field string `json:"field"`
+	// What is wrong and what to do.
+	Message string `json:"message"`
 }
 
 // Sale is an object of the API.

@@ -76,6 +76,10 @@ type Request struct {
 	Query  url.Values
 	Body   any // sent as JSON; nil: none
 
+	// Text is sent as it is, with its content type, in place of Body; nil: there is none.
+	Text        []byte
+	ContentType string
+
 	// IdempotencyKey makes a POST safe to repeat.
 	IdempotencyKey string
 
@@ -149,6 +153,8 @@ func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 			return nil, fmt.Errorf("claviger: encode the body of %s %s: %w", r.Method, r.Path, err)
 		}
 		body = bytes.NewReader(text)
+	} else if r.Text != nil {
+		body = bytes.NewReader(r.Text)
 	}
 	target := c.config.URL + r.Path
 	if len(r.Query) > 0 {
@@ -162,6 +168,8 @@ func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 	req.Header.Set("Accept", "application/json")
 	if r.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	} else if r.Text != nil {
+		req.Header.Set("Content-Type", r.ContentType)
 	}
 	if r.IdempotencyKey != "" {
 		req.Header.Set("Idempotency-Key", r.IdempotencyKey)

@@ -1,0 +1,108 @@
+package license_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
+)
+
+var soldAt = time.Date(2024, 5, 31, 9, 30, 0, 0, time.UTC)
+
+func existing(partnerID int64, n int, status event.Status, email string) license.Import {
+	return license.Import{Key: fmt.Sprintf("3f2c1b4e-8a6d-4c7f-9b0e-%012x", n), PartnerID: partnerID, Tier: 2, Status: status, Email: email, SoldAt: soldAt}
+}
+
+// imports brings licenses in and returns what became of each: new, unchanged, or the code
+// of its refusal.
+func (h *harness) imports(o license.ImportOptions, list ...license.Import) (got []string) {
+	h.Helper()
+	results, err := h.licenses.Import(h.Context(), tester, list, o)
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, r := range results {
+		switch f := fault.Of(r.Err); {
+		case f != nil:
+			got = append(got, f.Code+" "+f.Field)
+		case r.New:
+			got = append(got, "new")
+		default:
+			got = append(got, "unchanged")
+		}
+	}
+	return got
+}
+
+func (h *harness) expect(got []string, want ...string) {
+	h.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// rows counts the rows of a table.
+func (h *harness) rows(table string) int64 {
+	h.Helper()
+	return h.count(`SELECT count(*) FROM `+table)
+}
+
+func TestImport(t *testing.T) {
+	h := newHarness(t)
+	a, b := h.partner(), h.partner()
+	list := []license.Import{
+		existing(a, 1, event.Inactive, ""), existing(b, 2, event.Active, "Ada@example.com"), existing(a, 3, event.Deactivated, "ada@example.com"),
+		existing(a, 4, event.Active, ""), existing(999, 5, event.Inactive, ""), existing(a, 1, event.Inactive, ""), existing(a, 3, event.Inactive, ""),
+		existing(a, 6, event.Inactive, "not an address"),
+	}
+	list[7].Tier = 1
+	first := []string{"new", "new", "new", "invalid_field email", "unknown_partner partner_id", "unchanged", "license_exists license_key", "invalid_field email"}
+	dry := license.ImportOptions{DryRun: true, Earlier: map[string]license.Import{}}
+	h.expect(h.imports(dry, list...), first...)
+	h.expect(h.imports(dry, existing(a, 1, event.Inactive, ""), existing(a, 3, event.Active, "ada@example.com")), "unchanged", "license_exists license_key")
+	if n := h.rows("licenses") + h.rows("events") + h.rows("purchases") + h.rows("users"); n != 0 {
+		t.Errorf("a dry run has left %d rows", n)
+	}
+	h.expect(h.imports(license.ImportOptions{}, list...), first...)
+	if n := h.rows("deliveries"); n != 0 {
+		t.Errorf("%d webhooks wait, want none", n)
+	}
+	// What happens to a license later does not make the line another one.
+	if _, err := h.licenses.Reinstate(t.Context(), tester, list[2].Key); err != nil {
+		t.Fatal(err)
+	}
+	first[0], first[1], first[2] = "unchanged", "unchanged", "unchanged"
+	h.expect(h.imports(license.ImportOptions{Webhooks: true}, list...), first...)
+	got, err := h.licenses.ByKey(t.Context(), list[1].Key)
+	if err != nil || got.Status != event.Active || !got.Redeemed || got.OwnerID == 0 || !got.CreatedAt.After(soldAt.AddDate(1, 0, 0)) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	h.expect(h.imports(license.ImportOptions{Webhooks: true}, existing(b, 7, event.Inactive, "")), "new")
+	if n := h.count(`SELECT count(*) FROM deliveries AS d JOIN events AS e ON e.id = d.event_id WHERE e.reason = 'operator'`); n != 1 {
+		t.Errorf("%d webhooks wait, want one", n)
+	}
+	h.verify()
+}
+
+// BenchmarkImport brings licenses in, each of its own buyer, in blocks of a thousand.
+func BenchmarkImport(b *testing.B) {
+	h := newHarness(b)
+	id := h.partner()
+	n := 0
+	for b.Loop() {
+		list := make([]license.Import, 1000)
+		for i := range list {
+			n++
+			list[i] = existing(id, n, event.Active, fmt.Sprintf("buyer%d@example.com", n))
+		}
+		if _, err := h.licenses.Import(b.Context(), tester, list, license.ImportOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "licenses/s")
+}
