@@ -23,7 +23,7 @@ const openidClient = "testdata/openid-client"
 // userinfo, introspection, refresh and revocation.
 func TestOpenIDClient(t *testing.T) {
 	t.Parallel()
-	folder := nodeProgram(t)
+	folder := nodeProgram(t, openidClient)
 	whole := newApplication(t, devNode(t, nil))
 	key := whole.sells("order-1")
 	for _, tt := range []struct {
@@ -56,29 +56,32 @@ func TestOpenIDClient(t *testing.T) {
 	}
 }
 
-// nodeProgram is a folder with the program and the library that it needs. What npm
-// installs for one state of the lockfile is kept in the user's cache.
-func nodeProgram(t *testing.T) string {
+// nodeProgram is a copy of a folder with a program and the libraries that it needs. What
+// npm installs for one state of the lockfile is kept in the user's cache.
+func nodeProgram(t *testing.T, from string) string {
 	t.Helper()
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Fatalf("%s is missing: install Node.js 20 or newer with npm, which this test runs openid-client in (%v)", name, err)
+			t.Fatalf("%s is missing: install Node.js 20 or newer with npm, which this test runs %s in (%v)", name, filepath.Base(from), err)
 		}
 	}
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(openidClient)); err != nil {
+	if err := os.CopyFS(folder, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(installed(t), "node_modules"), filepath.Join(folder, "node_modules")); err != nil {
+	if err := os.RemoveAll(filepath.Join(folder, "node_modules")); err != nil { // of who works there
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(installed(t, from), "node_modules"), filepath.Join(folder, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	return folder
 }
 
-// installed is the folder where npm has installed what the lockfile names.
-func installed(t *testing.T) string {
+// installed is the folder where npm has installed what the lockfile of a folder names.
+func installed(t *testing.T, from string) string {
 	t.Helper()
-	lock, err := os.ReadFile(filepath.Join(openidClient, "package-lock.json"))
+	lock, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,7 @@ func installed(t *testing.T) string {
 	}
 	cache = filepath.Join(cache, "claviger-e2e")
 	sum := sha256.Sum256(lock)
-	kept := filepath.Join(cache, "openid-client-"+hex.EncodeToString(sum[:8]))
+	kept := filepath.Join(cache, filepath.Base(from)+"-"+hex.EncodeToString(sum[:8]))
 	if _, err := os.Stat(kept); err == nil {
 		return kept
 	}
@@ -101,8 +104,14 @@ func installed(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(fresh) //nolint:errcheck // It is gone from there, or of no use.
-	if err := os.CopyFS(fresh, os.DirFS(openidClient)); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(fresh, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	npm := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	npm.Dir = fresh

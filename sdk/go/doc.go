@@ -13,3 +13,6 @@ package claviger
 
 //go:generate go run ./internal/gen -in ../../internal/api/openapi.json -out types.go -package claviger
 //go:generate go run ./internal/gen -in ../../internal/operator/openapi.json -out operator/types.go -package operator
+//go:generate go run ./internal/gen -in ../../internal/api/openapi.json -out ../typescript/src/partner.ts
+//go:generate go run ./internal/gen -in ../../internal/oauth/openapi.json -out ../typescript/src/oauth.ts
+//go:generate go run ./internal/gen -in ../../internal/operator/openapi.json -out ../typescript/src/operator.ts

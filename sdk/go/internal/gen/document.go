@@ -11,7 +11,10 @@ import (
 type document struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
-		Schemas ordered `json:"schemas"`
+		Schemas       ordered                    `json:"schemas"`
+		Parameters    map[string]json.RawMessage `json:"parameters"`
+		Responses     map[string]json.RawMessage `json:"responses"`
+		RequestBodies map[string]json.RawMessage `json:"requestBodies"`
 	} `json:"components"`
 }
 
@@ -46,16 +49,17 @@ func (o *ordered) UnmarshalJSON(text []byte) error {
 
 // schema is a schema of the document.
 type schema struct {
-	Ref         string    `json:"$ref"`
-	Type        string    `json:"type"`
-	Format      string    `json:"format"`
-	Pattern     string    `json:"pattern"`
-	Description string    `json:"description"`
-	Enum        []string  `json:"enum"`
-	Required    []string  `json:"required"`
-	Properties  ordered   `json:"properties"`
-	Items       *schema   `json:"items"`
-	AllOf       []*schema `json:"allOf"`
+	Ref         string          `json:"$ref"`
+	Type        string          `json:"type"`
+	Format      string          `json:"format"`
+	Pattern     string          `json:"pattern"`
+	Description string          `json:"description"`
+	Enum        []string        `json:"enum"`
+	Const       json.RawMessage `json:"const"`
+	Required    []string        `json:"required"`
+	Properties  ordered         `json:"properties"`
+	Items       *schema         `json:"items"`
+	AllOf       []*schema       `json:"allOf"`
 }
 
 // refName is the name of the schema that a reference points to.

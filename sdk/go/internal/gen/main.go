@@ -1,5 +1,6 @@
 // Command gen writes the Go types of an OpenAPI document: one for each schema of an
-// object and of a set of words. It reads the documents that the service serves, and
+// object and of a set of words; or, where the file ends in .ts, those of the client in
+// TypeScript, which has the input and the answer of each operation too. It reads the documents that the service serves, and
 // knows as much of OpenAPI as they use.
 package main
 
@@ -8,12 +9,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 )
 
 func main() {
 	in := flag.String("in", "", "the OpenAPI document, as JSON")
-	out := flag.String("out", "", "the file to write")
-	pkg := flag.String("package", "", "its package")
+	out := flag.String("out", "", "the file to write, in Go or, if it ends in .ts, in TypeScript")
+	pkg := flag.String("package", "", "its package, in Go")
 	flag.Parse()
 	if err := run(*in, *out, *pkg); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
@@ -30,9 +32,17 @@ func run(in, out, pkg string) error {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return fmt.Errorf("read the document: %w", err)
 	}
-	source, err := generate(doc, pkg)
+	source, err := write(doc, out, pkg)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(out, source, 0o644) //nolint:gosec // source code
+}
+
+// write makes the source code of a file.
+func write(doc document, out, pkg string) ([]byte, error) {
+	if strings.HasSuffix(out, ".ts") {
+		return typescript(doc)
+	}
+	return generate(doc, pkg)
 }
