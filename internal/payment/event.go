@@ -158,7 +158,7 @@ func (s *Stripe) read(text []byte, header string) (incoming, error) {
 		foreign: train(e.APIVersion) != train(stripe.APIVersion),
 	}
 	// In another version members may be of other types; then the rest was read.
-	if _, other := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !(other && in.foreign) {
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); err != nil && (!other || !in.foreign) {
 		return incoming{}, fmt.Errorf("read a signed event: %w", err)
 	}
 	if !in.foreign {
