@@ -20,7 +20,7 @@ import (
 
 // exportLists are what each who asks can export.
 var exportLists = map[bool][]string{
-	true:  {"licenses", "purchases", "events", "audit"},     // with an operator token
+	true:  {"licenses", "purchases", "events", "audit"},    // with an operator token
 	false: {"licenses", "deliveries", "requests", "audit"}, // with the API key of a partner
 }
 

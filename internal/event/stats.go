@@ -16,7 +16,7 @@ type Fact struct {
 	Reason    Reason
 	At        time.Time
 	Was       Status    // of the license before; 0 for a new one
-	SoldAt    time.Time // of the first activation of a license: when it was sold; else zero
+	SoldAt    time.Time // of the first activation of a license: when it was sold; else zero, as of one that was brought in
 }
 
 // Stable returns up to which id the events are all there, whatever other transactions
@@ -41,7 +41,7 @@ func Facts(ctx context.Context, r sqldb.Reader, after, upTo int64, limit int) ([
 				WHERE b.license_id = e.license_id AND b.id < e.id ORDER BY b.id DESC LIMIT 1), 0) END,
 			CASE WHEN e.kind <> `+active+` OR EXISTS (SELECT 1 FROM events AS a
 					WHERE a.license_id = e.license_id AND a.id < e.id AND a.kind = `+active+`) THEN 0
-				ELSE (SELECT s.created_at FROM events AS s WHERE s.license_id = e.license_id ORDER BY s.id LIMIT 1) END
+				ELSE (SELECT CASE WHEN s.reason = '`+string(Operator)+`' THEN 0 ELSE s.created_at END FROM events AS s WHERE s.license_id = e.license_id ORDER BY s.id LIMIT 1) END
 		FROM events AS e WHERE e.id > $1 AND e.id <= $2 ORDER BY e.id LIMIT $3`, after, upTo, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read what happened: %w", err)

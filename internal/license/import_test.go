@@ -49,7 +49,7 @@ func (h *harness) expect(got []string, want ...string) {
 // rows counts the rows of a table.
 func (h *harness) rows(table string) int64 {
 	h.Helper()
-	return h.count(`SELECT count(*) FROM `+table)
+	return h.count(`SELECT count(*) FROM ` + table)
 }
 
 func TestImport(t *testing.T) {

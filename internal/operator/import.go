@@ -2,6 +2,7 @@ package operator
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -83,7 +84,6 @@ func (l importLine) license(now time.Time) (license.Import, error) {
 // importer brings lines in, block by block.
 type importer struct {
 	o       *Operator
-	r       *http.Request
 	t       account.Token
 	options license.ImportOptions
 	report  importReport
@@ -96,7 +96,7 @@ func (o *Operator) importLicenses(w http.ResponseWriter, r *http.Request, t acco
 	if err != nil {
 		return err
 	}
-	i := &importer{o: o, r: r, t: t, report: importReport{Problems: []importProblem{}}}
+	i := &importer{o: o, t: t, report: importReport{Problems: []importProblem{}}}
 	if i.options.DryRun, err = flag("dry_run", q.Get("dry_run")); err != nil {
 		return err
 	}
@@ -118,10 +118,11 @@ func (o *Operator) importLicenses(w http.ResponseWriter, r *http.Request, t acco
 	if kind == wire.CSV {
 		read = readImportTable
 	}
-	if err := read(body, i.add); err != nil {
+	add := func(number int, line importLine, err error) error { return i.add(r.Context(), number, line, err) }
+	if err := read(body, add); err != nil {
 		return err
 	}
-	if err := i.store(); err != nil {
+	if err := i.store(r.Context()); err != nil {
 		return err
 	}
 	slices.SortFunc(i.report.Problems, func(a, b importProblem) int { return a.Line - b.Line })
@@ -140,7 +141,7 @@ func flag(name, value string) (bool, error) {
 }
 
 // add takes a line, or why it could not be read.
-func (i *importer) add(number int, line importLine, err error) error {
+func (i *importer) add(ctx context.Context, number int, line importLine, err error) error {
 	i.report.Lines++
 	var one license.Import
 	if err == nil {
@@ -153,7 +154,7 @@ func (i *importer) add(number int, line importLine, err error) error {
 	if len(i.block) < importBlock {
 		return nil
 	}
-	return i.store()
+	return i.store(ctx)
 }
 
 // refuse reports what is wrong with a line.
@@ -170,8 +171,8 @@ func (i *importer) refuse(number int, key string, err error) error {
 }
 
 // store brings the lines of the block in.
-func (i *importer) store() error {
-	results, err := i.o.Licenses.Import(i.r.Context(), actor(i.t), i.block, i.options)
+func (i *importer) store(ctx context.Context) error {
+	results, err := i.o.Licenses.Import(ctx, actor(i.t), i.block, i.options)
 	if err != nil {
 		return err
 	}

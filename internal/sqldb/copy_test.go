@@ -261,6 +261,7 @@ func TestCopyIsRefused(t *testing.T) {
 		"to itself":     {func(_ *testing.T, c *sqldb.Copying) { c.To = c.From }, ""},
 		"target in use": {func(t *testing.T, c *sqldb.Copying) { inUse(t, c.To) }, "another process has the database open"},
 		"source in use": {func(t *testing.T, c *sqldb.Copying) { inUse(t, c.From) }, "another process has the database open"},
+		"source open":   {func(t *testing.T, c *sqldb.Copying) { sqldbtest.OpenWith(t, c.From, sqldb.Options{}) }, "another process has the database open"},
 		"nodes": {func(_ *testing.T, c *sqldb.Copying) {
 			c.Running = func(context.Context, *sqldb.DB) (int, error) { return 2, nil }
 		}, "another process has the database open (2 nodes run"},

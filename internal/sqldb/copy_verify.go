@@ -155,7 +155,7 @@ func (s *rowStream) next() (encoded, error) {
 
 // drain waits until the goroutine has ended: its transaction serves the next table.
 func (s *rowStream) drain() {
-	for range s.batches { //nolint:revive // what is left is not wanted
+	for range s.batches { // what is left is not wanted
 	}
 }
 

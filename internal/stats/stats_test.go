@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/apptest"
+	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -128,6 +130,27 @@ func TestDays(t *testing.T) {
 	}
 	if n := h.Count(`SELECT CAST(sum(sold) AS bigint) FROM stats_days`); n != 9 {
 		t.Errorf("counted %d sales of all partners, want 9", n)
+	}
+}
+
+// TestImports: licenses that were sold elsewhere are neither sold nor activated here, until
+// somebody activates one.
+func TestImports(t *testing.T) {
+	h := newHarness(t)
+	var list []license.Import
+	for i, status := range []event.Status{event.Inactive, event.Active, event.Deactivated} {
+		list = append(list, license.Import{
+			Key: fmt.Sprintf("3f2c1b4e-8a6d-4c7f-9b0e-%012d", i), PartnerID: h.partner.ID, Tier: 1, Status: status, Email: "ann@example.com", SoldAt: noon.Add(-day),
+		})
+	}
+	_, err := h.Licenses.Import(t.Context(), apptest.Tester, list, license.ImportOptions{})
+	h.Must(err)
+	_, err = h.Licenses.Activate(t.Context(), apptest.Tester, list[0].Key, nil)
+	h.Must(err)
+	h.count()
+	want := []stats.Day{{At: noon.Truncate(day), Activated: 1}}
+	if diff := cmp.Diff(want, h.read(1, 0).Days); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
