@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +22,7 @@ func devCommand() *cobra.Command {
 		Long: "Runs the whole service with one partner (plans of tier 1 to 3), one buyer, one member of the partner and one operator in it, and prints their credentials. " +
 			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. Payments are made at /dev/stripe/, which stands in for Stripe and moves no money, unless --stripe-secret-key names an account. Mails are shown at /dev/mail/, and sent nowhere unless --smtp-url names a server. " +
 			"Until you name your own application with --webhook and --redirect, a sample application at /dev/partner/ is the partner's: it shows what arrives.\n\n" +
+			"What happens is told in short lines on standard error; --log-format json or text writes the whole log in their place.\n\n" +
 			"Without --db the data is temporary: a fresh start each time, removed at the end. " +
 			"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, --redirect, --brand and --single-key then change what is stored. " +
 			"dev refuses a database that it did not make.",
@@ -37,30 +41,47 @@ func devCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		cfg.Log = cfg.Logger(os.Stderr)
-		asked := devserver.Config{App: cfg, Webhook: webhook, Redirect: redirect}
+		asked := devserver.Config{
+			App: cfg, Webhook: webhook, Redirect: redirect,
+			Lines: os.Stderr, Color: wantsColor(isTerminal(os.Stderr), os.Getenv),
+		}
 		if cmd.Flags().Changed("single-key") {
 			asked.SingleKey = &single
 		}
 		if err := asked.Valid(); err != nil {
 			return &failure{exitUsage, err}
 		}
-		e, err := devserver.New(cmd.Context(), asked)
+		ctx, stop := untilClosed(cmd.Context())
+		defer stop()
+		e, err := devserver.New(ctx, asked)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("another program listens at %s; end it, or take a free port with --addr 127.0.0.1:0", cfg.Addr)
+		}
 		if err != nil {
 			return err
 		}
-		return runDev(cmd, e, asJSON)
+		return runDev(ctx, cmd, e, asJSON)
 	}
 	return cmd
 }
 
+// untilClosed is ctx until the terminal is closed too, or the program that reads the output
+// has ended: temporary data must not outlive that. nohup asks for the contrary.
+func untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+	signals := []os.Signal{syscall.SIGPIPE}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signal.NotifyContext(ctx, signals...)
+}
+
 // runDev tells what there is and serves. The card comes when the address
 // already takes connections, so that whoever reads it can go on at once.
-func runDev(cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
+func runDev(ctx context.Context, cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
 	if err := tell(cmd, e, asJSON); err != nil {
 		return errors.Join(err, e.Close())
 	}
-	return e.Run(cmd.Context())
+	return e.Run(ctx)
 }
 
 // tell writes the card to standard output and everything else beside it.

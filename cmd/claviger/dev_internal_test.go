@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func devScripts(t *testing.T, folder string, card devserver.Card, more map[strin
 			Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "capture": capture, "appears": appears},
 			Setup: func(env *testscript.Env) error {
 				env.Setenv("CLAVIGER_URL", card.BaseURL)
+				env.Setenv("ADDR", strings.TrimPrefix(card.BaseURL, "http://"))
 				env.Setenv("TOKEN", card.OperatorToken)
 				env.Setenv("KEY", card.Partner.APIKey)
 				env.Setenv("SECRET", card.Partner.WebhookSecret)

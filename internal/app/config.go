@@ -79,8 +79,9 @@ type LogFormat string
 
 // The log formats.
 const (
-	JSON LogFormat = "json"
-	Text LogFormat = "text"
+	JSON  LogFormat = "json"
+	Text  LogFormat = "text"
+	Short LogFormat = "short" // a few words for a person; only devserver writes it
 )
 
 // Logger makes the logger that the configuration asks for.

@@ -78,6 +78,9 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 	if !src.StripeSetup {
 		mistakes = append(mistakes, cfg.validStripe())
 	}
+	if mode != Dev && cfg.LogFormat == Short {
+		mistakes = append(mistakes, errors.New("log-format short is for claviger dev; use json or text"))
+	}
 	cfg.Origins = origins
 	return cfg, origins, errors.Join(mistakes...)
 }

@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("serve (-want +got):\n%s", diff)
 	}
 	dev := serve
-	dev.AdminAddr, dev.DB, dev.RateLimit, dev.LogFormat, dev.AllowPrivateTargets = "", "", 0, app.Text, true
+	dev.AdminAddr, dev.DB, dev.RateLimit, dev.LogFormat, dev.AllowPrivateTargets = "", "", 0, app.Short, true
 	dev.RequireSecondFactor = account.RequireNone
 	if diff := cmp.Diff(dev, app.Defaults(app.Dev), cmpopts.IgnoreFields(app.Config{}, "Origins")); diff != "" {
 		t.Errorf("dev (-want +got):\n%s", diff)
@@ -284,5 +284,17 @@ func TestStripeNeedsBoth(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestShortLog: the short lines are those of dev; a service for others must not write a log
+// without its facts.
+func TestShortLog(t *testing.T) {
+	short := app.Sources{Flags: map[string]string{"log-format": "short"}}
+	if _, _, err := app.Load(app.Serve, short); err == nil || !strings.Contains(err.Error(), "log-format short is for claviger dev; use json or text") {
+		t.Errorf("serve: %v", err)
+	}
+	if cfg, _, err := app.Load(app.Dev, short); err != nil || cfg.LogFormat != app.Short {
+		t.Errorf("dev: %v, %v", cfg.LogFormat, err)
 	}
 }

@@ -168,11 +168,11 @@ func logLevel(c *Config, v string) error {
 // logFormat reads the name of a format.
 func logFormat(c *Config, v string) error {
 	switch f := LogFormat(strings.ToLower(v)); f {
-	case JSON, Text:
+	case JSON, Text, Short:
 		c.LogFormat = f
 		return nil
 	default:
-		return errors.New("must be json or text")
+		return errors.New("must be json or text, or in claviger dev short")
 	}
 }
 

@@ -134,9 +134,9 @@ var settings = []Setting{
 		set:   logLevel,
 	},
 	{
-		Name: "log-format", Value: "format", Default: "json", dev: "text",
-		Help:  "How a log line is written: json or text",
-		Words: []string{string(JSON), string(Text)},
+		Name: "log-format", Value: "format", Default: "json", dev: "short",
+		Help:  "How a log line is written: json or text; in claviger dev also short, a few words for each thing that happens",
+		Words: []string{string(JSON), string(Text), string(Short)},
 		set:   logFormat,
 	},
 	{

@@ -38,8 +38,9 @@ type catcher struct {
 // caught is what an email says. The database has no row of one that is not to be stored, so
 // the catcher has that, too.
 type caught struct {
-	text, html string
-	record     mail.Record
+	to, subject string
+	text, html  string
+	record      mail.Record
 }
 
 // shown is how many of the newest emails the catcher holds.
@@ -55,10 +56,11 @@ func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err erro
 	if _, repeated := c.texts[o.ID]; !repeated {
 		c.ids = append(c.ids, o.ID)
 	}
-	c.texts[o.ID] = caught{text: o.Text, html: o.HTML}
+	said := caught{to: o.To, subject: o.Subject, text: o.Text, html: o.HTML}
 	if o.Transient {
-		c.texts[o.ID] = caught{o.Text, o.HTML, mail.Record{ID: o.ID, Message: mail.Message{To: o.To, Subject: o.Subject}, CreatedAt: o.At, State: mail.Sent}}
+		said.record = mail.Record{ID: o.ID, Message: mail.Message{To: o.To, Subject: o.Subject}, CreatedAt: o.At, State: mail.Sent}
 	}
+	c.texts[o.ID] = said
 	if len(c.ids) > shown {
 		delete(c.texts, c.ids[0])
 		c.ids = c.ids[1:]
@@ -74,6 +76,13 @@ func (c *catcher) says(m mail.Record) caught {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return c.texts[m.ID]
+}
+
+// about returns to whom an email went and its subject, if it was caught lately.
+func (c *catcher) about(id int64) (to, subject string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.texts[id].to, c.texts[id].subject
 }
 
 func (c *catcher) routes() []wire.Route {

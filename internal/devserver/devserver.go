@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,6 +34,11 @@ type Config struct {
 	// wait for no password; nil: nothing is.
 	Prepare func(*app.Services)
 
+	// Lines is where short lines tell what happens, if App.LogFormat is app.Short and App.Log
+	// is not set; Color has failures stand out in them.
+	Lines io.Writer
+	Color bool
+
 	// SingleKey says whether the partner's API key is its webhook secret too; nil
 	// leaves what is stored.
 	SingleKey *bool
@@ -40,6 +47,7 @@ type Config struct {
 // Server is the seeded service. It listens, and serves once it runs.
 type Server struct {
 	app     *app.App
+	events  *activity
 	catcher *catcher
 	sample  *sample
 	stripe  *standIn // nil: an account at Stripe takes the payments
@@ -53,7 +61,8 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.Valid(); err != nil {
 		return nil, err
 	}
-	e := &Server{}
+	e := &Server{events: &activity{color: cfg.Color, level: cfg.App.LogLevel}}
+	cfg.App.Log = e.logger(cfg)
 	if cfg.App.DB == "" {
 		temp, err := os.MkdirTemp("", "claviger-dev-")
 		if err != nil {
@@ -65,6 +74,20 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, e.remove())
 	}
 	return e, nil
+}
+
+// logger is the log of the service, of which e stores the newest events.
+func (e *Server) logger(cfg Config) *slog.Logger {
+	h := &handler{activity: e.events}
+	switch {
+	case cfg.App.Log != nil:
+		h.next = cfg.App.Log.Handler()
+	case cfg.App.LogFormat == app.Short:
+		e.events.out = cfg.Lines
+	default:
+		h.next = cfg.App.Logger(os.Stderr).Handler()
+	}
+	return slog.New(h)
 }
 
 // Valid refuses URLs that no profile would accept; New does so too, before it creates
@@ -130,6 +153,7 @@ func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB,
 	mails.Brand = "claviger dev"
 	pages.Home = samplePath + "/"
 	e.catcher = &catcher{pages: &mails, db: db}
+	e.events.knowMails(e.catcher.about)
 	e.sample = &sample{pages: pages, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
 	// It listens on the developer's own machine, whose browser visits other pages too.

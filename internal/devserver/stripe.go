@@ -1,12 +1,10 @@
 package devserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 
 	"claviger/internal/app"
 	"claviger/internal/payment"
@@ -40,7 +38,7 @@ func (e *Server) addStripe(ctx context.Context, cfg *app.Config, db *sqldb.DB, s
 	}
 	pages.Brand, pages.Home, pages.PublicURL = "Test payments", stripePath+"/", cfg.PublicURL
 	in := &standIn{pages: &pages, db: db, fake: &fakestripe.Server{Secret: "whsec_" + s.derive("stripe webhook secret"), URL: stripePath}}
-	in.poster = newPoster(in.fake, cmp.Or(cfg.Log, cfg.Logger(os.Stderr)))
+	in.poster = newPoster(in.fake, cfg.Log)
 	in.fake.Send = in.take
 	text, err := sqldb.One(ctx, db, sqldb.Value[string], `SELECT seed FROM dev_seeds WHERE id = $1`, stripeRow)
 	switch {

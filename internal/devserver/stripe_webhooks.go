@@ -127,6 +127,7 @@ func (p *poster) run(ctx context.Context) {
 			if err != nil && ctx.Err() == nil {
 				p.log.Warn("the stand-in for Stripe could not post a webhook; the service asks for it later", "type", e.Type, "err", err)
 			}
+			p.log.Info(paymentWebhook, "type", e.Type, "result", result)
 			p.mu.Lock()
 			p.note(e.Type, result)
 			p.mu.Unlock()

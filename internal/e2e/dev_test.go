@@ -118,15 +118,21 @@ func checkProfile(t *testing.T, c *child, webhook, redirect string) {
 	}
 }
 
-// TestDevLeavesNothing looks for temporary data after the end.
+// TestDevLeavesNothing looks for temporary data after each way to end it.
 func TestDevLeavesNothing(t *testing.T) {
+	for name, signal := range map[string]syscall.Signal{"asked to end": syscall.SIGTERM, "the terminal is closed": syscall.SIGHUP, "nobody reads the output": syscall.SIGPIPE} {
+		t.Run(name, func(t *testing.T) { leavesNothing(t, signal) })
+	}
+}
+
+func leavesNothing(t *testing.T, signal syscall.Signal) {
 	t.Parallel()
 	c := launch(t)
 	temp := strings.TrimPrefix(c.cmd.Env[0], "TMPDIR=")
 	if n := len(entries(t, temp)); n != 1 {
 		t.Errorf("%d entries in the temporary folder while it runs, want 1", n)
 	}
-	if err := c.end(syscall.SIGTERM); err != nil {
+	if err := c.end(signal); err != nil {
 		t.Errorf("it did not end in order: %v", err)
 	}
 	for _, dir := range []string{temp, c.cmd.Dir} {

@@ -8,6 +8,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -88,6 +89,13 @@ func (e *Error) Because(cause string) *Error {
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Text }
+
+// Logged is a fault in the line of a request. Logs get its code only, since the text may
+// quote what was sent; a handler that shows lines to the sender alone may use the text.
+type Logged struct{ *Error }
+
+// LogValue is the code.
+func (l Logged) LogValue() slog.Value { return slog.StringValue(l.Code) }
 
 // Of returns the fault in err's chain, or nil when err is an internal error.
 func Of(err error) *Error {

@@ -136,8 +136,7 @@ func (s *Server) line(r *http.Request, rec *recorder, note *wire.RequestLog, too
 	}
 	switch f := fault.Of(note.Err); {
 	case f != nil:
-		// The text may quote what was sent; the code is enough here.
-		attrs = append(attrs, slog.String("fault", f.Code))
+		attrs = append(attrs, slog.Any("fault", fault.Logged{Error: f}))
 	case note.Err != nil:
 		attrs = append(attrs, slog.String("err", note.Err.Error()))
 	}
