@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"claviger/internal/courier"
 	"claviger/internal/devserver"
 	"claviger/internal/scenario"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
 // samples are the folder of sample applications.
@@ -73,7 +73,7 @@ func newSampleApp(t *testing.T, language string) *sampleApp {
 // freePort is a port of this machine that nobody listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func (a *sampleApp) start() {
 		a.stop = func() {}
 	}
 	for { // it has no other way to say that it listens
-		conn, err := net.Dial("tcp", "127.0.0.1:"+a.port)
+		conn, err := (&net.Dialer{}).DialContext(a.Context(), "tcp", "127.0.0.1:"+a.port)
 		if err == nil {
 			_ = conn.Close()
 			return
@@ -134,6 +134,14 @@ func (a *sampleApp) shows(v *visitor, want string) {
 	}
 }
 
+// has fails unless the visitor's page of the application has a text now.
+func (a *sampleApp) has(v *visitor, want string) {
+	a.Helper()
+	if s := v.open(a.url + "/"); !strings.Contains(s.body, want) {
+		a.Errorf("the page does not show %q:\n%s", want, s.body)
+	}
+}
+
 // posts sends the application an event as the service would.
 func (a *sampleApp) posts(e courier.Event) {
 	a.Helper()
@@ -151,6 +159,9 @@ func (a *sampleApp) posts(e courier.Event) {
 // happens to the license, in whatever order it is told.
 func TestSampleApplications(t *testing.T) {
 	t.Parallel()
+	if sqldbtest.Postgres() {
+		t.Skip("an application is the same on either database")
+	}
 	for language := range commands {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
@@ -215,22 +226,22 @@ func (a *sampleApp) followsLicense() {
 	a.shows(v, "tier 3 promises.")
 	older := courier.Event{LicenseKey: key, Kind: "deactivate", Status: "deactivated", At: time.Now(), EventID: 1, Tier: 1, Reason: "refunded", Sentence: "…", CreatedAt: time.Now(), PlanName: "Starter"}
 	a.posts(older)
-	a.shows(v, "tier 3 promises.")
+	a.has(v, "tier 3 promises.")
 	newer := older
 	newer.EventID, newer.Kind, newer.Status, newer.Reason, newer.Tier = 1<<31, "activate", "active", "plan_changed", 7
 	a.posts(newer)
 	a.posts(newer)
 	a.posts(older)
-	a.shows(v, "tier 7 promises.")
+	a.has(v, "tier 7 promises.")
 	a.stop()
 	a.start()
-	a.shows(v, "tier 7 promises.")
+	a.has(v, "tier 7 promises.")
 	newer.EventID, newer.Kind, newer.Status, newer.Reason = 1<<31+1, "deactivate", "deactivated", "refunded"
 	a.posts(newer)
-	a.shows(v, "License "+key+" is deactivated: it gives you nothing now.")
+	a.has(v, "License "+key+" is deactivated: it gives you nothing now.")
 	newer.EventID, newer.Reason = 1<<31+2, "released"
 	a.posts(newer)
-	a.shows(v, "No license is connected.")
+	a.has(v, "No license is connected.")
 	newer.EventID, newer.Test = 1<<31+3, true
 	a.posts(newer)
 }
@@ -256,7 +267,7 @@ func TestSamplesHaveTheVerifiers(t *testing.T) {
 		}
 		want := strings.NewReplacer("ErrSecret", "errSecret", "ErrSignature", "errSignature").Replace(text[at:])
 		if !strings.Contains(string(sample), want) {
-			t.Error(fmt.Sprintf("%s has other lines than %s", c.sample, c.verifier))
+			t.Errorf("%s has other lines than %s", c.sample, c.verifier)
 		}
 	}
 }

@@ -96,7 +96,10 @@ func calls(t *testing.T) []call {
 	}
 	for _, v := range []any{
 		nil, "", " ", "0", "-1", "1.5", "1e9", "NaN", "null", "²", "١٢٣", "é", "🦊", "v1,", "v1,abc", strings.TrimPrefix(signature, "v1,"), signature[:40], signature + "\n",
-		strings.Repeat("9", 400), strings.Repeat("a", 47), strings.Repeat("é", 47), strings.Repeat("A", 1<<16), 0, 1, true, []any{}, []any{signature}, map[string]any{},
+		strings.Repeat("9", 400), strings.Repeat("a", 47), strings.Repeat("é", 47), strings.Repeat("A", 1<<16), 0, 1, true,
+		[]any{},
+		[]any{signature},
+		map[string]any{},
 	} {
 		for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature"} {
 			add(good, "odd "+name, wrong, func(c *call) { c.Headers[name] = v })
