@@ -27,8 +27,8 @@ type API struct {
 	Description []byte // OpenAPI, as JSON
 }
 
-// slug is its name in the addresses of the reference.
-func (a API) slug() string { return strings.ReplaceAll(strings.ToLower(a.Title), " ", "-") }
+// slug is a title in the addresses of the reference.
+func slug(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
 // Handler serves the pages.
 type Handler struct {

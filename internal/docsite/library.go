@@ -59,6 +59,7 @@ type calls struct {
 type operation struct {
 	ID, Method, Path, Summary string
 	About                     template.HTML
+	Reference                 string // its place in the reference, as Scalar names it
 }
 
 // converter turns our own texts into HTML. They are part of the program, so they may have
@@ -223,9 +224,10 @@ func callsOf(api API) calls {
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for _, method := range methods {
 			var o struct {
-				ID          string `json:"operationId"`
-				Summary     string `json:"summary"`
-				Description string `json:"description"`
+				ID          string   `json:"operationId"`
+				Summary     string   `json:"summary"`
+				Description string   `json:"description"`
+				Tags        []string `json:"tags"`
 			}
 			raw, ok := doc.Paths[path][method]
 			if !ok {
@@ -234,8 +236,12 @@ func callsOf(api API) calls {
 			if err := json.Unmarshal(raw, &o); err != nil {
 				panic(fmt.Errorf("read %s %s of the %s: %w", method, path, api.Title, err))
 			}
+			in := Path + "/reference#" + slug(api.Title)
+			if len(o.Tags) > 0 {
+				in += "/tag/" + slug(o.Tags[0])
+			}
 			c.Operations = append(c.Operations, operation{
-				ID: o.ID, Method: strings.ToUpper(method), Path: path, Summary: o.Summary,
+				ID: slug(api.Title) + "-" + o.ID, Reference: in + "/" + strings.ToUpper(method) + path, Method: strings.ToUpper(method), Path: path, Summary: o.Summary,
 				About: template.HTML(toHTML(o.Description)), //nolint:gosec // a file of the program
 			})
 		}
