@@ -20,6 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"claviger/internal/account"
 	"claviger/internal/api"
 	"claviger/internal/audit"
@@ -98,6 +100,7 @@ type App struct {
 	runs       *job.Log
 	server     *httpd.Server
 	streams    ui.Streams
+	tracing    *sdktrace.TracerProvider // nil: nothing is traced
 	url        string
 
 	jobs     sync.WaitGroup
@@ -128,6 +131,9 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 		return nil, err
 	}
 	if a.caller, err = a.newCaller(); err != nil {
+		return nil, err
+	}
+	if err := a.startTracing(ctx); err != nil {
 		return nil, err
 	}
 	a.server = a.newServer(db)
@@ -162,7 +168,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	metrics.MustRegister(databaseMetrics(db)...)
 	return &httpd.Server{
 		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
-		Log: a.log, Metrics: metrics, Finished: a.logRequest,
+		Log: a.log, Metrics: metrics, Tracer: a.tracer(), Finished: a.logRequest,
 		// A request that checks a partner's URLs has that long for it, and to answer.
 		Timeouts: httpd.Timeouts{Drain: a.cfg.ShutdownTimeout, Request: profile.CheckTimeout + 15*time.Second},
 		Ready: []httpd.Check{
@@ -174,6 +180,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 		// After the last request: first what works on its own, then the database.
 		OnStop: []func(context.Context) error{
 			a.endJobs,
+			a.endTracing,
 			func(context.Context) error {
 				a.caller.Close()
 				return db.Close()

@@ -43,6 +43,7 @@ type Config struct {
 	AllowPrivateTargets bool                 // webhooks may go to http and to private addresses
 	EgressProxy         *url.URL             // the proxy by which webhooks leave; nil is none
 	CAFile              string               // PEM of those who also sign certificates of partners' servers; "" is none
+	OTLPEndpoint        string               // where traces are sent; "" is nowhere
 	ReadConnections     int                  // 0 is what the machine suggests
 	ShutdownTimeout     time.Duration        // how long running requests may take to end
 	Migrate             bool                 // bring the schema up to date on start
@@ -87,10 +88,14 @@ const (
 // Logger makes the logger that the configuration asks for.
 func (c Config) Logger(w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: c.LogLevel}
+	var h slog.Handler = slog.NewJSONHandler(w, opts)
 	if c.LogFormat == Text {
-		return slog.New(slog.NewTextHandler(w, opts))
+		h = slog.NewTextHandler(w, opts)
 	}
-	return slog.New(slog.NewJSONHandler(w, opts))
+	if c.OTLPEndpoint != "" {
+		h = traceHandler{h}
+	}
+	return slog.New(h)
 }
 
 // transport is the way that mails go.

@@ -150,6 +150,11 @@ var settings = []Setting{
 		set:  caFile,
 	},
 	{
+		Name: "otlp-endpoint", Value: "url",
+		Help: "Where OpenTelemetry traces are sent by OTLP over HTTP, such as http://127.0.0.1:4318; log lines and webhooks then name their trace",
+		set:  otlpEndpoint,
+	},
+	{
 		Name: "allow-private-targets", Value: "bool", Default: "false", dev: "true", Switch: true,
 		Help: "Let webhook and redirect URLs be http and name private addresses",
 		set:  boolean(func(c *Config) *bool { return &c.AllowPrivateTargets }),

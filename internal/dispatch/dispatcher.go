@@ -31,6 +31,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
 	"claviger/internal/webhook"
@@ -55,6 +57,7 @@ type Dispatcher struct {
 	Client    *courier.Client
 	UserAgent string
 	Metrics   *Metrics
+	Tracer    trace.Tracer   // nil: attempts are not traced
 	Random    func() float64 // nil: random
 
 	lanes    registry

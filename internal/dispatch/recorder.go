@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
@@ -40,6 +42,7 @@ type recorder struct {
 type answer struct {
 	webhook.Attempt
 	lane *lane
+	span trace.SpanContext // of its trace; invalid: none
 }
 
 // add takes answers to be recorded.
@@ -185,7 +188,7 @@ func (c *recorder) finish(ctx context.Context, batch []*answer, list []webhook.R
 	}
 	for i, a := range batch {
 		if !list[i].Locked {
-			c.d.logAttempt(ctx, &a.Attempt)
+			c.d.logAttempt(trace.ContextWithSpanContext(ctx, a.span), &a.Attempt)
 		}
 	}
 }

@@ -19,11 +19,13 @@ const (
 
 // send posts one delivery and says what came of it, or nil when it was cut off or may not
 // be sent by this node any more: that is no attempt.
-func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Destination, l *lane) *answer {
+func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Destination, l *lane) (a *answer) {
 	at, body := d.Store.Now(), []byte(it.Body)
 	signer := courier.Signer{Brand: to.Brand, UserAgent: d.UserAgent}
 	header := signer.Headers(it.EventID, it.Attempts+1, at, to.Secrets, body)
-	a := &answer{lane: l, Attempt: webhook.Attempt{
+	ctx, span := d.begin(ctx, it, header)
+	defer func() { end(span, a) }()
+	a = &answer{lane: l, Attempt: webhook.Attempt{
 		Item: it, Claim: l.claim, To: to, At: at, Header: courier.Clean(courier.HeaderText(header), maxHeader), URL: courier.Clean(to.URL, maxURL),
 	}}
 	response, err := d.Client.Send(ctx, courier.Request{

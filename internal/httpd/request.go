@@ -33,6 +33,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}
 		took := time.Since(start)
 		s.meter.observe(note, r.Method, rec.code(), took)
+		describe(r, note, rec.code())
 		s.line(r, rec, note, took, p)
 		if s.Finished != nil {
 			s.Finished(r, note, rec.code())

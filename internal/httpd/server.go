@@ -20,6 +20,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"claviger/internal/wire"
 )
 
@@ -65,6 +67,7 @@ type Server struct {
 	Proxies      Proxies      // the proxies that are trusted about the client's address
 	Log          *slog.Logger // slog.Default when nil
 	Metrics      *prometheus.Registry
+	Tracer       trace.Tracer // nil: requests are not traced
 	Timeouts     Timeouts
 
 	// Finished is called at the end of each request, with the status that was answered.
@@ -156,7 +159,7 @@ func (s *Server) newPublic(ctx context.Context) *http.Server {
 	base, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	s.hangUp = hangUp
 	return &http.Server{
-		Handler:           s.observe(s.ownHost(s.route())),
+		Handler:           s.traced(s.observe(s.ownHost(s.route()))),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       boundBuffer,
 		ReadHeaderTimeout: s.times.Header,
