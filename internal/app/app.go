@@ -166,6 +166,8 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics.MustRegister(databaseMetrics(db)...)
+	metrics.MustRegister(a.laneMetrics()...)
+	metrics.MustRegister(&backlog{db: db, now: a.cfg.Now})
 	return &httpd.Server{
 		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
 		Log: a.log, Metrics: metrics, Tracer: a.tracer(), Finished: a.logRequest,

@@ -1,13 +1,19 @@
 package app
 
 import (
+	"context"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"claviger/internal/job"
+	"claviger/internal/mail"
+	"claviger/internal/payment"
 	"claviger/internal/sqldb"
 )
 
-// databaseMetrics tells how much is written, and on SQLite how well transactions
-// share commits.
+// databaseMetrics tells how much is written, how many connections work, and on SQLite how
+// well transactions share commits.
 func databaseMetrics(db *sqldb.DB) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -16,5 +22,93 @@ func databaseMetrics(db *sqldb.DB) []prometheus.Collector {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "claviger_database_commits_total", Help: "Commits that put them on disk; on SQLite those that wait together share one.",
 		}, func() float64 { _, n := db.Counts(); return float64(n) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "claviger_database_connections_in_use", Help: "Connections that work at this moment; of SQLite, those that read.",
+		}, func() float64 { return float64(db.InUse()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "claviger_database_connections_max", Help: "Connections that there can be.",
+		}, func() float64 { return float64(db.Readers()) }),
 	}
+}
+
+// laneMetrics tells how much this node has to send.
+func (a *App) laneMetrics() []prometheus.Collector {
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	return []prometheus.Collector{
+		gauge("claviger_webhook_shards", "Shards of partners that this node sends for.", func() int { return a.dispatcher.Work().Shards }),
+		gauge("claviger_webhook_lanes", "Partners for whom this node has something to send.", func() int { return a.dispatcher.Work().Lanes }),
+		gauge("claviger_webhook_requests_in_flight", "Webhooks on their way at this moment.", func() int { return a.dispatcher.Work().InFlight }),
+	}
+}
+
+// backlog tells at each scrape what waits in the database: mails, payments and jobs.
+type backlog struct {
+	db  *sqldb.DB
+	now func() time.Time
+}
+
+var (
+	mailsDesc    = prometheus.NewDesc("claviger_mails", "Mails that are not sent, by state: waiting, given_up.", []string{"state"}, nil)
+	mailAgeDesc  = prometheus.NewDesc("claviger_mail_oldest_seconds", "Age of the oldest mail that waits.", nil, nil)
+	paymentsDesc = prometheus.NewDesc("claviger_payments", "Payments that are not settled: checkouts, refunds, disputes, lookups, and problems, which need a person.", []string{"kind"}, nil)
+	successDesc  = prometheus.NewDesc("claviger_job_last_success_timestamp_seconds", "When a job last ended well.", []string{"job"}, nil)
+	failingDesc  = prometheus.NewDesc("claviger_job_failing", "1 if the last run of a job failed.", []string{"job"}, nil)
+	lateDesc     = prometheus.NewDesc("claviger_job_late", "1 if the next run of a job is missing.", []string{"job"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (b *backlog) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{mailsDesc, mailAgeDesc, paymentsDesc, successDesc, failingDesc, lateDesc} {
+		ch <- d
+	}
+}
+
+// scrapeTime bounds what a scrape may ask of the database.
+const scrapeTime = 2 * time.Second
+
+// Collect implements prometheus.Collector. A database that does not answer leaves the
+// figures out; that it does not is told elsewhere.
+func (b *backlog) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	if m, err := mail.ReadDepth(ctx, b.db); err == nil {
+		gauge(mailsDesc, float64(m.Waiting), "waiting")
+		gauge(mailsDesc, float64(m.GivenUp), "given_up")
+		age := 0.0
+		if m.Waiting > 0 {
+			age = b.now().Sub(m.Oldest).Seconds()
+		}
+		gauge(mailAgeDesc, age)
+	}
+	if p, err := payment.ReadDepth(ctx, b.db); err == nil {
+		gauge(paymentsDesc, float64(p.Checkouts), "checkouts")
+		gauge(paymentsDesc, float64(p.Refunds), "refunds")
+		gauge(paymentsDesc, float64(p.Disputes), "disputes")
+		gauge(paymentsDesc, float64(p.Lookups), "lookups")
+		gauge(paymentsDesc, float64(p.Problems), "problems")
+	}
+	runs, err := job.Runs(ctx, b.db)
+	if err != nil {
+		return
+	}
+	for _, r := range runs {
+		if !r.SucceededAt.IsZero() {
+			gauge(successDesc, float64(r.SucceededAt.Unix()), r.Job)
+		}
+		gauge(failingDesc, one(r.Failed()), r.Job)
+		gauge(lateDesc, one(r.Late(b.now())), r.Job)
+	}
+}
+
+// one is 1 for true.
+func one(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

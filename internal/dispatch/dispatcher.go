@@ -134,6 +134,20 @@ type registry struct {
 	claims map[int]cluster.Claim
 }
 
+// Work is how much a node has to send at this moment.
+type Work struct {
+	Shards   int // whose partners it sends for
+	Lanes    int // partners with something to send
+	InFlight int // requests
+}
+
+// Work returns how much is to be sent.
+func (d *Dispatcher) Work() Work {
+	d.lanes.mu.Lock()
+	defer d.lanes.mu.Unlock()
+	return Work{Shards: len(d.lanes.claims), Lanes: len(d.lanes.lanes), InFlight: int(d.limits.inFlight.Load())}
+}
+
 // gained begins to send for the partners of a shard.
 func (d *Dispatcher) gained(c cluster.Claim) {
 	d.lanes.mu.Lock()

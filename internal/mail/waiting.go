@@ -3,6 +3,7 @@ package mail
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"claviger/internal/sqldb"
 )
@@ -14,4 +15,20 @@ func CountWaiting(ctx context.Context, db *sqldb.DB) (int64, error) {
 		return 0, fmt.Errorf("count the mails that wait: %w", err)
 	}
 	return n, nil
+}
+
+// Depth is what is not sent.
+type Depth struct {
+	Waiting, GivenUp int64
+	Oldest           time.Time // of those that wait; zero: none does
+}
+
+// ReadDepth returns what is not sent.
+func ReadDepth(ctx context.Context, db *sqldb.DB) (Depth, error) {
+	d, err := sqldb.One(ctx, db, func(r *sqldb.Row, d *Depth) error { return r.Scan(&d.Waiting, &d.Oldest, &d.GivenUp) },
+		`SELECT count(*), coalesce(min(created_at), 0), (SELECT count(*) FROM mails WHERE `+isGivenUp+`) FROM mails WHERE `+isWaiting)
+	if err != nil {
+		return Depth{}, fmt.Errorf("count the mails that are not sent: %w", err)
+	}
+	return d, nil
 }

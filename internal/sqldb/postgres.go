@@ -82,6 +82,8 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	return &postgres{pool: pool, log: o.Log, ping: pingEvery, tries: tries, cut: o.Cut}, nil
 }
 
+func (p *postgres) inUse() int { return int(p.pool.Stat().AcquiredConns()) }
+
 func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }
 
 func (p *postgres) folder() string { return "postgres" }

@@ -58,6 +58,7 @@ type engine interface {
 	applied(ctx context.Context) (map[string]bool, error)
 	folder() string // of its migrations
 	disk() (Disk, bool)
+	inUse() int // connections; of SQLite those that read
 	// mark makes stableUpTo stay below what the transaction draws from now on; nil
 	// where it need not.
 	mark(ordered) *statement
@@ -114,6 +115,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 
 // Close waits for writes under way and closes the database.
 func (db *DB) Close() error { return db.engine.close() }
+
+// InUse returns how many connections work at this moment; of SQLite, those that read.
+func (db *DB) InUse() int { return db.engine.inUse() }
 
 // Readers is how many connections there are to read with.
 func (db *DB) Readers() int { return db.engine.readersMax() }

@@ -27,6 +27,8 @@ type sqlite struct {
 	purged   chan struct{} // closed when purger has ended
 }
 
+func (l *sqlite) inUse() int { return l.size - len(l.readers) }
+
 func (l *sqlite) commits() int64 { return l.writer.commits.Load() }
 
 // sqliteBusy is how long a connection waits for another one's lock; sqlitePragmas says the same.
