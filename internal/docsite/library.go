@@ -126,7 +126,7 @@ func newLibrary(apis []API) library {
 		all := sectionsOf(page, Path+"/"+g.Name)
 		_, body, _ := strings.Cut(page, "</h1>")
 		one := guide{Name: g.Name, Title: all[0].Heading, HTML: template.HTML(body), source: g.Text} //nolint:gosec // a file of the program
-		one.Short = strings.ToUpper(g.Name[:1]) + g.Name[1:]
+		one.Short = strings.ToUpper(g.Name[:1]) + strings.ReplaceAll(g.Name[1:], "-", " ")
 		one.About = firstParagraph(page)
 		for i := range all {
 			all[i].Page = one.Title

@@ -43,6 +43,8 @@ export interface Options {
   signal?: AbortSignal;
   /** Has the service do a repeated request once. Orders and refunds need it, or an external_id. */
   idempotencyKey?: string;
+  /** Of a body that is a text and not JSON, such as text/csv. */
+  contentType?: string;
 }
 
 /** The input of a call, which may be left out if nothing in it is required. */
@@ -103,7 +105,8 @@ export class Client<Operations> {
   async #send(method: string, target: string, input: AnyInput): Promise<Response> {
     const { key, retries = 2, timeout = 30_000, fetch = globalThis.fetch } = this.#config;
     const headers: Record<string, string> = { Authorization: `Bearer ${key}`, Accept: "application/json" };
-    if (input.body !== undefined) headers["Content-Type"] = "application/json";
+    const text = typeof input.body === "string" ? input.body : JSON.stringify(input.body);
+    if (text !== undefined) headers["Content-Type"] = typeof input.body === "string" ? (input.contentType ?? "text/plain") : "application/json";
     if (input.idempotencyKey !== undefined) headers["Idempotency-Key"] = input.idempotencyKey;
     const repeatable = method === "GET" || input.idempotencyKey !== undefined;
     for (let attempt = 0; ; attempt++) {
@@ -111,13 +114,13 @@ export class Client<Operations> {
       const response = await fetch(this.#base + target, {
         method, headers, redirect: "error",
         signal: input.signal ? AbortSignal.any([input.signal, limit]) : limit,
-        ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+        ...(text === undefined ? {} : { body: text }),
       });
       if (response.ok) return response;
-      const text = await response.text();
+      const refusal = await response.text();
       const wait = Number(response.headers.get("Retry-After") ?? "1") * 1000;
       const again = (response.status === 429 || response.status === 503) && repeatable && attempt < retries && wait >= 0 && wait <= longestWait;
-      if (!again) throw new ClavigerError(response.status, text);
+      if (!again) throw new ClavigerError(response.status, refusal);
       await pause(wait, input.signal);
     }
   }

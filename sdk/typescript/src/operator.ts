@@ -562,6 +562,47 @@ export type Purchase = {
   /** The buyer, `0` when none was named. */
   user_id: number;
   created_at: string;
+  sold_at?: string;
+};
+
+export type ImportLine = {
+  /** A UUID. */
+  license_key: string;
+  partner_id: number;
+  tier: number;
+  status: "inactive" | "active" | "deactivated";
+  /** Of the owner; without it, the license belongs to the first who redeems it. */
+  email?: string;
+  /** A day or a time. */
+  sold_at: string;
+};
+
+export type ImportReport = {
+  /** How many lines were read. */
+  lines: number;
+  /** How many licenses were stored. */
+  created: number;
+  /** How many were there before by the same line. */
+  unchanged: number;
+  /** How many lines were refused. */
+  refused: number;
+  /** Whether nothing was stored. */
+  dry_run: boolean;
+  /** The first 1,000 refused lines. */
+  problems: Array<ImportProblem>;
+};
+
+export type ImportProblem = {
+  /** The number of the line in the body. */
+  line: number;
+  /** As it was sent. */
+  license_key: string;
+  /** What is wrong, for programs. */
+  error: string;
+  /** The column, or an empty string. */
+  field: string;
+  /** What is wrong and what to do. */
+  message: string;
 };
 
 export type Sale = {
@@ -1683,6 +1724,12 @@ export interface Operations {
   "GET /operator/v1/exports/purchases": {
     query?: { format?: "csv" | "ndjson"; partner_id?: number; from?: string; to?: string; external_id?: string; email?: string };
     answer: string;
+  };
+  /** Bring existing licenses in */
+  "POST /operator/v1/import": {
+    query?: { dry_run?: "true" | "false"; webhooks?: "true" | "false" };
+    body: string;
+    answer: ImportReport;
   };
   /** Background jobs */
   "GET /operator/v1/jobs": {

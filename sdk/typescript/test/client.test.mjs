@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { ClavigerError, PartnerClient } from "claviger-client";
+import { ClavigerError, OperatorClient, PartnerClient } from "claviger-client";
 
 let server, url, requests, answers;
 
@@ -45,6 +45,9 @@ test("sends JSON and an idempotency key, and reads texts and nothing", async () 
   assert.equal(requests[0].body, '{"email":"a@b.example","name":"é"}');
   assert.equal(requests[0].headers["idempotency-key"], "k");
   assert.equal(requests[0].headers["content-type"], "application/json");
+  answers = [{}];
+  await new OperatorClient({ url, key: "t" }).call("POST /operator/v1/import", { body: "license_key,tier\n", contentType: "text/csv", query: { dry_run: "true" } });
+  assert.deepEqual([requests[3].url, requests[3].headers["content-type"], requests[3].body], ["/operator/v1/import?dry_run=true", "text/csv", "license_key,tier\n"]);
 });
 
 test("reads a list to its end, and never sends the key to another host", async () => {
