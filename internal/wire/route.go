@@ -24,6 +24,9 @@ type Route struct {
 	// the header Allow is set by then. Nil: it is answered in JSON.
 	Other func(http.ResponseWriter, *http.Request)
 
+	// Deprecated is told to every caller. None is today.
+	Deprecated Deprecation
+
 	handle func(http.ResponseWriter, *http.Request) error
 }
 
@@ -35,6 +38,7 @@ func Public(method, path string, h func(http.ResponseWriter, *http.Request) erro
 // ServeHTTP runs the route and answers its error.
 func (rt Route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt.note(r)
+	rt.Deprecated.header(w.Header())
 	if err := rt.handle(w, r); err != nil {
 		Fail(w, r, err)
 	}
