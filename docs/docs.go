@@ -19,7 +19,11 @@ var (
 )
 
 // first are the guides that readers want first, in order. Others follow by name.
-var first = []string{"partner", "webhooks", "portal", "operator", "console"}
+var first = []string{
+	"first-hour", "partner", "webhooks", "portal",
+	"operator", "keys", "selling", "stripe", "pages", "delivery", "console", "backup", "upgrade", "runbooks", "scaling",
+	"security", "versions",
+}
 
 // Guide is a document of this folder.
 type Guide struct {

@@ -79,14 +79,14 @@ func newest(t *testing.T, r *app.Services, partnerID int64) int64 {
 	return list.Events[0].ID
 }
 
-// steps are the commands that docs/operator.md has under a heading.
+// steps are the commands that docs/backup.md has under a heading.
 func steps(t *testing.T, heading string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operator.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "backup.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, ok := strings.Cut(string(text), "\n### "+heading+"\n")
+	_, section, ok := strings.Cut(string(text), "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n#")
 	var commands strings.Builder
 	for line := range strings.Lines(section) {
@@ -95,7 +95,7 @@ func steps(t *testing.T, heading string) string {
 		}
 	}
 	if !ok || commands.Len() == 0 {
-		t.Fatalf("docs/operator.md has no commands under %q", heading)
+		t.Fatalf("docs/backup.md has no commands under %q", heading)
 	}
 	return commands.String()
 }
