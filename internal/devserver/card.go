@@ -74,6 +74,7 @@ func (c Card) Print(w io.Writer) error {
 		line("payments", c.PaymentsURL+"  (a stand-in for Stripe: no money moves)")
 	}
 	line("sample app", c.BaseURL+samplePath+"/")
+	line("documentation", c.BaseURL+"/docs/")
 	b.WriteString("\nThe operator\n")
 	line("token", c.OperatorToken)
 	b.WriteString("\nPeople (email and password)\n")

@@ -176,7 +176,7 @@ func TestDevHuman(t *testing.T) {
 	if err := c.card.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"curl -X POST " + c.card.OperatorURL + "/purchases", c.card.OperatorToken, c.card.Partner.APIKey, c.card.Buyer.Password, c.card.PortalURL, c.card.ConsoleURL, c.card.Member.Password} {
+	for _, want := range []string{"curl -X POST " + c.card.OperatorURL + "/purchases", c.card.OperatorToken, c.card.Partner.APIKey, c.card.Buyer.Password, c.card.PortalURL, c.card.ConsoleURL, c.card.BaseURL + "/docs/", c.card.Member.Password} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the card does not have %q:\n%s", want, b.String())
 		}
