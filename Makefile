@@ -1,12 +1,16 @@
 # Everything here needs Go, and the tests of connections Node with npm; script/with-postgres,
-# script/chromium and script/php bring the rest.
+# script/chromium, script/php and script/deploy-tools bring the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run dev build test chromium php test-sqlite test-postgres test-race e2e screenshots pictures fuzz mutate check lint vuln fmt bench bench-compare bench-record
+.PHONY: help run dev build test chromium php deploy-tools test-sqlite test-postgres test-race e2e screenshots pictures fuzz mutate check lint vuln fmt bench bench-compare bench-record
 
 GO   := go
 TOOL := $(GO) tool -modfile=tools/go.mod
 
 FUZZTIME ?= 10s
+
+# How the program is shipped: one static file, the same bytes wherever it is built, without
+# debug information, which nobody needs for a stack trace.
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-w
 
 # Tests wait for browsers, databases and retries: more packages than cores at once.
 # The targets vet all packages by themselves, so that go test need not. Without cgo, as
@@ -27,9 +31,9 @@ dev: ## Run it seeded, with credentials printed and loopback partners allowed (A
 	$(GO) run ./cmd/claviger dev $(ARGS)
 
 build: ## Build bin/claviger
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/claviger
+	$(BUILD) -o bin/ ./cmd/claviger
 
-test: chromium php ## go vet and all tests, on SQLite and on a temporary PostgreSQL
+test: chromium php deploy-tools ## go vet and all tests, on SQLite and on a temporary PostgreSQL
 	CGO_ENABLED=0 $(GO) vet ./...
 	script/with-postgres env $(TEST) -exec "$(CURDIR)/script/on-both" $(ALL)
 
@@ -39,11 +43,14 @@ chromium: ## Install Chromium, in which pages are looked at, where it is missing
 php: ## Install PHP and Python, in which the samples of docs/webhooks.md are run, where they are missing
 	@script/php >/dev/null
 
-test-sqlite: chromium php ## go vet and all tests, on SQLite alone
+deploy-tools: ## Install nginx, Caddy, buildah and systemd-analyze, which check the files of deploy/, where they are missing
+	@script/deploy-tools >/dev/null || true # its tests say what they skip
+
+test-sqlite: chromium php deploy-tools ## go vet and all tests, on SQLite alone
 	CGO_ENABLED=0 $(GO) vet ./...
 	$(TEST) $(ALL)
 
-test-postgres: chromium php ## All tests, on a temporary PostgreSQL alone
+test-postgres: chromium php deploy-tools ## All tests, on a temporary PostgreSQL alone
 	script/with-postgres env $(TEST) $(ALL)
 
 test-race: ## All tests under the race detector, on both databases (needs a C compiler)

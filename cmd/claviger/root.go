@@ -107,6 +107,7 @@ func newRoot() *cobra.Command {
 		erasedCommand(),
 		configCommand(),
 		doctorCommand(),
+		healthCommand(),
 		versionCommand(),
 		manCommand(),
 	)

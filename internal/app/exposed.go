@@ -19,7 +19,7 @@ func (c Config) exposed() []string {
 	var advice []string
 	say := func(path, what, mode string) {
 		info, err := os.Stat(path)
-		if err != nil {
+		if err != nil || credential(path) {
 			return
 		}
 		can := access(info.Mode().Perm())
@@ -47,6 +47,13 @@ func (c Config) exposed() []string {
 		say(c.DB+end, "it holds the data", "600")
 	}
 	return advice
+}
+
+// credential reports whether systemd made the file for this service (LoadCredential). Only
+// the service can read it, though its mode can name a group: by that of an access list.
+func credential(path string) bool {
+	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	return dir != "" && filepath.Dir(path) == filepath.Clean(dir)
 }
 
 // access is what a mode lets others than the owner do: read, write, both or "".

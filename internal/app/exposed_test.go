@@ -78,4 +78,9 @@ func TestAdviceOnSecretFiles(t *testing.T) {
 	if diff := cmp.Diff(want, cfg.Advice()); diff != "" {
 		t.Errorf("advice (-want +got)\n%s", diff)
 	}
+
+	t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(path)) // of systemd, whose access list shows as a group's mode
+	if diff := cmp.Diff([]string(nil), cfg.Advice()); diff != "" {
+		t.Errorf("advice on a credential (-want +got)\n%s", diff)
+	}
 }
