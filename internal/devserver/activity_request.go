@@ -35,12 +35,11 @@ var acts = map[string]string{
 	"POST /openid/token":                         "code or refresh token exchanged",
 	"POST /openid/oauth2/token":                  "code or refresh token exchanged",
 	"GET /openid/license_key":                    "license read with a token",
-	"POST /dev/act":                              "control page",
 }
 
 // untold are the beginnings of paths whose requests are told elsewhere, or are of no use:
-// a webhook has a line where it is sent.
-var untold = []string{"/assets/", "/favicon", webhookPath, "/stripe/webhook", "/live"}
+// a webhook has a line where it is sent, and pages of dev are not those of the service.
+var untold = []string{"/assets/", "/favicon", "/stripe/webhook", "/dev/"}
 
 // keyInPath finds a license key.
 var keyInPath = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

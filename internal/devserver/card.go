@@ -54,6 +54,24 @@ func (s seed) card(url string, p partner.Partner) Card {
 	}
 }
 
+// places are the pages that the control page leads to.
+func (c Card) places() []place {
+	list := []place{
+		{c.ShopURL, "Shop", "what buyers see; sign in as " + c.Buyer.Email},
+		{c.PortalURL, "Portal", "what the partner's people see; sign in as " + c.Member.Email},
+		{c.ConsoleURL, "Console", "what the marketplace's people see; sign in as " + c.Operator.Email},
+		{c.MailURL, "Emails", "what was mailed to whom"},
+	}
+	if c.PaymentsURL != "" {
+		list = append(list, place{c.PaymentsURL, "Payments", "a stand-in for Stripe"})
+	}
+	return append(list,
+		place{c.BaseURL + samplePath + "/", "Sample application", "the partner's, until you name yours"},
+		place{c.BaseURL + galleryPath, "Gallery", "the parts that pages are made of"},
+		place{c.BaseURL + "/docs/", "Guides", "how to integrate, and the API"},
+	)
+}
+
 // Print writes the card for a person: what runs where, who is who, and lines to
 // paste into a terminal.
 func (c Card) Print(w io.Writer) error {
@@ -73,6 +91,7 @@ func (c Card) Print(w io.Writer) error {
 	if c.PaymentsURL != "" {
 		line("payments", c.PaymentsURL+"  (a stand-in for Stripe: no money moves)")
 	}
+	line("control", c.BaseURL+controlPath+"/  (have things happen)")
 	line("sample app", c.BaseURL+samplePath+"/")
 	line("documentation", c.BaseURL+"/docs/")
 	b.WriteString("\nThe operator\n")

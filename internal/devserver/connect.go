@@ -101,17 +101,17 @@ func (s *sample) callback(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case q.Get("error") != "":
 		v.Problem = "Nobody was connected: " + q.Get("error") + ". " + q.Get("error_description")
-		return s.show(w, r, http.StatusOK, v)
+		return s.show(w, http.StatusOK, v)
 	case q.Get("code") == "":
-		return s.show(w, r, http.StatusOK, v)
+		return s.show(w, http.StatusOK, v)
 	}
 	var err error
 	if v.Welcome, err = s.connect(r.Context(), q, attemptOf(r)); err != nil {
 		v.Problem = "Nobody was connected: " + err.Error() + "."
-		return s.show(w, r, http.StatusBadRequest, v)
+		return s.show(w, http.StatusBadRequest, v)
 	}
 	s.remember(w, attempt{})
-	return s.show(w, r, http.StatusOK, v)
+	return s.show(w, http.StatusOK, v)
 }
 
 // connect exchanges a code for the license of the buyer. A code

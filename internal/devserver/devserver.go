@@ -1,8 +1,9 @@
 // Package devserver is `claviger dev`: the whole service on a developer's own
 // machine, seeded with a partner and users, and able to reach targets that the real
 // service refuses. It owns the seed data, the table dev_seeds, the line that prints the
-// credentials, the mail catcher, a stand-in for Stripe, a sample application of the
-// partner, and the gallery of page parts. It creates everything through the domain packages, and the sample
+// credentials, the short lines that tell what happens, the control page, the mail catcher,
+// a stand-in for Stripe, a sample application of the partner, and the gallery of page
+// parts. It creates everything through the domain packages, and the sample
 // uses HTTP, so that a developer sees what production does.
 package devserver
 
@@ -48,6 +49,7 @@ type Config struct {
 type Server struct {
 	app     *app.App
 	events  *activity
+	control *control
 	catcher *catcher
 	sample  *sample
 	stripe  *standIn // nil: an account at Stripe takes the payments
@@ -155,10 +157,11 @@ func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB,
 	e.catcher = &catcher{pages: &mails, db: db}
 	e.events.knowMails(e.catcher.about)
 	e.sample = &sample{pages: pages, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	e.control = &control{pages: &mails, events: e.events}
 	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
 	// It listens on the developer's own machine, whose browser visits other pages too.
 	cfg.OwnHosts = true
-	cfg.Extra = slices.Concat(e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
+	cfg.Extra = slices.Concat(e.control.routes(), e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
 	return e.addStripe(ctx, cfg, db, s, *pages)
 }
 
@@ -175,6 +178,7 @@ func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
 	if e.stripe != nil {
 		e.card.PaymentsURL = url + stripePath + "/"
 	}
+	e.control.services, e.control.partnerID, e.control.links = services, p.ID, e.card.places()
 	e.notes, err = s.stale(ctx, services, p)
 	return err
 }

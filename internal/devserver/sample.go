@@ -1,9 +1,12 @@
 package devserver
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
+	"fmt"
+	"html/template"
 	"io"
 	"net/http"
 	"slices"
@@ -67,6 +70,7 @@ type delivery struct {
 func (s *sample) routes() []wire.Route {
 	return []wire.Route{
 		pageRoute(s.pages, samplePath, s.home),
+		wire.Public(http.MethodGet, samplePath+"/app.css", s.style),
 		pageRoute(s.pages, loginPath, s.login),
 		pageRoute(s.pages, callbackPath, s.callback),
 		wire.Public(http.MethodPost, webhookPath, s.webhook),
@@ -132,8 +136,25 @@ func (s *sample) deliveries() []delivery {
 	return slices.Clone(s.got)
 }
 
+// samplePage is the one page that the sample has, without anything of the marketplace's
+// pages: whoever is redirected to it must see that it is another application.
+var samplePage = template.Must(template.ParseFS(files, "templates/sample/page.html"))
+
+// style answers the style sheet of the sample.
+func (s *sample) style(w http.ResponseWriter, _ *http.Request) error {
+	text, err := files.ReadFile("templates/sample/app.css")
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, err = w.Write(text)
+	return err
+}
+
 // sampleView is what the pages of the sample show.
 type sampleView struct {
+	Title    string
 	Name     string
 	Login    string
 	Welcome  *welcome // who was just connected; nil: nobody
@@ -143,16 +164,24 @@ type sampleView struct {
 	Callback bool // the callback was opened
 }
 
-func (s *sample) home(w http.ResponseWriter, r *http.Request) error {
-	return s.show(w, r, http.StatusOK, sampleView{})
+func (s *sample) home(w http.ResponseWriter, _ *http.Request) error {
+	return s.show(w, http.StatusOK, sampleView{})
 }
 
-// show renders the one page that the sample has.
-func (s *sample) show(w http.ResponseWriter, r *http.Request, status int, v sampleView) error {
-	v.Name, v.Login, v.Shop, v.Arrived = s.name, s.url+loginPath, s.url+"/", s.deliveries()
-	title := s.name
+// show renders the page.
+func (s *sample) show(w http.ResponseWriter, status int, v sampleView) error {
+	v.Title, v.Name, v.Login, v.Shop, v.Arrived = s.name, s.name, s.url+loginPath, s.url+"/", s.deliveries()
 	if v.Welcome != nil {
-		title = "Welcome to " + s.name
+		v.Title = "Welcome to " + s.name
 	}
-	return s.pages.Render(w, r, "sample", ui.View{Title: title, Wide: true, NoIndex: true, Status: status, Data: v})
+	var page bytes.Buffer
+	if err := samplePage.Execute(&page, v); err != nil {
+		return fmt.Errorf("show the sample application: %w", err)
+	}
+	s.pages.Headers(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, err := page.WriteTo(w)
+	return err
 }

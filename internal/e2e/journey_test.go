@@ -134,7 +134,7 @@ func TestJourney(t *testing.T) {
 	b.Press("button[value=allow]")
 	b.arrives()
 	b.Look("09-inside")
-	if text := b.Text("main"); !strings.Contains(text, "Active") || !strings.Contains(text, "activate") {
+	if text := b.Text("main"); !strings.Contains(text, "Status\nactive") || !strings.Contains(text, "activate") {
 		t.Errorf("the application knows %s", text)
 	}
 
