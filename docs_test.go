@@ -211,3 +211,40 @@ func TestOperatorGuideHasTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestRunbooks: each alert has a runbook, to which it leads, and each runbook an alert.
+func TestRunbooks(t *testing.T) {
+	var alerts, runbooks []string
+	for _, m := range regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllStringSubmatch(read(t, "deploy/alerts.yaml"), -1) {
+		alerts = append(alerts, m[1])
+		if !strings.Contains(read(t, "deploy/alerts.yaml"), " runbook: docs/runbooks.md#"+strings.ToLower(m[1])+"\n") {
+			t.Errorf("the alert %s does not lead to its runbook", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(read(t, "docs/runbooks.md"), -1) {
+		runbooks = append(runbooks, m[1])
+	}
+	if len(alerts) == 0 || !slices.Equal(alerts, runbooks) {
+		t.Errorf("the alerts are %q, and docs/runbooks.md has %q", alerts, runbooks)
+	}
+}
+
+// TestAnchors: a link to a part of a guide leads to a heading that it has.
+func TestAnchors(t *testing.T) {
+	word := regexp.MustCompile(`[^\w\- ]`)
+	for name, text := range documents(t) {
+		for _, m := range regexp.MustCompile(`\]\(([\w./-]*)#([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+			target := text
+			if m[1] != "" {
+				target = read(t, path.Join(path.Dir(name), m[1]))
+			}
+			found := false
+			for _, h := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(target, -1) {
+				found = found || strings.ReplaceAll(word.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == m[2]
+			}
+			if !found {
+				t.Errorf("%s leads to %s#%s, and there is no such heading", name, m[1], m[2])
+			}
+		}
+	}
+}

@@ -61,7 +61,7 @@ func TestGuides(t *testing.T) {
 		return pages[path]
 	}
 	guides := docs.Guides()
-	if len(guides) < 6 || guides[0].Name != "partner" {
+	if len(guides) < 6 || guides[0].Name != "first-hour" {
 		t.Fatalf("the guides are %+v", guides)
 	}
 	home, list := read("/docs/"), s.get(http.StatusOK, "/llms.txt")
