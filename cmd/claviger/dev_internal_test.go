@@ -78,6 +78,11 @@ func TestDevScripts(t *testing.T) {
 	devScripts(t, "testdata/dev", card, nil)
 }
 
+// TestControlScripts has a claviger dev of its own, whose time they move.
+func TestControlScripts(t *testing.T) {
+	devScripts(t, "testdata/control", startDev(t, "", ""), nil)
+}
+
 // TestPartnerScripts has a claviger dev of its own: commands that are not told which
 // partner rely on there being one.
 func TestPartnerScripts(t *testing.T) {

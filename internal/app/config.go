@@ -68,6 +68,7 @@ type Config struct {
 
 	// What devserver and tests set; no setting leads to these.
 	Now       func() time.Time // the clock; nil: the machine's
+	SignNow   func() time.Time // the clock that webhooks are signed with; nil: Now
 	TestMoney bool             // the shop sells for money that is none
 	Mailbox   string           // the page where mails are shown that Catcher took
 	Catcher   mail.Transport   // takes mails where Mail is not configured; nil: nobody does

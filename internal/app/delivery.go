@@ -31,7 +31,7 @@ func (a *App) buildDispatcher(r *Services) *dispatch.Dispatcher {
 	a.server.Metrics.MustRegister(&webhook.Queue{DB: r.DB, Now: a.cfg.Now})
 	return (&dispatch.Dispatcher{
 		Store: webhook.Store{DB: r.DB, Now: a.cfg.Now, Node: a.node, Endpoint: r.Endpoint, Policy: a.policy()},
-		Log:   a.log, Client: a.caller, UserAgent: userAgent, Metrics: dispatch.NewMetrics(a.server.Metrics), Tracer: a.tracer(),
+		Log:   a.log, Client: a.caller, UserAgent: userAgent, Metrics: dispatch.NewMetrics(a.server.Metrics), SignNow: a.cfg.SignNow, Tracer: a.tracer(),
 	}).Prepare()
 }
 

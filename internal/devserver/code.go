@@ -2,8 +2,10 @@ package devserver
 
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
-	codeNotADevDatabase = "not_a_dev_database"
-	codeUnknownMail     = "unknown_mail"
-	codeUnknownPayment  = "unknown_payment"
-	codePaymentMoved    = "payment_moved"
+	codeNotADevDatabase  = "not_a_dev_database"
+	codeUnknownMail      = "unknown_mail"
+	codeUnknownPayment   = "unknown_payment"
+	codePaymentMoved     = "payment_moved"
+	codeTimeMovesForward = "time_moves_forward"
+	codeTimeTooFar       = "time_too_far"
 )

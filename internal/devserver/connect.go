@@ -19,7 +19,6 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"claviger/internal/app"
 	"claviger/internal/fault"
 )
 
@@ -255,7 +254,7 @@ func (s *sample) identity(ctx context.Context, token, nonce string) (object, err
 		return nil, fmt.Errorf("it is from %s", claims.text("iss"))
 	case claims.text("aud") != s.credentials.ClientID:
 		return nil, fmt.Errorf("it is for %s", claims.text("aud"))
-	case !app.Now().Before(time.Unix(expires, 0)):
+	case !s.now().Before(time.Unix(expires, 0)):
 		return nil, errors.New("it has expired")
 	case claims.text("nonce") != nonce:
 		return nil, errors.New("its nonce is not the one that was sent")

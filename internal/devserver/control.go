@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/app"
@@ -40,6 +41,7 @@ var buyers = map[string]account.Person{
 type control struct {
 	pages     *ui.Pages
 	events    *activity
+	clock     *clock
 	services  *app.Services
 	partnerID int64
 	links     []place
@@ -118,7 +120,10 @@ func changePlan(ctx context.Context, c *control, l license.License, form url.Val
 // home shows the page, with what was just done.
 func (c *control) home(w http.ResponseWriter, r *http.Request) error {
 	v := ui.View{}
-	for _, a := range slices.Concat(licenseActs, []act{{Name: "buy", done: "A license is sold. Nobody has redeemed it yet."}}) {
+	for _, a := range slices.Concat(licenseActs, []act{
+		{Name: "buy", done: "A license is sold. Nobody has redeemed it yet."},
+		{Name: "time", done: "Time has moved. Retries that are due are sent within a second."},
+	}) {
 		if a.Name == r.URL.Query().Get("done") {
 			v.Notice = a.done
 		}
@@ -190,6 +195,8 @@ type controlView struct {
 	Page    string // where the license is redeemed
 	Newest  []line
 	Account string // the email of the second buyer
+	Now     time.Time
+	Ahead   time.Duration
 }
 
 // choice is a plan that can be bought.
@@ -199,7 +206,7 @@ type choice struct {
 }
 
 func (c *control) show(w http.ResponseWriter, r *http.Request, v ui.View, key string) error {
-	data := controlView{Links: c.links, Newest: c.events.lines(), Acts: licenseActs, Account: buyers["redeem-other"].Email}
+	data := controlView{Links: c.links, Newest: c.events.lines(), Acts: licenseActs, Account: buyers["redeem-other"].Email, Now: c.clock.Now(), Ahead: c.clock.Ahead()}
 	plans, err := c.services.Partners.Plans(r.Context(), c.partnerID)
 	if err != nil {
 		return err

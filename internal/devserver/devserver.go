@@ -50,6 +50,7 @@ type Server struct {
 	app     *app.App
 	events  *activity
 	control *control
+	clock   *clock
 	catcher *catcher
 	sample  *sample
 	stripe  *standIn // nil: an account at Stripe takes the payments
@@ -157,11 +158,15 @@ func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB,
 	e.catcher = &catcher{pages: &mails, db: db}
 	e.events.knowMails(e.catcher.about)
 	e.sample = &sample{pages: pages, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
-	e.control = &control{pages: &mails, events: e.events}
+	if e.clock, err = newClock(ctx, db, cfg.Log); err != nil {
+		return err
+	}
+	cfg.Now, cfg.SignNow, e.sample.now = e.clock.Now, app.Now, e.clock.Now
+	e.control = &control{pages: &mails, events: e.events, clock: e.clock}
 	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
 	// It listens on the developer's own machine, whose browser visits other pages too.
 	cfg.OwnHosts = true
-	cfg.Extra = slices.Concat(e.control.routes(), e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
+	cfg.Extra = slices.Concat(e.control.routes(), e.clock.routes(&mails), e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
 	return e.addStripe(ctx, cfg, db, s, *pages)
 }
 

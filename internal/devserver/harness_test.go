@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"claviger/internal/devserver"
@@ -25,6 +26,7 @@ type harness struct {
 	db      string
 	listens string // its address
 	browser *http.Client
+	stop    func() // ends it before the test does
 }
 
 // run starts a server, which ends with the test.
@@ -43,12 +45,13 @@ func run(t *testing.T, flags ...func(*devserver.Config)) *harness {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
-	t.Cleanup(func() {
+	w.stop = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Errorf("the server ended with %v", err)
 		}
 	})
+	t.Cleanup(w.stop)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

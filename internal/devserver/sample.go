@@ -42,6 +42,7 @@ type sample struct {
 	name        string
 	credentials partner.Credentials
 	client      *http.Client
+	now         func() time.Time // the clock of the service
 
 	// secrets are what webhooks are signed with now, so that the sample survives a
 	// rotation.
@@ -104,7 +105,7 @@ func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
 	}) {
 		return wire.JSON(w, http.StatusUnauthorized, refusal{Message: "wrong signature"})
 	}
-	d := delivery{At: app.Now(), ID: r.Header.Get(courier.HeaderID)}
+	d := delivery{At: s.now(), ID: r.Header.Get(courier.HeaderID)}
 	if err := json.Unmarshal(body, &d); err != nil {
 		return fault.New(fault.Invalid, wire.CodeInvalidBody, "The body is not a license event.")
 	}

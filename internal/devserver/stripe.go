@@ -37,7 +37,7 @@ func (e *Server) addStripe(ctx context.Context, cfg *app.Config, db *sqldb.DB, s
 		return nil
 	}
 	pages.Brand, pages.Home, pages.PublicURL = "Test payments", stripePath+"/", cfg.PublicURL
-	in := &standIn{pages: &pages, db: db, fake: &fakestripe.Server{Secret: "whsec_" + s.derive("stripe webhook secret"), URL: stripePath}}
+	in := &standIn{pages: &pages, db: db, fake: &fakestripe.Server{Secret: "whsec_" + s.derive("stripe webhook secret"), URL: stripePath, Now: func() int64 { return e.clock.Now().Unix() }}}
 	in.poster = newPoster(in.fake, cfg.Log)
 	in.fake.Send = in.take
 	text, err := sqldb.One(ctx, db, sqldb.Value[string], `SELECT seed FROM dev_seeds WHERE id = $1`, stripeRow)

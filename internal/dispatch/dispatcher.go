@@ -57,8 +57,9 @@ type Dispatcher struct {
 	Client    *courier.Client
 	UserAgent string
 	Metrics   *Metrics
-	Tracer    trace.Tracer   // nil: attempts are not traced
-	Random    func() float64 // nil: random
+	Tracer    trace.Tracer     // nil: attempts are not traced
+	Random    func() float64   // nil: random
+	SignNow   func() time.Time // the clock of signatures, which servers compare with their own; nil: that of Store
 
 	lanes    registry
 	recorder recorder

@@ -22,7 +22,7 @@ const (
 func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Destination, l *lane) (a *answer) {
 	at, body := d.Store.Now(), []byte(it.Body)
 	signer := courier.Signer{Brand: to.Brand, UserAgent: d.UserAgent}
-	header := signer.Headers(it.EventID, it.Attempts+1, at, to.Secrets, body)
+	header := signer.Headers(it.EventID, it.Attempts+1, d.signedAt(at), to.Secrets, body)
 	ctx, span := d.begin(ctx, it, header)
 	defer func() { end(span, a) }()
 	a = &answer{lane: l, Attempt: webhook.Attempt{
@@ -53,6 +53,14 @@ func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Des
 	a.Diagnosis = signer.Diagnose(response, err, to.Secrets, to.Strict)
 	a.Next, a.Finished = d.next(it, after)
 	return a
+}
+
+// signedAt is the time that a webhook of a time is signed with.
+func (d *Dispatcher) signedAt(at time.Time) time.Time {
+	if d.SignNow != nil {
+		return d.SignNow()
+	}
+	return at
 }
 
 // next is when a delivery that failed is tried again, and whether no attempt is left. One
