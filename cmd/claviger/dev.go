@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,7 @@ func runDev(ctx context.Context, cmd *cobra.Command, e *devserver.Server, asJSON
 	if err := tell(cmd, e, asJSON); err != nil {
 		return errors.Join(err, e.Close())
 	}
+	go debug.FreeOSMemory() // what only the start needed: it runs beside other programs on a laptop
 	return e.Run(ctx)
 }
 

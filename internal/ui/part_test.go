@@ -174,3 +174,16 @@ func TestFormRefuse(t *testing.T) {
 		})
 	}
 }
+
+// All pages of a package are in one set of templates, so that a name is given once.
+func TestNamesOfTemplatesAreGivenOnce(t *testing.T) {
+	for name, files := range map[string]fstest.MapFS{
+		"two pages": {"a.html": {Data: []byte(`{{define "x"}}1{{end}}`)}, "b.html": {Data: []byte(`{{define "x"}}2{{end}}`)}},
+		"the shell": {"a.html": {Data: []byte(`{{define "fragment-notice"}}x{{end}}`)}},
+		"a part":    {"_x.html": {Data: []byte(`{{define "x"}}1{{end}}`)}, "a.html": {Data: []byte(`{{define "x"}}2{{end}}`)}},
+	} {
+		if _, err := ui.New(files, nil); err == nil || !strings.Contains(err.Error(), "there is a template") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/template/parse"
 )
 
 //go:embed shell/*.html
@@ -56,17 +57,8 @@ func NewWith(shared, files fs.FS, funcs template.FuncMap, pattern ...string) (*P
 	}
 	p := &Pages{pages: make(map[string]*template.Template)}
 	for _, f := range found {
-		if f.isParts() {
-			if err := f.parse(base.New(path.Base(f.name))); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, f := range found {
-		if !f.isParts() {
-			if err := p.add(base, f); err != nil {
-				return nil, err
-			}
+		if err := p.add(base, f); err != nil {
+			return nil, err
 		}
 	}
 	return p, nil
@@ -102,20 +94,32 @@ func glob(files fs.FS, patterns []string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// add makes one page: the shell with this file as its main part.
+// add reads one file: parts of pages, or a page. All are in one set, since a copy of the
+// parts for each page took most of the program's memory; so no name may be given twice.
 func (p *Pages) add(base *template.Template, f file) error {
-	name := strings.TrimSuffix(path.Base(f.name), path.Ext(f.name))
-	if _, ok := p.pages[name]; ok {
-		return fmt.Errorf("read page %s: there are two of that name", name)
+	name := path.Base(f.name)
+	if !f.isParts() {
+		name = strings.TrimSuffix(name, path.Ext(name))
+		if _, ok := p.pages[name]; ok {
+			return fmt.Errorf("read page %s: there are two of that name", name)
+		}
 	}
-	t, err := base.Clone()
-	if err != nil {
-		return fmt.Errorf("read page %s: %w", name, err)
+	before := map[string]*parse.Tree{}
+	for _, t := range base.Templates() {
+		before[t.Name()] = t.Tree
 	}
-	if err := f.parse(t.New("main")); err != nil {
+	t := base.New("file " + name)
+	if err := f.parse(t); err != nil {
 		return err
 	}
-	p.pages[name] = t
+	for _, t := range base.Templates() {
+		if tree, ok := before[t.Name()]; ok && tree != t.Tree {
+			return fmt.Errorf("read %s: there is a template %s already", f.name, t.Name())
+		}
+	}
+	if !f.isParts() {
+		p.pages[name] = t
+	}
 	return nil
 }
 

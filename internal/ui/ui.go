@@ -245,7 +245,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, v Vi
 // whole writes a page, its end apart.
 func whole(m, end *markup, t *template.Template, page *Page) error {
 	page.writeHead(m)
-	if err := t.ExecuteTemplate(m, "main", *page); err != nil {
+	if err := t.Execute(m, *page); err != nil {
 		return err
 	}
 	page.writeFoot(m)
