@@ -105,7 +105,7 @@ func TestDeployCommands(t *testing.T) {
 	checked := make(map[string]bool)
 	for name, text := range deployTexts(t) {
 		for _, m := range line.FindAllStringSubmatch(text, -1) {
-			words := strings.Fields(m[1])
+			words := strings.Fields(strings.NewReplacer(". ", " . ", ", ", " , ").Replace(m[1] + " ")) // also in a sentence
 			end := slices.IndexFunc(words, func(w string) bool { return !regexp.MustCompile(`^[a-z]+$`).MatchString(w) })
 			if end < 0 {
 				end = len(words)
