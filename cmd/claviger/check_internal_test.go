@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,12 +41,18 @@ type sampleApp struct {
 	failsOnUnknown  bool // answers 500 to a license that it has not
 	failsOnCode     bool // answers 500 to a code that the token endpoint refuses
 
+	secret   string          // "": sampleSecret
+	down     atomic.Bool     // it answers 503 to everything
 	service  *devserver.Card // where it exchanges codes; nil: it refuses each
 	lock     sync.Mutex
 	licenses map[string]int64
 }
 
 func (a *sampleApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.down.Load() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	if a.redirects && !strings.HasSuffix(r.URL.Path, "/") {
 		http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
 		return
@@ -62,7 +70,7 @@ func (a *sampleApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *sampleApp) webhook(h http.Header, body []byte) int {
 	var e claviger.WebhookBody
 	_ = json.Unmarshal(body, &e)
-	if !a.acceptsAnything && claviger.VerifyWebhook(sampleSecret, h, body, time.Now()) != nil && (!a.bodyOnly || !a.signedBody(h, body)) {
+	if !a.acceptsAnything && claviger.VerifyWebhook(cmp.Or(a.secret, sampleSecret), h, body, time.Now()) != nil && (!a.bodyOnly || !a.signedBody(h, body)) {
 		return http.StatusUnauthorized
 	}
 	a.lock.Lock()
@@ -155,17 +163,17 @@ func TestCheckScripts(t *testing.T) {
 				for name, value := range at {
 					env.Setenv(name, value)
 				}
-				return writeWebhook(env.WorkDir)
+				return writeWebhook(env.WorkDir, sampleSecret)
 			},
 		})
 	})
 }
 
 // writeWebhook writes a webhook as an application could have stored it.
-func writeWebhook(folder string) error {
+func writeWebhook(folder, secret string) error {
 	body := []byte(`{"license_key":"3794577c-3a4f-4d0c-9c5e-0d6c2f0fc550","event":"purchase"}`)
 	signer := courier.Signer{Brand: "Acme", UserAgent: "tests"}
-	header := signer.Headers(4711, 1, time.Now(), courier.NewSecrets(sampleSecret), body)
+	header := signer.Headers(4711, 1, time.Now(), courier.NewSecrets(secret), body)
 	return errors.Join(
 		os.WriteFile(filepath.Join(folder, "body.json"), body, 0o600),
 		os.WriteFile(filepath.Join(folder, "changed.json"), append(body, '\n'), 0o600),

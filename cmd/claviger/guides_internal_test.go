@@ -144,7 +144,7 @@ func matches(line, out string) bool {
 // commandsOf are the commands of a text in the order in which they are there: indented
 // lines that begin as one does, with the lines that they go on in.
 func commandsOf(text string) []string {
-	begins := regexp.MustCompile(`^ {4,}((?:claviger|curl|openssl|export|grep|until) .*)`)
+	begins := regexp.MustCompile(`^ {4,}((?:claviger|curl|openssl|export|grep|until) .*|CLAVIGER_\w+=.*\\)`)
 	var all []string
 	goesOn := false
 	for line := range strings.Lines(text) {
