@@ -19,6 +19,7 @@ import (
 
 	"claviger/internal/devserver"
 	"claviger/internal/e2e/browser"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
 // logShown is how much of a child's log a failed test shows.
@@ -53,7 +54,10 @@ var started atomic.Pointer[browser.Browser]
 // launched starts the one Chromium of all tests here.
 var launched = sync.OnceValues(func() (*browser.Browser, error) {
 	b, err := browser.Launch()
-	started.Store(b)
+	if err == nil {
+		b.Once = sqldbtest.Postgres() // SQLite's run looks at all of them
+		started.Store(b)
+	}
 	return b, err
 })
 

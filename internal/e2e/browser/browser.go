@@ -38,6 +38,10 @@ var ErrMissing = errors.New("there is no Chromium; script/chromium installs it")
 
 // Browser is a running Chromium.
 type Browser struct {
+	// Once has Look look at the desk in light alone, where the other looks were taken
+	// before: colours and widths are those of the style sheet, whatever the database.
+	Once bool
+
 	ctx context.Context
 	end func()
 }

@@ -20,12 +20,16 @@ const (
 
 // Look looks at the page in light and dark, at the desk and on the phone. It fails
 // the test when axe finds a breach or the page scrolls sideways, and keeps a picture
-// of each under the name if Screenshots asks for it.
+// of each under the name if Screenshots asks for it; see Browser.Once.
 func (tab *Tab) Look(name string) {
 	tab.t.Helper()
 	run(tab, "load axe", chromedp.Evaluate[chromedp.Void](axe))
-	for _, width := range []int64{Desk, Phone} {
-		for _, scheme := range []string{"light", "dark"} {
+	widths, schemes := []int64{Desk, Phone}, []string{"light", "dark"}
+	if tab.once {
+		widths, schemes = widths[:1], schemes[:1]
+	}
+	for _, width := range widths {
+		for _, scheme := range schemes {
 			tab.paint(scheme, width)
 			what := fmt.Sprintf("%s-%d-%s", name, width, scheme)
 			for _, text := range Eval[[]string](tab, breaches[scheme]) {

@@ -17,8 +17,9 @@ import (
 // belongs to the goroutine of its test. At the end of the test every error on its
 // console that was not announced fails it.
 type Tab struct {
-	t   testing.TB
-	ctx context.Context
+	t    testing.TB
+	ctx  context.Context
+	once bool // see Browser.Once
 
 	mu       sync.Mutex
 	errors   []string
@@ -30,7 +31,7 @@ type Tab struct {
 func (b *Browser) Tab(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	return newTab(ctx, t, cancel)
+	return newTab(ctx, t, cancel, b.Once)
 }
 
 // Beside opens another tab of the same person, in front of this one: it shares cookies
@@ -38,14 +39,14 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 func (tab *Tab) Beside(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(tab.ctx, chromedp.WithNewWindow(false))
-	beside := newTab(ctx, t, cancel)
+	beside := newTab(ctx, t, cancel, tab.once)
 	beside.Front()
 	return beside
 }
 
-func newTab(ctx context.Context, t testing.TB, cancel context.CancelFunc) *Tab {
+func newTab(ctx context.Context, t testing.TB, cancel context.CancelFunc, once bool) *Tab {
 	t.Helper()
-	tab := &Tab{t: t, ctx: ctx, flushed: make(chan string, 1)}
+	tab := &Tab{t: t, ctx: ctx, once: once, flushed: make(chan string, 1)}
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()
 		t.Fatalf("open a tab: %v", err)
