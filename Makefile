@@ -1,7 +1,7 @@
 # Everything here needs Go, and the tests of connections Node with npm; script/with-postgres,
 # script/chromium, script/php and script/deploy-tools bring the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run dev build test chromium php deploy-tools test-sqlite test-postgres test-race e2e screenshots pictures fuzz mutate check lint vuln fmt bench bench-compare bench-record
+.PHONY: help run dev build release reproduce test chromium php deploy-tools test-sqlite test-postgres test-race e2e screenshots pictures fuzz mutate check lint vuln fmt bench bench-compare bench-record
 
 GO   := go
 TOOL := $(GO) tool -modfile=tools/go.mod
@@ -10,7 +10,8 @@ FUZZTIME ?= 10s
 
 # How the program is shipped: one static file, the same bytes wherever it is built, without
 # debug information, which nobody needs for a stack trace.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-w
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-w
 
 # Tests wait for browsers, databases and retries: more packages than cores at once.
 # The targets vet all packages by themselves, so that go test need not. Without cgo, as
@@ -32,6 +33,24 @@ dev: ## Run it seeded, with credentials printed and loopback partners allowed (A
 
 build: ## Build bin/claviger
 	$(BUILD) -o bin/ ./cmd/claviger
+
+release: ## Programs for all systems, checksums and a bill of materials (CycloneDX), into bin/release
+	@test -z "$$(git status --porcelain)" || { echo "release: commit your changes first, since the version names the commit" >&2; exit 1; }
+	rm -rf bin/release
+	@set -e; for p in $(PLATFORMS); do \
+		export GOOS=$${p%/*} GOARCH=$${p#*/}; name=claviger-$$GOOS-$$GOARCH; \
+		[ $$GOOS != windows ] || name=$$name.exe; \
+		echo "bin/release/$$name"; $(BUILD) -o bin/release/$$name ./cmd/claviger; \
+	done
+	$(GO) run -C tools ./sbom ../bin/release
+
+reproduce: ## Build twice, here and in another folder with an empty cache, and compare the bytes (takes minutes)
+	@test -z "$$(git status --porcelain)" || { echo "reproduce: commit your changes first, since the version names the commit" >&2; exit 1; }
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+		$(BUILD) -o "$$dir/here" ./cmd/claviger; \
+		git clone -q . "$$dir/clone"; \
+		(cd "$$dir/clone" && export GOCACHE="$$dir/cache" && $(BUILD) -o "$$dir/there" ./cmd/claviger); \
+		cmp "$$dir/here" "$$dir/there" && sha256sum < "$$dir/here"
 
 test: chromium php deploy-tools ## go vet and all tests, on SQLite and on a temporary PostgreSQL
 	CGO_ENABLED=0 $(GO) vet ./...
