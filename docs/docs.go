@@ -15,12 +15,12 @@ var files embed.FS
 // Guides that pages quote.
 var (
 	Webhooks = read("webhooks")
-	Partner  = read("partner")
+	Connect  = read("connect")
 )
 
 // first are the guides that readers want first, in order. Others follow by name.
 var first = []string{
-	"first-hour", "partner", "webhooks", "portal",
+	"first-hour", "partner", "webhooks", "connect", "commands", "portal",
 	"operator", "deploy", "keys", "selling", "stripe", "pages", "delivery", "console", "backup", "upgrade", "runbooks", "scaling",
 	"security", "versions",
 }

@@ -36,7 +36,7 @@ func market(t *testing.T) string {
 	return s.URL
 }
 
-// programs run a sample of partner.md with a code given as argument: they print the
+// programs run a sample of connect.md with a code given as argument: they print the
 // license's key, or fail with what was refused.
 var programs = map[string]struct {
 	command       []string
@@ -54,7 +54,7 @@ var programs = map[string]struct {
 	"php":    {[]string{"php"}, "main.php", "<?php\n", "\necho license_of($argv[1]), \"\\n\";\n"},
 }
 
-// TestExchangeSamples runs the samples of partner.md that exchange a code.
+// TestExchangeSamples runs the samples of connect.md that exchange a code.
 func TestExchangeSamples(t *testing.T) {
 	url := market(t)
 	for language, p := range programs {
@@ -62,9 +62,9 @@ func TestExchangeSamples(t *testing.T) {
 			if _, err := exec.LookPath(p.command[0]); err != nil {
 				t.Skipf("there is no %s", p.command[0])
 			}
-			blocks := docs.Blocks(docs.Partner, language)
+			blocks := docs.Blocks(docs.Connect, language)
 			if len(blocks) != 1 {
-				t.Fatalf("partner.md has %d blocks of %s", len(blocks), language)
+				t.Fatalf("connect.md has %d blocks of %s", len(blocks), language)
 			}
 			file := filepath.Join(t.TempDir(), p.file)
 			text := p.before + strings.ReplaceAll(blocks[0], "https://market.example", url) + p.after

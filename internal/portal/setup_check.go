@@ -32,7 +32,7 @@ func (h *Handler) setupSamples(p partner.Partner, f profile.Profile) setupSample
 	var s setupSamples
 	for _, l := range languages {
 		s.Handlers = append(s.Handlers, ui.Code{Label: l.label, Text: own.Replace(strings.Join(docs.Blocks(docs.Webhooks, l.mark), "\n\n"))})
-		s.Exchanges = append(s.Exchanges, ui.Code{Label: l.label, Text: own.Replace(strings.Join(docs.Blocks(docs.Partner, l.mark), "\n\n"))})
+		s.Exchanges = append(s.Exchanges, ui.Code{Label: l.label, Text: own.Replace(strings.Join(docs.Blocks(docs.Connect, l.mark), "\n\n"))})
 	}
 	s.Exchanges = append([]ui.Code{{Label: "curl", Text: strings.Join([]string{
 		"curl " + ui.ShellQuote(h.Site.Pages.PublicURL+"/openid/token/"),
