@@ -85,43 +85,11 @@ func TestCompose(t *testing.T) {
 	t.Parallel()
 	onceForBoth(t)
 	file := yamlFile(t, "compose/compose.yaml")[0]
-	given := map[string]string{"SECRET_KEY": strings.Repeat("ab", 32), "POSTGRES_PASSWORD": "hush"}
-	substitute := regexp.MustCompile(`\$\{([A-Z_]+):([-?])([^}]*)\}`)
-	nodes := at[string](t, file, "services", "caddy", "environment", "NODES")
-	for _, name := range []string{"node1", "node2"} {
-		env := at[document](t, file, "services", name, "environment")
-		for key, value := range env {
-			env[key] = substitute.ReplaceAllStringFunc(value.(string), func(s string) string {
-				m := substitute.FindStringSubmatch(s)
-				if given[m[1]] == "" && m[2] == "-" {
-					return m[3]
-				}
-				return given[m[1]]
-			})
-		}
-		if out, err := configCheck(t, env); err != nil {
-			t.Errorf("the settings of %s: %v\n%s", name, err, out)
-		}
-		if !strings.Contains(nodes, name+env["CLAVIGER_ADDR"].(string)) {
-			t.Errorf("Caddy leads to %s, and %s listens on %s", nodes, name, env["CLAVIGER_ADDR"])
-		}
-		for _, network := range at[[]any](t, file, "services", name, "networks") {
-			if network != "inside" && slices.Contains(at[[]any](t, file, "services", "caddy", "networks"), network) {
-				t.Errorf("%s may see Caddy by its address in %s, which it does not trust", name, network)
-			}
-		}
-		if at[string](t, file, "networks", "inside", "ipam", "config", 0, "subnet") != env["CLAVIGER_TRUSTED_PROXIES"] {
-			t.Errorf("%s trusts %s, which is not the network that it shares with Caddy", name, env["CLAVIGER_TRUSTED_PROXIES"])
-		}
-		if mailer := env["CLAVIGER_SMTP_URL"]; mailer != "smtp://mail:1025?tls=none" {
-			t.Errorf("%s mails by %s; the mail catcher offers no TLS", name, mailer)
-		}
-		stop, err := time.ParseDuration(at[string](t, file, "services", name, "stop_grace_period"))
-		if err != nil || stop <= stopLimit() {
-			t.Errorf("%s has %v to stop (%v), and may take %v", name, stop, err, stopLimit())
-		}
-		if _, err := os.Stat(deployed + "/compose/" + at[string](t, file, "services", name, "build", "context") + "/" + at[string](t, file, "services", name, "build", "dockerfile")); err != nil {
-			t.Error(err)
+	checkComposeNode(t, file, "node1")
+	checkComposeNode(t, file, "node2")
+	for _, name := range []string{".gitignore", ".dockerignore"} {
+		if !regexp.MustCompile(`(?m)^(\*\*/)?\.env$`).Match(readFile(t, "../../"+name)) {
+			t.Errorf("%s does not have .env, which holds the secrets", name)
 		}
 	}
 	mounted, _, _ := strings.Cut(at[string](t, file, "services", "caddy", "volumes", 0), ":")
@@ -135,6 +103,48 @@ func TestCompose(t *testing.T) {
 		if image := at[string](t, service, "image"); name != "node1" && name != "node2" && !strings.Contains(image, ":") {
 			t.Errorf("%s has the image %s without a version", name, image)
 		}
+	}
+}
+
+// checkComposeNode checks one node: its settings, who reaches it, and how it stops.
+func checkComposeNode(t *testing.T, file document, name string) {
+	t.Helper()
+	given := map[string]string{"SECRET_KEY": strings.Repeat("ab", 32), "POSTGRES_PASSWORD": "hush"}
+	substitute := regexp.MustCompile(`\$\{([A-Z_]+):([-?])([^}]*)\}`)
+	nodes := at[string](t, file, "services", "caddy", "environment", "NODES")
+	env := at[document](t, file, "services", name, "environment")
+	for key, value := range env {
+		env[key] = substitute.ReplaceAllStringFunc(value.(string), func(s string) string {
+			m := substitute.FindStringSubmatch(s)
+			if given[m[1]] == "" && m[2] == "-" {
+				return m[3]
+			}
+			return given[m[1]]
+		})
+	}
+	if out, err := configCheck(t, env); err != nil {
+		t.Errorf("the settings of %s: %v\n%s", name, err, out)
+	}
+	if !strings.Contains(nodes, name+env["CLAVIGER_ADDR"].(string)) {
+		t.Errorf("Caddy leads to %s, and %s listens on %s", nodes, name, env["CLAVIGER_ADDR"])
+	}
+	for _, network := range at[[]any](t, file, "services", name, "networks") {
+		if network != "inside" && slices.Contains(at[[]any](t, file, "services", "caddy", "networks"), network) {
+			t.Errorf("%s may see Caddy by its address in %s, which it does not trust", name, network)
+		}
+	}
+	if at[string](t, file, "networks", "inside", "ipam", "config", 0, "subnet") != env["CLAVIGER_TRUSTED_PROXIES"] {
+		t.Errorf("%s trusts %s, which is not the network that it shares with Caddy", name, env["CLAVIGER_TRUSTED_PROXIES"])
+	}
+	if mailer := env["CLAVIGER_SMTP_URL"]; mailer != "smtp://mail:1025?tls=none" {
+		t.Errorf("%s mails by %s; the mail catcher offers no TLS", name, mailer)
+	}
+	stop, err := time.ParseDuration(at[string](t, file, "services", name, "stop_grace_period"))
+	if err != nil || stop <= stopLimit() {
+		t.Errorf("%s has %v to stop (%v), and may take %v", name, stop, err, stopLimit())
+	}
+	if _, err := os.Stat(deployed + "/compose/" + at[string](t, file, "services", name, "build", "context") + "/" + at[string](t, file, "services", name, "build", "dockerfile")); err != nil {
+		t.Error(err)
 	}
 }
 
