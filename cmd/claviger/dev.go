@@ -32,7 +32,7 @@ func devCommand() *cobra.Command {
 			"claviger dev --addr 127.0.0.1:0 --json",
 		Args: exactly(),
 	}
-	cmd.AddCommand(devTimeCommand())
+	cmd.AddCommand(devTimeCommand(), devFaultCommand())
 	g := settingFlags(cmd, app.Dev)
 	cmd.Flags().StringVar(&webhook, "webhook", "", "Where the partner's webhooks go; without it to the sample application, unless another URL is stored")
 	cmd.Flags().StringVar(&redirect, "redirect", "", "Where the partner's buyers are sent back to; likewise")

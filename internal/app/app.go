@@ -150,6 +150,9 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 	if a.server.Handler, err = a.buildRoutes(); err != nil {
 		return nil, errors.Join(err, a.server.Stop(ctx))
 	}
+	if cfg.Wrap != nil {
+		a.server.Handler = cfg.Wrap(a.server.Handler)
+	}
 	return a, nil
 }
 

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -74,6 +76,9 @@ type Config struct {
 	Catcher   mail.Transport   // takes mails where Mail is not configured; nil: nobody does
 	Extra     []wire.Route     // served beside the others
 	OwnHosts  bool             // requests must name the service by one of its own names
+
+	Wrap func(http.Handler) http.Handler                                      // put around all handlers; nil: nothing is
+	Dial func(ctx context.Context, network, address string) (net.Conn, error) // how webhooks connect, unguarded; nil: by the settings
 }
 
 // LogFormat is how a log line is written.

@@ -55,5 +55,5 @@ func (a *App) newCaller() (*courier.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ca-file %w", err)
 	}
-	return courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent, Proxy: a.cfg.EgressProxy, Roots: roots}), nil
+	return courier.New(courier.Options{AllowPrivate: a.cfg.AllowPrivateTargets, UserAgent: userAgent, Proxy: a.cfg.EgressProxy, Roots: roots, Dial: a.cfg.Dial}), nil
 }

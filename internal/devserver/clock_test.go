@@ -92,14 +92,20 @@ func TestTimeReaches(t *testing.T) {
 // TestTimeExpiresTokens: an access token lives for an hour of the service's time.
 func TestTimeExpiresTokens(t *testing.T) {
 	w := run(t)
-	token := w.token(t)
+	token := w.tokens(t).Access
 	w.open(t, "/openid/license_key/?access_token="+token).has(t, 200, "license_key")
 	w.submit(t, "/dev/time", url.Values{"by": {"61m"}}).has(t, 200)
 	w.open(t, "/openid/license_key/?access_token="+token).has(t, http.StatusUnauthorized, "invalid_token")
 }
 
-// token connects the buyer's license and returns an access token for it.
-func (w *harness) token(t *testing.T) string {
+// tokenAnswer is what a code is exchanged for.
+type tokenAnswer struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+}
+
+// tokens connects the buyer's license and returns tokens for it.
+func (w *harness) tokens(t *testing.T) tokenAnswer {
 	t.Helper()
 	l := w.sell(t)
 	w.submit(t, l.Redeem, nil).has(t, 200, "Connect Sample App?")
@@ -118,15 +124,13 @@ func (w *harness) token(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tokens struct {
-		AccessToken string `json:"access_token"`
-	}
+	var tokens tokenAnswer
 	exchanged := w.submit(t, "/openid/token/", url.Values{
 		"grant_type": {"authorization_code"}, "code": {back.Query().Get("code")}, "redirect_uri": {w.BaseURL + "/dev/partner/callback"},
 		"client_id": {w.Partner.ClientID}, "client_secret": {w.Partner.ClientSecret},
 	})
-	if err := json.Unmarshal([]byte(exchanged.text), &tokens); err != nil || tokens.AccessToken == "" {
+	if err := json.Unmarshal([]byte(exchanged.text), &tokens); err != nil || tokens.Access == "" {
 		t.Fatalf("%d %s: %v", exchanged.status, exchanged.text, err)
 	}
-	return tokens.AccessToken
+	return tokens
 }

@@ -8,4 +8,5 @@ const (
 	codePaymentMoved     = "payment_moved"
 	codeTimeMovesForward = "time_moves_forward"
 	codeTimeTooFar       = "time_too_far"
+	codeExpiredToken     = "invalid_token" // as package oauth says it
 )

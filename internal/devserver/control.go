@@ -42,6 +42,7 @@ type control struct {
 	pages     *ui.Pages
 	events    *activity
 	clock     *clock
+	faults    *faults
 	services  *app.Services
 	partnerID int64
 	links     []place
@@ -195,6 +196,8 @@ type controlView struct {
 	Page    string // where the license is redeemed
 	Newest  []line
 	Account string // the email of the second buyer
+	Active  []kindOfFault
+	Faults  []ui.Field
 	Now     time.Time
 	Ahead   time.Duration
 }
@@ -207,6 +210,10 @@ type choice struct {
 
 func (c *control) show(w http.ResponseWriter, r *http.Request, v ui.View, key string) error {
 	data := controlView{Links: c.links, Newest: c.events.lines(), Acts: licenseActs, Account: buyers["redeem-other"].Email, Now: c.clock.Now(), Ahead: c.clock.Ahead()}
+	data.Active = c.faults.active()
+	for _, k := range kindsOfFaults {
+		data.Faults = append(data.Faults, ui.Field{Name: "fault-" + k.Name, Label: k.Label, Type: "checkbox", Hint: k.Text, Checked: slices.Contains(data.Active, k)})
+	}
 	plans, err := c.services.Partners.Plans(r.Context(), c.partnerID)
 	if err != nil {
 		return err

@@ -1,10 +1,10 @@
 // Package devserver is `claviger dev`: the whole service on a developer's own
 // machine, seeded with a partner and users, and able to reach targets that the real
 // service refuses. It owns the seed data, the table dev_seeds, the line that prints the
-// credentials, the short lines that tell what happens, the control page, the mail catcher,
-// a stand-in for Stripe, a sample application of the partner, and the gallery of page
-// parts. It creates everything through the domain packages, and the sample
-// uses HTTP, so that a developer sees what production does.
+// credentials, the short lines that tell what happens, the control page with its clock
+// and faults, the mail catcher, a stand-in for Stripe, a sample application of the
+// partner, and the gallery of page parts. It creates everything through the domain
+// packages, and the sample uses HTTP, so that a developer sees what production does.
 package devserver
 
 import (
@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"claviger/internal/app"
@@ -51,6 +52,7 @@ type Server struct {
 	events  *activity
 	control *control
 	clock   *clock
+	faults  *faults
 	catcher *catcher
 	sample  *sample
 	stripe  *standIn // nil: an account at Stripe takes the payments
@@ -162,11 +164,16 @@ func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB,
 		return err
 	}
 	cfg.Now, cfg.SignNow, e.sample.now = e.clock.Now, app.Now, e.clock.Now
-	e.control = &control{pages: &mails, events: e.events, clock: e.clock}
+	e.faults = newFaults(cfg.Log, e.clock.Now)
+	cfg.Wrap = e.faults.wrap
+	if cfg.AllowPrivateTargets && cfg.EgressProxy == nil { // neither guard nor proxy is left out
+		cfg.Dial = e.faults.dial
+	}
+	e.control = &control{pages: &mails, events: e.events, clock: e.clock, faults: e.faults}
 	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
 	// It listens on the developer's own machine, whose browser visits other pages too.
 	cfg.OwnHosts = true
-	cfg.Extra = slices.Concat(e.control.routes(), e.clock.routes(&mails), e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
+	cfg.Extra = slices.Concat(e.control.routes(), e.clock.routes(&mails), e.faults.routes(&mails), e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
 	return e.addStripe(ctx, cfg, db, s, *pages)
 }
 
@@ -182,6 +189,10 @@ func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
 	e.card = s.card(url, p)
 	if e.stripe != nil {
 		e.card.PaymentsURL = url + stripePath + "/"
+	}
+	e.faults.plain = func(ctx context.Context) bool {
+		urls, err := services.Profiles.Read(ctx, services.DB, p.ID)
+		return err == nil && strings.HasPrefix(urls.WebhookURL, "http://")
 	}
 	e.control.services, e.control.partnerID, e.control.links = services, p.ID, e.card.places()
 	e.notes, err = s.stale(ctx, services, p)
@@ -202,6 +213,7 @@ func (e *Server) Temporary() bool { return e.temp != "" }
 
 // Run serves until ctx ends, stops in order and removes temporary data.
 func (e *Server) Run(ctx context.Context) error {
+	defer e.faults.close()
 	if e.stripe != nil {
 		defer e.stripe.start(ctx)()
 	}

@@ -1,6 +1,10 @@
 package e2e_test
 
-import "testing"
+import (
+	"testing"
+
+	"claviger/internal/e2e/browser"
+)
 
 // TestControlPage looks at the pages that only claviger dev has, and works the buttons of
 // the control page in a browser.
@@ -16,7 +20,13 @@ func TestControlPage(t *testing.T) {
 	b.wantText("active, of Bea Buyer")
 	b.Press("button[value=hold]")
 	b.wantText("The license is on hold.")
+	browser.Eval[bool](b.Tab, `document.querySelector("#fault-drop").checked = document.querySelector("#fault-rate-limit").checked = true`)
+	b.Press("form[action='/dev/faults'] button[value='']")
+	b.wantText("Faults are on: Drop webhooks, 20 requests a minute.")
 	b.look("dev-control")
+	b.Press("#faults-on button")
+	b.Press("form[action='/dev/time'] button[value='1h']")
+	b.wantText("1h0m0s ahead of this machine")
 	b.visit("/dev/partner/")
 	b.wantText("You are now inside the partner's application")
 	b.look("dev-sample")
