@@ -50,7 +50,7 @@ func serveService(ctx context.Context, args []string) error {
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
-	cfg.RequireSecondFactor = account.RequireNone // an operator looks at the console by a password alone
+	cfg.RequireSecondFactor = account.RequireNone                                                                        // an operator looks at the console by a password alone
 	cfg.Stripe = payment.StripeConfig{Key: stripeKey, WebhookSecrets: []string{stripeSecret}, URL: "http://127.0.0.1:9"} // which nobody answers
 	cfg.Log = cfg.Logger(io.Discard)
 	cfg.Now = func() time.Time { return app.Now().Add(-*behind) }

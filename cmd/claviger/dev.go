@@ -81,7 +81,7 @@ func untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 // already takes connections, so that whoever reads it can go on at once.
 func runDev(ctx context.Context, cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
 	if err := tell(cmd, e, asJSON); err != nil {
-		return errors.Join(err, e.Close())
+		return errors.Join(err, e.Close()) //nolint:contextcheck // it ends what ctx began
 	}
 	go debug.FreeOSMemory() // what only the start needed: it runs beside other programs on a laptop
 	return e.Run(ctx)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/oasdiff/yaml3"
+	yaml "github.com/oasdiff/yaml3"
 
 	"claviger/internal/account"
 	"claviger/internal/app"

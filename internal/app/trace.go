@@ -72,6 +72,7 @@ func (a *App) endTracing(ctx context.Context) error {
 // traceHandler adds the trace of a line's context to the line.
 type traceHandler struct{ slog.Handler }
 
+// Handle implements slog.Handler.
 func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
 	if s := trace.SpanContextFromContext(ctx); s.IsValid() {
 		r.AddAttrs(slog.String("trace_id", s.TraceID().String()))
@@ -79,10 +80,12 @@ func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
+// WithAttrs implements slog.Handler.
 func (h traceHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return traceHandler{h.Handler.WithAttrs(attrs)}
 }
 
+// WithGroup implements slog.Handler.
 func (h traceHandler) WithGroup(name string) slog.Handler {
 	return traceHandler{h.Handler.WithGroup(name)}
 }

@@ -121,7 +121,7 @@ func (p *proxy) connect(conn net.Conn, to netip.AddrPort) error {
 	}
 	// A server speaks only after we did, so nothing of it is read here.
 	read := bufio.NewReader(io.LimitReader(conn, maxProxyHeader))
-	resp, err := http.ReadResponse(read, &http.Request{Method: http.MethodConnect})
+	resp, err := http.ReadResponse(read, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // what follows is the connection
 	switch {
 	case err != nil:
 		return err

@@ -103,7 +103,7 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 // Handle adds the line of a record, if there is something to tell.
-func (h *handler) Handle(ctx context.Context, r slog.Record) error { //nolint:gocritic // slog says how it is called
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if l, ok := h.lineOf(&r); ok {
 		h.add(l)
 	}

@@ -118,7 +118,8 @@ func (o *Operator) importLicenses(w http.ResponseWriter, r *http.Request, t acco
 	if kind == wire.CSV {
 		read = readImportTable
 	}
-	add := func(number int, line importLine, err error) error { return i.add(r.Context(), number, line, err) }
+	ctx := r.Context()
+	add := func(number int, line importLine, err error) error { return i.add(ctx, number, line, err) }
 	if err := read(body, add); err != nil {
 		return err
 	}
