@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"claviger/docs"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
@@ -161,4 +162,30 @@ func commandsOf(text string) []string {
 		goesOn = strings.HasSuffix(line, `\`)
 	}
 	return all
+}
+
+// TestNamedCommands: a command that a sentence of a guide names exists, with its flags.
+func TestNamedCommands(t *testing.T) {
+	root := newRoot()
+	root.InitDefaultCompletionCmd() // which Execute does by itself
+	found := 0
+	for _, g := range docs.Guides() {
+		for _, m := range regexp.MustCompile("`claviger ([^`]+)`").FindAllStringSubmatch(g.Text, -1) {
+			found++
+			args := strings.Fields(m[1])
+			cmd, rest, err := root.Find(args)
+			if err != nil || cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+				t.Errorf("%s.md names claviger %s, which does not exist: %v", g.Name, m[1], err)
+				continue
+			}
+			for _, arg := range args {
+				if name, ok := strings.CutPrefix(arg, "--"); ok && cmd.Flag(name) == nil {
+					t.Errorf("%s.md names claviger %s, which has no flag --%s", g.Name, m[1], name)
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("the guides name %d commands", found)
+	}
 }
