@@ -100,11 +100,21 @@ type buffered struct {
 	body   bytes.Buffer
 }
 
-func (b *buffered) Header() http.Header            { return b.header }
+// Header is that of the answer to come.
+func (b *buffered) Header() http.Header { return b.header }
+
+// Write adds to the body.
 func (b *buffered) Write(text []byte) (int, error) { return b.body.Write(text) }
-func (b *buffered) WriteHeader(status int)         { b.status = status }
-func (b *buffered) Written() bool                  { return b.status != 0 || b.body.Len() > 0 }
-func (b *buffered) ok() bool                       { return b.status == 0 || b.status == http.StatusOK }
+
+// WriteHeader sets the status.
+func (b *buffered) WriteHeader(status int) { b.status = status }
+
+// Written reports whether the answer has begun.
+func (b *buffered) Written() bool { return b.status != 0 || b.body.Len() > 0 }
+
+func (b *buffered) ok() bool { return b.status == 0 || b.status == http.StatusOK }
+
+// answerOf is what next answers.
 func answerOf(r *http.Request, next http.Handler, w http.ResponseWriter) *buffered {
 	b := &buffered{header: w.Header()}
 	next.ServeHTTP(b, r)

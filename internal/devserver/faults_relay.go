@@ -79,7 +79,7 @@ func (f *faults) relayOne(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	out := outgoing(r, body)
+	out := outgoing(context.WithoutCancel(r.Context()), r, body) // it may go on when the service has its answer
 	if r.Method != http.MethodPost {
 		f.answer(w, out)
 		return
@@ -120,8 +120,8 @@ func (f *faults) hold(r *http.Request) bool {
 }
 
 // outgoing is the request as it goes on.
-func outgoing(r *http.Request, body []byte) *http.Request {
-	out := r.Clone(context.Background()) // it may go on when the service has its answer
+func outgoing(ctx context.Context, r *http.Request, body []byte) *http.Request {
+	out := r.Clone(ctx)
 	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", r.Host, ""
 	return withBody(out, body)
 }
@@ -134,7 +134,7 @@ func withBody(r *http.Request, body []byte) *http.Request {
 
 // clone is a request that can be sent beside the first.
 func clone(r *http.Request) *http.Request {
-	c := r.Clone(context.Background())
+	c := r.Clone(r.Context())
 	c.Body, _ = r.GetBody() // which does not fail
 	return c
 }

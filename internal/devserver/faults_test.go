@@ -185,7 +185,10 @@ func TestFaultsOfTheAPI(t *testing.T) {
 	key := http.Header{"Authorization": {"Bearer " + w.Partner.APIKey}}
 	t.Run("requests a minute", func(t *testing.T) {
 		w.submit(t, "/dev/faults", url.Values{"fault-rate-limit": {"on"}}).has(t, 200, "20 requests a minute")
-		for range 20 {
+		if left := w.header(t, "/v2/licenses", "RateLimit-Remaining"); left != "19" {
+			t.Errorf("RateLimit-Remaining is %q", left)
+		}
+		for range 19 {
 			w.send(t, "GET", "/v2/licenses", "", "", key).has(t, 200)
 		}
 		w.send(t, "GET", "/v2/licenses", "", "", key).has(t, http.StatusTooManyRequests, "rate_limited", "20 a minute are allowed")
@@ -218,6 +221,22 @@ func TestFaultsOfTheAPI(t *testing.T) {
 		w.open(t, "/openid/license_key/?access_token="+next.Access).has(t, 200, "license_key")
 		w.submit(t, "/dev/faults", url.Values{"fault": {"off"}})
 	})
+}
+
+// header is one of the headers with which a call of the partner is answered.
+func (w *harness) header(t *testing.T, path, name string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.BaseURL+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+w.Partner.APIKey)
+	resp, err := w.browser.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.Header.Get(name)
 }
 
 // TestFaultsForm: unknown faults are refused with the names that there are, other sites'
