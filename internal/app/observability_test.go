@@ -33,7 +33,12 @@ func scraped(t *testing.T) string {
 	h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: "ann@example.com"}})
 	h.Logged.Attempts().Next(t)
 	apptest.Send(t, http.DefaultClient, http.MethodGet, "http://"+h.App.Addr()+"/openid/jwks", "")
-	return apptest.Send(t, http.DefaultClient, http.MethodGet, "http://"+h.App.AdminAddr()+"/metrics", "").Body
+	for { // until a job has run
+		metrics := apptest.Send(t, http.DefaultClient, http.MethodGet, "http://"+h.App.AdminAddr()+"/metrics", "").Body
+		if strings.Contains(metrics, "\nclaviger_job_last_success_timestamp_seconds{") {
+			return metrics
+		}
+	}
 }
 
 // rules is the file of alerts.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	signals "os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -120,19 +121,23 @@ func checkProfile(t *testing.T, c *child, webhook, redirect string) {
 
 // TestDevLeavesNothing looks for temporary data after each way to end it.
 func TestDevLeavesNothing(t *testing.T) {
-	for name, signal := range map[string]syscall.Signal{"asked to end": syscall.SIGTERM, "the terminal is closed": syscall.SIGHUP, "nobody reads the output": syscall.SIGPIPE} {
-		t.Run(name, func(t *testing.T) { leavesNothing(t, signal) })
+	for name, by := range map[string]syscall.Signal{"asked to end": syscall.SIGTERM, "the terminal is closed": syscall.SIGHUP, "nobody reads the output": syscall.SIGPIPE} {
+		t.Run(name, func(t *testing.T) { leavesNothing(t, by) })
 	}
 }
 
-func leavesNothing(t *testing.T, signal syscall.Signal) {
+func leavesNothing(t *testing.T, by syscall.Signal) {
 	t.Parallel()
+	// Who is started by nohup ignores the signal, and would have the program ignore it.
+	heard := make(chan os.Signal, 1)
+	signals.Notify(heard, by)
+	t.Cleanup(func() { signals.Stop(heard) })
 	c := launch(t)
 	temp := strings.TrimPrefix(c.cmd.Env[0], "TMPDIR=")
 	if n := len(entries(t, temp)); n != 1 {
 		t.Errorf("%d entries in the temporary folder while it runs, want 1", n)
 	}
-	if err := c.end(signal); err != nil {
+	if err := c.end(by); err != nil {
 		t.Errorf("it did not end in order: %v", err)
 	}
 	for _, dir := range []string{temp, c.cmd.Dir} {
