@@ -67,14 +67,14 @@ func devCommand() *cobra.Command {
 	return cmd
 }
 
-// untilClosed is ctx until the terminal is closed too, or the program that reads the output
-// has ended: temporary data must not outlive that. nohup asks for the contrary.
+// untilClosed is ctx until the terminal is closed too: temporary data must not outlive that.
+// nohup asks for the contrary. (Who listens for SIGPIPE hears of every connection that
+// breaks, the database's included.)
 func untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
-	signals := []os.Signal{syscall.SIGPIPE}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
+	if signal.Ignored(syscall.SIGHUP) {
+		return context.WithCancel(ctx)
 	}
-	return signal.NotifyContext(ctx, signals...)
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // runDev tells what there is and serves. The card comes when the address
