@@ -21,8 +21,8 @@ func otlpEndpoint(c *Config, v string) error {
 		return nil
 	}
 	u, err := url.Parse(v)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("must be the URL of an OTLP collector over HTTP, such as http://127.0.0.1:4318")
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("must be the URL of an OTLP collector over HTTP, such as http://127.0.0.1:4318; credentials go into OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"

@@ -129,7 +129,7 @@ func TestNoTraces(t *testing.T) {
 	if got := <-told; got != "" {
 		t.Errorf("the partner was told of a trace: %s", got)
 	}
-	for _, wrong := range []string{"collector:4318", "grpc://collector:4317"} {
+	for _, wrong := range []string{"collector:4318", "grpc://collector:4317", "http://ann:pass@collector:4318"} {
 		if _, _, err := app.Load(app.Serve, app.Sources{Flags: map[string]string{"otlp-endpoint": wrong}}); err == nil || !strings.Contains(err.Error(), "OTLP collector over HTTP") {
 			t.Errorf("%s: %v", wrong, err)
 		}

@@ -36,7 +36,7 @@ type Handler struct {
 	APIs []API
 
 	once  sync.Once
-	found library
+	found texts
 }
 
 //go:embed all:templates
@@ -70,9 +70,9 @@ func (h *Handler) Routes() []wire.Route {
 	}
 }
 
-// library returns all texts, read once: they are part of the program.
-func (h *Handler) library() *library {
-	h.once.Do(func() { h.found = newLibrary(h.APIs) })
+// texts returns all texts, read once: they are part of the program.
+func (h *Handler) texts() *texts {
+	h.once.Do(func() { h.found = newTexts(h.APIs) })
 	return &h.found
 }
 
@@ -86,7 +86,7 @@ func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return ui.Item{Group: group, Label: label, URL: path, Current: path == at || path == at+"/"}
 	}
 	items := []ui.Item{item("", "Overview", Path+"/")}
-	for _, g := range h.library().guides {
+	for _, g := range h.texts().guides {
 		items = append(items, item("Guides", g.Short, Path+"/"+g.Name))
 	}
 	items = append(items, item("API", "Reference", Path+"/reference"), item("API", "List of calls", Path+"/api"))
@@ -99,13 +99,13 @@ func (h *Handler) home(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	return h.render(w, r, v, "home", ui.View{Title: "Documentation", Data: struct {
 		Guides []guide
 		APIs   []API
-	}{h.library().guides, h.APIs}})
+	}{h.texts().guides, h.APIs}})
 }
 
 // guide shows a guide, or its text in Markdown where the name ends in .md.
 func (h *Handler) guide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	name, raw := strings.CutSuffix(r.PathValue("name"), ".md")
-	for _, g := range h.library().guides {
+	for _, g := range h.texts().guides {
 		switch {
 		case g.Name != name:
 		case raw:
@@ -124,7 +124,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if len(query) > maxQuery {
 		return fault.Field("q", "must have at most %d bytes.", maxQuery)
 	}
-	hits := h.library().search(query)
+	hits := h.texts().search(query)
 	return h.render(w, r, v, "search", ui.View{Title: "Search the documentation", NoIndex: true, Data: struct {
 		Query string
 		Hits  []hit
@@ -137,7 +137,7 @@ func (h *Handler) llms(w http.ResponseWriter, r *http.Request) error {
 	var b strings.Builder
 	base := h.Site.Pages.PublicURL
 	b.WriteString("# " + h.brand() + "\n\n> A marketplace that sells licenses for partner applications, tells them by signed webhooks what happens to a license, and connects buyers by OAuth.\n\n## Guides\n\n")
-	for _, g := range h.library().guides {
+	for _, g := range h.texts().guides {
 		b.WriteString("- [" + g.Title + "](" + base + Path + "/" + g.Name + ".md): " + g.About + "\n")
 	}
 	b.WriteString("\n## APIs, described by OpenAPI 3.1\n\n")

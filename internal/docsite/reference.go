@@ -14,7 +14,7 @@ import (
 
 // operations lists all calls, for those who want to read and not to try.
 func (h *Handler) operations(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-	return h.render(w, r, v, "operations", ui.View{Title: "List of calls", Data: h.library().calls})
+	return h.render(w, r, v, "operations", ui.View{Title: "List of calls", Data: h.texts().calls})
 }
 
 // referencePage is a page without the frame of the others: Scalar fills the window and

@@ -30,7 +30,7 @@ type part struct {
 
 // search returns the sections that have all words of a query, in their headings or their
 // text, the best first.
-func (l *library) search(query string) []hit {
+func (l *texts) search(query string) []hit {
 	words := strings.Fields(lower(query))
 	if len(words) == 0 {
 		return nil

@@ -22,8 +22,8 @@ import (
 	"claviger/docs"
 )
 
-// library is all texts, as pages show them and as they are searched.
-type library struct {
+// texts is all texts, as pages show them and as they are searched.
+type texts struct {
 	guides   []guide
 	sections []section
 	calls    []calls
@@ -119,8 +119,8 @@ func toHTML(source string) string {
 	return fitting.Replace(b.String())
 }
 
-func newLibrary(apis []API) library {
-	var l library
+func newTexts(apis []API) texts {
+	var l texts
 	for _, g := range docs.Guides() {
 		page := toHTML(g.Text)
 		all := sectionsOf(page, Path+"/"+g.Name)
