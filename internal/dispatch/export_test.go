@@ -85,17 +85,29 @@ func (d *Dispatcher) Answers() int {
 
 // Record records the answers that wait.
 func (d *Dispatcher) Record(ctx context.Context) {
-	d.recorder.recordWithRetry(ctx, d.recorder.next(ctx), false)
+	d.recorder.recordWithRetry(ctx, d.recorder.next(ctx))
+}
+
+// CutOff has the answers that wait recorded by a transaction whose end nobody hears of.
+func (d *Dispatcher) CutOff(ctx context.Context) {
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	batch := d.recorder.next(ctx)
+	if _, err := d.recorder.record(over, batch); err == nil {
+		panic("a transaction that is over before it begins was committed")
+	}
+	d.recorder.add(batch...)
 }
 
 // RecordTwice records the answers that wait, calls between, and records them again.
 func (d *Dispatcher) RecordTwice(ctx context.Context, between func()) error {
+	d.CutOff(ctx)
 	batch := d.recorder.next(ctx)
-	if _, err := d.recorder.record(ctx, batch, false); err != nil {
+	if _, err := d.recorder.record(ctx, batch); err != nil {
 		return err
 	}
 	between()
-	list, err := d.recorder.record(ctx, batch, true)
+	list, err := d.recorder.record(ctx, batch)
 	if err == nil {
 		d.recorder.finish(ctx, batch, list)
 	}
@@ -167,7 +179,7 @@ func (d *Dispatcher) Hint(partnerID, licenseID int64) { d.hint(partnerID, licens
 func (d *Dispatcher) RecordThen(t testing.TB, then func()) {
 	t.Helper()
 	batch := d.recorder.next(t.Context())
-	list, err := d.recorder.record(t.Context(), batch, false)
+	list, err := d.recorder.record(t.Context(), batch)
 	if err != nil {
 		t.Fatal(err)
 	}

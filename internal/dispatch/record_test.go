@@ -11,8 +11,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// While somebody else has the row of an endpoint, its attempts are recorded and the others
-// are settled; its own are when the row is free, once, be it one or several.
+// While somebody else has the row of an endpoint, the answers of others are recorded; its
+// own are when the row is free, once, be it one or several.
 func TestALockedEndpointHoldsUpNoOther(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nobody holds a row")
@@ -39,9 +39,10 @@ func TestALockedEndpointHoldsUpNoOther(t *testing.T) {
 				if _, err := tx.Exec(t.Context(), `UPDATE endpoints SET updated_at = updated_at WHERE partner_id = 2`); err != nil {
 					return err
 				}
-				r.finish(status, callers...)
+				answer(status, callers...)
 				r.until("the others are settled", func() bool { return r.count(untried, 1) == 0 })
 				same(t, "of the locked endpoint", r.count(untried, 2), locked)
+				same(t, "attempts on record", r.attempts(), 8-locked)
 				return nil
 			})
 			if err != nil {
@@ -67,6 +68,39 @@ func patient(r *harness) *sqldb.DB {
 	q.Set("idle_in_transaction_session_timeout", "0")
 	u.RawQuery = q.Encode()
 	return sqldbtest.OpenWith(r.TB, u.String(), sqldb.Options{})
+}
+
+// A transaction whose end nobody heard of may be under way still when its answers are
+// recorded again: they wait for it, and are on record once.
+func TestACommitThatIsUnderWay(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite one transaction writes at a time")
+	}
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.license(1, 1)
+	r.event(r.out, 1)
+	out := r.manual(settings{})
+	answer(200, g.next())
+	r.until("answered", func() bool { return out.Dispatcher.Answers() == 1 })
+	out.Dispatcher.CutOff(t.Context())
+	err := patient(r).Write(t.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE endpoints SET updated_at = updated_at WHERE partner_id = 1`)
+		tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
+			VALUES (1, '', 200, '', 0, '', TRUE, $1, 0)`, start)
+		if _, err := tx.Exec(t.Context(), `DELETE FROM outbox WHERE event_id = 1`); err != nil {
+			return err
+		}
+		out.Dispatcher.Record(t.Context())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.until("the answer waits again", func() bool { return out.Dispatcher.Answers() == 1 })
+	out.Dispatcher.Record(t.Context())
+	same(t, "attempts", r.attempts(), 1)
+	same(t, "begun", out.Dispatcher.Begun(), 0)
 }
 
 // twice records the first answer twice, as when it is not known whether the first time was
@@ -157,7 +191,7 @@ func TestNextIsBehindTheBatch(t *testing.T) {
 					At: now(), Outcome: webhook.Outcome{OK: true, Status: 200}, Finished: true,
 				})
 			}
-			recorded, err := out.Dispatcher.Store.Record(t.Context(), batch, false)
+			recorded, err := out.Dispatcher.Store.Record(t.Context(), batch)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,7 @@ func (c *recorder) run(ctx context.Context) {
 		case <-c.wake:
 		}
 		for batch := c.next(ctx); len(batch) > 0; batch = c.next(ctx) {
-			c.recordWithRetry(ctx, batch, false)
+			c.recordWithRetry(ctx, batch)
 		}
 	}
 }
@@ -124,24 +124,23 @@ func pause(ctx context.Context, wait time.Duration) {
 // waits. What cannot be written though the database can is tried in halves, down to the
 // one answer that is at fault, which then drops what may be the reason: one must not hold
 // up all others.
-func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer, again bool) {
+func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer) {
 	const doing = "record the answers to webhooks"
 	for wait := 10 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, time.Second) {
-		list, err := c.record(ctx, batch, again)
+		list, err := c.record(ctx, batch)
 		if err == nil {
 			c.d.note(ctx, doing, nil)
 			c.finish(ctx, batch, list)
 			return
 		}
-		again = true
 		switch {
 		case sqldb.IsUnavailable(err) || c.d.Store.DB.Ping(ctx) != nil:
 			c.d.note(ctx, doing, err)
 			pause(ctx, wait)
 		case len(batch) > 1:
 			half := len(batch) / 2
-			c.recordWithRetry(ctx, batch[:half], true)
-			c.recordWithRetry(ctx, batch[half:], true)
+			c.recordWithRetry(ctx, batch[:half])
+			c.recordWithRetry(ctx, batch[half:])
 			return
 		case !batch[0].DropDetails():
 			c.d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].EventID, "err", err)
@@ -152,14 +151,14 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer, again b
 }
 
 // record writes a batch, and returns what became of each answer.
-func (c *recorder) record(ctx context.Context, batch []*answer, again bool) ([]webhook.Recorded, error) {
+func (c *recorder) record(ctx context.Context, batch []*answer) ([]webhook.Recorded, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
 	attempts := make([]*webhook.Attempt, len(batch))
 	for i, a := range batch {
 		attempts[i] = &a.Attempt
 	}
-	return c.d.Store.Record(ctx, attempts, again)
+	return c.d.Store.Record(ctx, attempts)
 }
 
 // recorded is what a lane is told of an answer that is on record.

@@ -60,9 +60,9 @@ func TestDatabaseAway(t *testing.T) {
 	stop()
 	wait()
 	m.checkAway(t)
-	c.operator().must(t, 200, "GET", "/readyz", nil)
 	m.settle(t, c)
 	e.awaitAll(t, c)
+	c.operator().must(t, 200, "GET", "/readyz", nil)
 	if err := c.end(syscall.SIGTERM); err != nil {
 		t.Errorf("it did not end in order: %v", err)
 	}

@@ -23,7 +23,7 @@ type Attempt struct {
 
 	CertificateUntil time.Time // of the endpoint, if it was seen
 
-	logged  bool // the attempt is on record, and what it changes is not
+	unsure  bool // it may be on record: the last transaction that wrote it failed
 	dropped int  // how much of it the database would not take; see DropDetails
 }
 

@@ -42,8 +42,8 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	for i, a := range b.attempts {
 		row, open := b.rows[a.EventID]
 		ours := b.health[a.PartnerID] != nil
-		b.recorded[i].Stale = !held(a.Claim) || !exists[a.PartnerID] || ours && (!open || row.Generation != a.Generation || row.Attempts != a.Attempts)
-		b.recorded[i].Locked = !b.recorded[i].Stale && !ours
+		b.recorded[i].Locked = exists[a.PartnerID] && !ours
+		b.recorded[i].Stale = !b.recorded[i].Locked && (!ours || !held(a.Claim) || !open || row.Generation != a.Generation || row.Attempts != a.Attempts)
 	}
 	return nil
 }

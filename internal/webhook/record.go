@@ -9,11 +9,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Recorded is what became of an attempt. Where it is stale or locked, the attempt is on
-// record and changed nothing.
+// Recorded is what became of an attempt.
 type Recorded struct {
-	Stale      bool    // the claim is lost, or the delivery was redelivered or moved before
-	Locked     bool    // somebody else has the endpoint: record it again
+	Stale      bool    // on record, and changed nothing: the claim is lost, or the delivery was redelivered or moved before
+	Locked     bool    // not on record, since somebody else has the endpoint: record it again
 	Next       *Item   // of the license, to be sent now; nil: none is open, or it waits
 	Superseded bool    // the license's refused events made way for the newest
 	Health     *Health // of the endpoint after all attempts
@@ -31,29 +30,28 @@ type batch struct {
 	superseded map[int64]bool    // licenses
 }
 
-// Record writes attempts in one transaction: each as such, whatever became of the claim;
-// then, under the locks of shards and endpoints, where each leaves its delivery, how the
-// endpoints do, and which deliveries come next. It returns what became of each. Where a
-// batch is recorded again, the transaction may have been committed the time before.
-func (s *Store) Record(ctx context.Context, attempts []*Attempt, again bool) ([]Recorded, error) {
+// Record writes attempts in one transaction, under the locks of shards and endpoints: each
+// as such, whatever became of the claim; where it leaves its delivery, how the endpoints
+// do, and which deliveries come next. It returns what became of each.
+func (s *Store) Record(ctx context.Context, attempts []*Attempt) ([]Recorded, error) {
 	var b *batch
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b = &batch{now: s.Now(), attempts: attempts, recorded: make([]Recorded, len(attempts))}
 		tx.PlanOnce()
-		unlogged := slices.DeleteFunc(slices.Clone(attempts), func(a *Attempt) bool { return a.logged || a.dropped > 1 })
-		if again {
-			var err error
-			if unlogged, err = missing(ctx, tx, unlogged); err != nil {
-				return err
-			}
-		}
-		writeAttempts(tx, unlogged, b.now)
 		if err := s.lock(ctx, tx, b); err != nil {
 			return err
 		}
+		unwritten, err := b.unwritten(ctx, tx)
+		if err != nil {
+			return err
+		}
+		writeAttempts(tx, unwritten, b.now)
 		return s.move(ctx, tx, b)
 	})
 	if err != nil {
+		for _, a := range attempts {
+			a.unsure = true
+		}
 		return nil, fmt.Errorf("record %d attempts: %w", len(attempts), err)
 	}
 	b.complete()
@@ -63,10 +61,7 @@ func (s *Store) Record(ctx context.Context, attempts []*Attempt, again bool) ([]
 // complete says what became of attempts after the commit.
 func (b *batch) complete() {
 	for i, a := range b.attempts {
-		switch r := &b.recorded[i]; {
-		case r.Locked:
-			a.logged = true
-		case !r.Stale:
+		if r := &b.recorded[i]; !r.Stale && !r.Locked {
 			r.Superseded, r.Health = b.superseded[a.LicenseID], b.health[a.PartnerID]
 			if h := b.next[a.LicenseID]; h != nil {
 				r.Next = &h.Item
@@ -85,15 +80,22 @@ func (b *batch) moved() (list []*Attempt) {
 	return list
 }
 
-// missing returns the attempts that are not on record.
-func missing(ctx context.Context, tx *sqldb.Tx, attempts []*Attempt) ([]*Attempt, error) {
-	type attempt struct {
-		event int64
-		at    int64
+// unwritten returns the attempts to be written now. Whether the transaction of the time
+// before was committed may not be known; it may even be under way still. It has the locks
+// until it is decided, so what this one has locked and does not find is not on record.
+func (b *batch) unwritten(ctx context.Context, tx *sqldb.Tx) (list []*Attempt, err error) {
+	for i, a := range b.attempts {
+		if !b.recorded[i].Locked && a.dropped <= 1 {
+			list = append(list, a)
+		}
 	}
+	if !slices.ContainsFunc(list, func(a *Attempt) bool { return a.unsure }) {
+		return list, nil
+	}
+	type attempt struct{ event, at int64 }
 	there, err := sqldb.All(ctx, tx, func(r *sqldb.Row, a *attempt) error { return r.Scan(&a.event, &a.at) },
-		`SELECT event_id, created_at FROM webhook_responses WHERE event_id = ANY($1)`, eventIDs(attempts))
-	return slices.DeleteFunc(attempts, func(a *Attempt) bool { return slices.Contains(there, attempt{a.EventID, a.At.UnixNano()}) }), err
+		`SELECT event_id, created_at FROM webhook_responses WHERE event_id = ANY($1)`, eventIDs(list))
+	return slices.DeleteFunc(list, func(a *Attempt) bool { return slices.Contains(there, attempt{a.EventID, a.At.UnixNano()}) }), err
 }
 
 var attemptColumns = []string{

@@ -50,7 +50,7 @@ func TestTiming(t *testing.T) {
 	took := courier.Timing{DNS: 1 * time.Millisecond, Connect: 2 * time.Millisecond, TLS: 3 * time.Millisecond, FirstByte: 4 * time.Millisecond}
 	for _, want := range []courier.Timing{took, {FirstByte: time.Microsecond, Reused: true}, {}} {
 		a := &webhook.Attempt{Item: &webhook.Item{EventID: 4, PartnerID: 1, LicenseID: 4}, At: o.Now(), Timing: want}
-		if _, err := store.Record(t.Context(), []*webhook.Attempt{a}, false); err != nil {
+		if _, err := store.Record(t.Context(), []*webhook.Attempt{a}); err != nil {
 			t.Fatal(err)
 		}
 		if _, e, err := read(o).Exchange(t.Context(), 1, 4, 0); err != nil || e.Timing != want || e.Measured != (want != courier.Timing{}) {
