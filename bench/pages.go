@@ -20,6 +20,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/sqldb"
 	"claviger/internal/ui"
+	"claviger/internal/visitor"
 )
 
 // crowd is how many people look at pages at once.
@@ -97,11 +98,11 @@ func signIn(ctx context.Context, at string, users []account.User) ([]string, err
 }
 
 func session(ctx context.Context, db *sqldb.DB, u account.User) (string, error) {
-	sessions := ui.NewSessions(&account.Sessions{DB: db, Now: app.Now}, true)
+	site := &visitor.Site{Sessions: ui.NewSessions(&account.Sessions{DB: db, Now: app.Now}, true), Accounts: &account.Book{DB: db, Now: app.Now}}
 	var failed error
 	answer := httptest.NewRecorder()
-	sessions.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		failed = sessions.SignIn(r.Context(), ui.Signed{UserID: u.ID, Epoch: u.SessionEpoch, At: app.Now()})
+	site.Sessions.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		failed = site.SignIn(r, u, app.Now(), "/", false)
 	})).ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 	list := answer.Result().Cookies()
 	if failed != nil || len(list) == 0 {

@@ -69,6 +69,34 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// TestSessionWithHolder: one read gives the session and who is noted with it.
+func TestSessionWithHolder(t *testing.T) {
+	book := open(t)
+	s := &account.Sessions{DB: book.DB, Now: book.Now}
+	u := book.create(t, account.Person{Email: "ann@example.com"})
+	for _, token := range []string{"ann", "nobody"} {
+		if err := s.Commit(token, []byte(token), book.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := book.NoteSession(t.Context(), "ann", account.NewSession{UserID: u.ID}); err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string]int64{"ann": u.ID, "nobody": 0, "none": 0} {
+		ctx := account.WithHolder(t.Context())
+		data, found, err := s.FindCtx(ctx, token)
+		if err != nil || found != (token != "none") || found && string(data) != token {
+			t.Errorf("%s holds %q, %v, %v", token, data, found, err)
+		}
+		if got := account.Holder(ctx); got.ID != want || want != 0 && got.Email != u.Email {
+			t.Errorf("%s belongs to %+v, want user %d", token, got, want)
+		}
+	}
+	if got := account.Holder(t.Context()); got.ID != 0 {
+		t.Errorf("nobody asked, and it is %+v", got)
+	}
+}
+
 func TestForgetSessions(t *testing.T) {
 	now := noon
 	s := &account.Sessions{DB: sqldbtest.Open(t), Now: func() time.Time { return now }}

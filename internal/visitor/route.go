@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
 	"claviger/internal/wire"
@@ -117,7 +118,7 @@ func (s *Site) route(method, path string, limit int64, serve http.Handler) wire.
 		// For every method: net/http also reads the form of a GET that has a body, and
 		// writes large parts of it to files.
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
-		serve.ServeHTTP(w, r)
+		serve.ServeHTTP(w, r.WithContext(account.WithHolder(r.Context())))
 		return nil
 	})
 	rt.Other = s.Pages.WrongMethod

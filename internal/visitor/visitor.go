@@ -55,11 +55,14 @@ func (s *Site) visitor(r *http.Request) (*Visitor, error) {
 	if !ok {
 		return &Visitor{Client: wire.Client(r)}, nil
 	}
-	u, err := s.user(r.Context(), signed)
+	u, err := account.Holder(r.Context()), error(nil)
+	if u.ID != signed.UserID {
+		u, err = s.user(r.Context(), signed.UserID)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case u.ID == 0:
+	case !holds(u, signed):
 		return &Visitor{Client: wire.Client(r)}, s.Sessions.SignOut(r.Context())
 	}
 	v := &Visitor{User: u, Signed: signed, Session: account.SessionID(s.Sessions.Key(r.Context())), Client: wire.Client(r)}
@@ -69,18 +72,18 @@ func (s *Site) visitor(r *http.Request) (*Visitor, error) {
 	return v, err
 }
 
-// user returns who signed in, nobody if the session was ended elsewhere.
-func (s *Site) user(ctx context.Context, signed ui.Signed) (account.User, error) {
-	u, err := s.Accounts.Get(ctx, signed.UserID)
-	switch {
-	case fault.Is(err, account.CodeUnknownUser):
-		return account.User{}, nil
-	case err != nil:
-		return account.User{}, err
-	case !u.ErasedAt.IsZero() || u.SessionEpoch != signed.Epoch || u.SecondFactor && !signed.Factor:
-		return account.User{}, nil
+// user returns a user as they are stored now, a zero User if there is none.
+func (s *Site) user(ctx context.Context, id int64) (account.User, error) {
+	u, err := s.Accounts.Get(ctx, id)
+	if fault.Is(err, account.CodeUnknownUser) {
+		err = nil
 	}
-	return u, nil
+	return u, err
+}
+
+// holds reports whether a user is still signed in: the session was not ended elsewhere.
+func holds(u account.User, signed ui.Signed) bool {
+	return u.ID != 0 && u.ErasedAt.IsZero() && u.SessionEpoch == signed.Epoch && (signed.Factor || !u.SecondFactor)
 }
 
 // Holder returns the visitor of a request that no page serves, such as that of an unknown
@@ -91,8 +94,8 @@ func (s *Site) Holder(ctx context.Context, r *http.Request) (*Visitor, error) {
 	if err != nil || !ok {
 		return v, err
 	}
-	u, err := s.user(ctx, signed)
-	if err == nil && u.ID != 0 {
+	u, err := s.user(ctx, signed.UserID)
+	if err == nil && holds(u, signed) {
 		v.User, v.Signed, v.Session = u, signed, account.SessionID(key)
 	}
 	return v, err
@@ -136,8 +139,8 @@ func (s *Site) Again(ctx context.Context, r *http.Request, v *Visitor) (*Visitor
 	if !ok || signed.UserID != v.User.ID {
 		return nil, ErrSignIn
 	}
-	u, err := s.user(ctx, signed)
-	if err == nil && u.ID == 0 {
+	u, err := s.user(ctx, signed.UserID)
+	if err == nil && !holds(u, signed) {
 		err = ErrSignIn
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func newHarness(t *testing.T) *harness {
 	}
 	h.routes = append(h.routes,
 		h.site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
-			err := h.site.Sessions.SignIn(r.Context(), ui.Signed{UserID: h.user.ID, Epoch: h.user.SessionEpoch, At: now()})
+			err := h.site.SignIn(r, h.user, now(), "/own", false)
 			ui.SeeOther(w, r, "/own")
 			return err
 		}),
@@ -191,6 +191,34 @@ func TestEndedSession(t *testing.T) {
 				t.Errorf("got %d, the handler ran %d times", w.Code, len(h.seen))
 			}
 		})
+	}
+}
+
+// TestHolder: who is signed in is what the session holds, and the user is as they are stored
+// at each request, whatever is noted beside the session.
+func TestHolder(t *testing.T) {
+	h := newHarness(t)
+	other, _, err := h.site.Accounts.Create(t.Context(), tester, account.Person{Email: "bob@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.signIn()
+	for _, change := range []string{
+		`UPDATE users SET name = 'Anna' WHERE id = $1`,
+		`UPDATE signed_sessions SET user_id = $2 WHERE user_id = $1`,
+		`DELETE FROM signed_sessions WHERE user_id <> $1`,
+	} {
+		err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec(t.Context(), change, []any{h.user.ID, other.ID}[:strings.Count(change, "$")]...)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.seen = nil
+		if h.do(http.MethodGet, "/own"); len(h.seen) != 1 || h.seen[0].User.ID != h.user.ID || h.seen[0].User.Name != "Anna" {
+			t.Errorf("after %s: %+v", change, h.seen)
+		}
 	}
 }
 
