@@ -162,9 +162,10 @@ func (p *postgres) tryLocks(names []string) *statement {
 const lastDrawn = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM `
 
 // mark locks, until the transaction ends, the number of the newest id before its
-// own: what it draws next is higher.
+// own: what it draws next is higher. It also gives the transaction its number, by which
+// stableUpTo knows that there is one in flight.
 func (p *postgres) mark(of ordered) *statement {
-	return &statement{sql: fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared((%d::bigint << 61) | (%s%s))`, of.marks(), lastDrawn, of.name)}
+	return &statement{sql: fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared((%d::bigint << 61) | (%s%s)), pg_current_xact_id()`, of.marks(), lastDrawn, of.name)}
 }
 
 // marks are the first three bits of the marks of a sequence. There is one sequence of
@@ -178,8 +179,11 @@ func (o ordered) marks() int {
 
 // stableUpTo reads the newest id first, then the marks. A transaction whose mark is
 // not there yet draws its ids later still, so they are higher; one whose mark is
-// gone is decided, and whoever reads now sees what it did. The two go in one round trip:
-// neither is read as of a snapshot.
+// gone is decided, and whoever reads now sees what it did. The two go in one round trip,
+// but are not read as of one snapshot. Where no transaction that has a number is in flight,
+// the oldest being the one that comes next, there is no mark, and they are not read: the
+// server goes through all its connections for them, which takes five times as long as the
+// rest.
 func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -188,9 +192,11 @@ func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
 	defer conn.Release()
 	tx := &Tx{session: &pgSession{conn: conn.Conn()}, engine: p} // without a begin
 	newest := QueueQuery(tx, Value[int64], lastDrawn+of.name)
-	oldest, err := QueueQuery(tx, Value[int64], `SELECT coalesce(min(((classid::bigint & 536870911) << 32) | objid::bigint), $2)
-		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 29 = $1
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, of.marks(), int64(math.MaxInt64)).One(ctx)
+	oldest, err := QueueQuery(tx, Value[int64], `SELECT CASE WHEN age(pg_snapshot_xmin(now)::xid) = 0 THEN $2 ELSE (
+			SELECT coalesce(min(((classid::bigint & 536870911) << 32) | objid::bigint), $2)
+			FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 29 = $1
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) END
+		FROM pg_current_snapshot() AS now`, of.marks(), int64(math.MaxInt64)).One(ctx)
 	if err != nil {
 		return 0, err
 	}
