@@ -238,12 +238,10 @@ func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
 		{Label: "Next attempt", Wide: true},
 		{Label: "Event time"},
 	}...)
-	table.Reserve(len(list))
-	cells := make([]ui.Cell, 0, len(table.Columns))
-	for i := range list {
+	table.Fill(len(list), func(i int, r *ui.Row) {
 		id := strconv.FormatInt(list[i].EventID, 10)
-		table.Add("delivery-"+id, t.cells(cells, &list[i], id)...)
-	}
+		r.ID, r.Cells = "delivery-"+id, t.cells(r.Cells, &list[i], id)
+	})
 	return table
 }
 

@@ -130,9 +130,8 @@ func auditTable(v *Visit, list []audit.Entry, names, partners map[int64]string) 
 		ID: "entries", Caption: "Entries, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "Time", Wrap: true}, {Label: "Who", Wrap: true}, {Label: "Action"}, {Label: "Subject", Wrap: true}, {Label: "Before", Wrap: true}, {Label: "After", Wrap: true}, {Label: "From", Wrap: true}},
 	}
-	t.Reserve(len(list))
 	at := v.Path(auditPath)
-	for i := range list {
+	t.Fill(len(list), func(i int, r *ui.Row) {
 		e := &list[i]
 		a := &e.Actor
 		who := ui.Cell{Text: a.Name, Note: a.Kind, URL: at + "?actor=" + a.Kind}
@@ -152,8 +151,9 @@ func auditTable(v *Visit, list []audit.Entry, names, partners map[int64]string) 
 		if a.Session != "" {
 			from.Note = "session " + a.Session
 		}
-		t.Add("entry-"+strconv.FormatInt(e.ID, 10), ui.Cell{At: e.At, Exact: true}, who, ui.Cell{Text: e.Action, Code: true},
+		r.ID = "entry-" + strconv.FormatInt(e.ID, 10)
+		r.Cells = append(r.Cells, ui.Cell{At: e.At, Exact: true}, who, ui.Cell{Text: e.Action, Code: true},
 			ui.Cell{Text: e.Subject, Code: true, URL: at + "?subject=" + url.QueryEscape(e.Subject)}, ui.Cell{Text: e.Before}, ui.Cell{Text: e.After}, from)
-	}
+	})
 	return t
 }

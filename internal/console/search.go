@@ -62,7 +62,7 @@ func (s *Search) search(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		licensesTable(v, found.Licenses, names), peopleTable(v, found.People), purchasesTable(v, found.Purchases, names),
 		refundsTable(v, found.Refunds), s.partnersTable(v, found),
 	} {
-		if len(t.Rows) > 0 {
+		if t.Len() > 0 {
 			view.Tables = append(view.Tables, t)
 		}
 	}

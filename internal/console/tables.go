@@ -37,17 +37,17 @@ func licensesTable(v *Visit, list []license.License, partners map[int64]string) 
 		ID: "licenses", Caption: "Licenses", Cards: true,
 		Columns: []ui.Column{{Label: "License key"}, {Label: "Application"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
 	}
-	t.Reserve(len(list))
 	below := v.Path(licensesPath) + "/"
-	for i := range list {
+	t.Fill(len(list), func(i int, r *ui.Row) {
 		l := &list[i]
 		status := ui.Cell{Status: l.Status.String()}
 		if l.Held != 0 {
 			status.Note = "on hold"
 		}
-		t.Add("license-"+l.Key, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Text: partners[l.PartnerID]}, status,
+		r.ID = "license-" + l.Key
+		r.Cells = append(r.Cells, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Text: partners[l.PartnerID]}, status,
 			ui.Cell{Text: strconv.Itoa(l.Tier)}, ui.Cell{At: l.CreatedAt}, ui.Cell{At: l.UpdatedAt})
-	}
+	})
 	return t
 }
 
@@ -56,12 +56,13 @@ func peopleTable(v *Visit, list []account.User) ui.Table {
 		ID: "people", Caption: "People", Cards: true,
 		Columns: []ui.Column{{Label: "Person"}, {Label: "Name"}, {Label: "External id"}, {Label: "Since"}},
 	}
-	t.Reserve(len(list))
 	below := v.Path(peoplePath) + "/"
-	for _, u := range list {
+	t.Fill(len(list), func(i int, r *ui.Row) {
+		u := &list[i]
 		id := strconv.FormatInt(u.ID, 10)
-		t.Add("person-"+id, ui.Cell{Text: personName(u), URL: below + id}, ui.Cell{Text: dash(u.Name)}, ui.Cell{Text: dash(u.ExternalID)}, ui.Cell{At: u.CreatedAt})
-	}
+		r.ID = "person-" + id
+		r.Cells = append(r.Cells, ui.Cell{Text: personName(*u), URL: below + id}, ui.Cell{Text: dash(u.Name)}, ui.Cell{Text: dash(u.ExternalID)}, ui.Cell{At: u.CreatedAt})
+	})
 	return t
 }
 
@@ -89,14 +90,14 @@ func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui
 		ID: "purchases", Caption: "Purchases", Cards: true,
 		Columns: []ui.Column{{Label: "Purchase"}, {Label: "Application"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference", Wrap: true}, {Label: "Time"}},
 	}
-	t.Reserve(len(list))
 	below := v.Path(purchasesPath) + "/"
-	for i := range list {
+	t.Fill(len(list), func(i int, r *ui.Row) {
 		s := &list[i]
 		id := strconv.FormatInt(s.ID, 10)
-		t.Add("purchase-"+id, ui.Cell{Text: "Purchase " + id, URL: below + id}, ui.Cell{Text: partners[s.PartnerID]}, ui.Cell{Text: saleWords(s)},
+		r.ID = "purchase-" + id
+		r.Cells = append(r.Cells, ui.Cell{Text: "Purchase " + id, URL: below + id}, ui.Cell{Text: partners[s.PartnerID]}, ui.Cell{Text: saleWords(s)},
 			ui.Cell{Text: paid(s)}, ui.Cell{Text: dash(s.ExternalID)}, ui.Cell{At: s.CreatedAt})
-	}
+	})
 	return t
 }
 

@@ -134,13 +134,13 @@ func licensesTable(v *Visit, list []license.License) ui.Table {
 		ID: "licenses", Caption: "Licenses, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "License key"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
 	}
-	t.Reserve(len(list))
 	below := v.Path(licensesPath) + "/"
-	for i := range list {
+	t.Fill(len(list), func(i int, r *ui.Row) {
 		l := &list[i]
-		t.Add("license-"+l.Key, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Status: l.Status.String()}, ui.Cell{Text: strconv.Itoa(l.Tier)},
+		r.ID = "license-" + l.Key
+		r.Cells = append(r.Cells, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Status: l.Status.String()}, ui.Cell{Text: strconv.Itoa(l.Tier)},
 			ui.Cell{At: l.CreatedAt}, ui.Cell{At: l.UpdatedAt})
-	}
+	})
 	return t
 }
 

@@ -32,7 +32,7 @@ type requestsView struct {
 }
 
 // Empty reports whether there is nothing to list.
-func (v requestsView) Empty() bool { return len(v.Table.Rows) == 0 }
+func (v requestsView) Empty() bool { return v.Table.Len() == 0 }
 
 // requests shows which calls of the partner were refused, and why.
 func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) error {

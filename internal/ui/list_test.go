@@ -158,3 +158,26 @@ func TestJob(t *testing.T) {
 	table := ui.JobsTable("Jobs", "Job", []string{"Done"}, []ui.JobRow{{ID: 7, Label: "Job 7", URL: "/7", Status: "done", Counts: []int64{1234}, By: "Ada", At: sold}})
 	wants(t, part(t, `{{template "table" .Data}}`, table), `id="job-7-link"`, "1,234", "Ada")
 }
+
+// TestFilledTable: rows that are made when they are written look as stored ones do.
+func TestFilledTable(t *testing.T) {
+	rows := []ui.Row{
+		{ID: "a", Cells: []ui.Cell{{Text: "first", URL: "/1"}, {Text: "x"}, {Text: "of three"}}},
+		{Cells: []ui.Cell{{Text: "second"}}},
+		{ID: "c", Cells: []ui.Cell{{Text: "third", Note: "note"}, {Status: "active"}}},
+	}
+	table := func(stored int) ui.Table {
+		t := ui.Table{ID: "t", Caption: "Rows", Columns: []ui.Column{{Label: "A"}, {Label: "B"}}, Rows: rows[:stored]}
+		rest := rows[stored:]
+		t.Fill(len(rest), func(i int, r *ui.Row) { r.ID, r.Cells = rest[i].ID, append(r.Cells, rest[i].Cells...) })
+		return t
+	}
+	for stored := range rows {
+		if got, want := table(stored).HTML(), table(len(rows)).HTML(); got != want {
+			t.Errorf("with %d stored rows it is\n%s\nand not\n%s", stored, got, want)
+		}
+		if got := table(stored).Len(); got != len(rows) {
+			t.Errorf("with %d stored rows it has %d", stored, got)
+		}
+	}
+}

@@ -49,24 +49,35 @@ func (t *Table) write(m *markup) {
 func (t *Table) writeRows(m *markup, role func(string) string) {
 	row, begins := "\n      <tr"+role("row"), t.cellsBegin(role)
 	for i := range t.Rows {
-		r := &t.Rows[i]
 		m.raw(row)
-		if r.ID != "" {
-			m.attribute("id", r.ID)
-		}
-		m.raw(">")
-		for i := range r.Cells {
-			m.raw(begins[min(i, len(begins)-1)])
-			if i == 0 {
-				r.Cells[i].write(m, r.ID)
-				m.raw("</th>")
-				continue
-			}
-			r.Cells[i].write(m, "")
-			m.raw("</td>")
-		}
-		m.raw("\n      </tr>")
+		t.Rows[i].write(m, begins)
 	}
+	made := Row{Cells: make([]Cell, 0, len(t.Columns))}
+	for i := range t.count {
+		made.Cells = made.Cells[:0]
+		t.make(i, &made)
+		m.raw(row)
+		made.write(m, begins)
+	}
+}
+
+// write writes a row behind the name of its element. begins is how cells begin.
+func (r *Row) write(m *markup, begins []string) {
+	if r.ID != "" {
+		m.attribute("id", r.ID)
+	}
+	m.raw(">")
+	for i := range r.Cells {
+		m.raw(begins[min(i, len(begins)-1)])
+		if i == 0 {
+			r.Cells[i].write(m, r.ID)
+			m.raw("</th>")
+			continue
+		}
+		r.Cells[i].write(m, "")
+		m.raw("</td>")
+	}
+	m.raw("\n      </tr>")
 }
 
 // cellsBegin is how the cells of each column begin, and, last, those beyond the columns.

@@ -17,20 +17,16 @@ type Table struct {
 	Cards   bool // on a narrow screen each record is a card with its cells below one another
 	Lines   bool // on a narrow screen each record is two lines: three cells, then two; see Column.Wide
 
-	cells []Cell // of all rows that Add added
+	count int // of the rows that make makes
+	make  func(i int, r *Row)
 }
 
-// Reserve allocates so many rows at once, and their cells.
-func (t *Table) Reserve(rows int) {
-	t.Rows, t.cells = make([]Row, 0, rows), make([]Cell, 0, rows*len(t.Columns))
-}
+// Fill gives the table so many rows after those of Rows, for long lists: each is made when
+// it is written, in the memory of the one before it. make appends the cells to those of r.
+func (t *Table) Fill(rows int, make func(i int, r *Row)) { t.count, t.make = rows, make }
 
-// Add adds a row.
-func (t *Table) Add(id string, cells ...Cell) {
-	from := len(t.cells)
-	t.cells = append(t.cells, cells...)
-	t.Rows = append(t.Rows, Row{ID: id, Cells: t.cells[from:len(t.cells):len(t.cells)]})
-}
+// Len is how many rows there are.
+func (t Table) Len() int { return len(t.Rows) + t.count }
 
 // Class is what its element is called for the style sheet.
 func (t Table) Class() string {
@@ -169,7 +165,7 @@ type Results struct {
 }
 
 // Empty reports whether nothing was found.
-func (r Results) Empty() bool { return len(r.Table.Rows) == 0 }
+func (r Results) Empty() bool { return r.Table.Len() == 0 }
 
 // Tabs lead to the parts of one subject, each at a URL of its own, for the part
 // "tabs".
