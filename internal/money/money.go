@@ -30,18 +30,19 @@ func Digits(currency string) int {
 func Text(units int64, currency string) string { return text(units, currency, Digits(currency)) }
 
 func text(units int64, currency string, digits int) string {
-	sign, n := "", uint64(units)
+	var space [48]byte
+	b, n := space[:0], uint64(units)
 	if units < 0 {
-		sign, n = "−", -n
+		b, n = append(b, "−"...), -n
 	}
-	amount := plain(n, digits, plural.Grouped)
-	switch currency {
-	case "USD":
-		return sign + "$" + amount
-	case "":
-		return sign + amount
+	if currency == "USD" {
+		b, currency = append(b, '$'), ""
 	}
-	return sign + amount + " " + currency
+	b = appendAmount(b, n, digits, plural.Grouped)
+	if currency != "" {
+		b = append(append(b, ' '), currency...)
+	}
+	return string(b)
 }
 
 // Printed writes an amount as Text does or, where it counts hundredths whatever its
@@ -65,19 +66,23 @@ func FromHundredths(units int64, currency string) int64 {
 // Input writes an amount as it is typed into a form: "59.00", or "5900" for yen. It is
 // not below zero.
 func Input(units int64, currency string) string {
-	return plain(uint64(units), Digits(currency), func(n uint64) string { return strconv.FormatUint(n, 10) })
+	return string(appendAmount(nil, uint64(units), Digits(currency), func(n uint64) string { return strconv.FormatUint(n, 10) }))
 }
 
-func plain(n uint64, digits int, whole func(uint64) string) string {
-	if digits == 0 {
-		return whole(n)
-	}
+// appendAmount appends an amount with so many digits after the point.
+func appendAmount(b []byte, n uint64, digits int, whole func(uint64) string) []byte {
 	unit := uint64(1)
 	for range digits {
 		unit *= 10
 	}
-	part := strconv.FormatUint(unit+n%unit, 10) // with a 1 before it, so that it has all digits
-	return whole(n/unit) + "." + part[1:]
+	b = append(b, whole(n/unit)...)
+	if digits > 0 {
+		b = append(b, '.')
+	}
+	for unit /= 10; unit > 0; unit /= 10 {
+		b = append(b, '0'+byte(n/unit%10))
+	}
+	return b
 }
 
 // Max is the largest amount.
