@@ -87,7 +87,7 @@ func (r *Registry) Names(ctx context.Context, ids []int64) (map[int64]string, er
 		name string
 	}
 	rows, err := sqldb.All(ctx, r.DB, func(r *sqldb.Row, v *row) error { return r.Scan(&v.id, &v.name) },
-		`SELECT id, name FROM partners WHERE id = ANY($1)`, ids)
+		`SELECT partners.id, name FROM `+r.DB.Numbers("$1")+` JOIN partners ON partners.id = value`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the names of partners: %w", err)
 	}

@@ -80,6 +80,7 @@ type engine interface {
 	listen(ctx context.Context, channel string, hear func(string)) error
 	notify(ctx context.Context, channel string, messages []string) error
 	elements(column string) string
+	numbers(argument string) string
 	skipLocked() string
 	// purge takes what was deleted out of the files.
 	purge()
