@@ -57,6 +57,7 @@ func (a *App) payments(r *Services, box *secret.Sealer) *payment.Book {
 	if a.cfg.Stripe.Key != "" {
 		b.Stripe = payment.NewStripe(a.cfg.Stripe)
 	}
+	r.Licenses.Record = b.Record
 	a.paymentJob = payment.NewJob(b)
 	return b
 }

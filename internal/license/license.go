@@ -32,6 +32,11 @@ type Registry struct {
 	// stops being so (-1): stats.CountRefund. Nil: nobody counts.
 	CountRefund func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64)
 
+	// Record queues, in the transaction of their sales, that payments were made:
+	// payment.Book.Record. It may be called again, since the transaction may; then only the
+	// last call counts. Nil: no order has a payment.
+	Record func(tx *sqldb.Tx, list []*Payment)
+
 	// EraseAddress removes what other packages have under the email address of a
 	// user who is erased, as they were before: profile.EraseContacts. Nil: nobody has
 	// anything.

@@ -123,9 +123,23 @@ type Order struct {
 	Paid     bool
 	PlanName string
 
-	// Then, if there is one, queues what belongs to the sale in its transaction. It may be
-	// called again, since the transaction may; then only the last call counts.
-	Then func(tx *sqldb.Tx, saleID int64)
+	// Payment, if there is one, is recorded with the sale by Registry.Record.
+	Payment *Payment
+}
+
+// Payment is what a provider reported as paid for an order.
+type Payment struct {
+	CheckoutID          int64
+	SessionID, IntentID string // the provider's names of it
+
+	SaleID   int64                   // set when it is sold, before it is recorded
+	Recorded *sqldb.Result[Recorded] // set when it is recorded: of all that were with it
+}
+
+// Recorded is a checkout whose payment was recorded.
+type Recorded struct {
+	CheckoutID int64
+	Unsettled  bool // a refund or a dispute came before
 }
 
 // Result is what became of an order.

@@ -2,6 +2,7 @@ package license_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"claviger/internal/event"
@@ -88,7 +89,8 @@ func TestPaidOrder(t *testing.T) {
 		t.Errorf("an order that is not paid: %v", err)
 	}
 	var marked []int64
-	o := license.Order{Purchase: p, By: tester, Paid: true, PlanName: "Gone", Then: func(_ *sqldb.Tx, id int64) { marked = append(marked, id) }}
+	h.licenses.Record = func(_ *sqldb.Tx, list []*license.Payment) { marked = append(marked, list[0].CheckoutID, list[0].SaleID) }
+	o := license.Order{Purchase: p, By: tester, Paid: true, PlanName: "Gone", Payment: &license.Payment{CheckoutID: 7}}
 	sale, err := h.licenses.Sell(ctx, o)
 	if err != nil || sale.Licenses[0].OwnerID != ann.ID {
 		t.Fatalf("a paid order: %+v, %v", sale, err)
@@ -96,8 +98,8 @@ func TestPaidOrder(t *testing.T) {
 	if again, err := h.licenses.Sell(ctx, o); err != nil || again.ID != sale.ID {
 		t.Errorf("its repeat: %+v, %v", again, err)
 	}
-	if len(marked) != 2 || marked[0] != sale.ID || marked[1] != sale.ID {
-		t.Errorf("marked %v", marked)
+	if want := []int64{7, sale.ID, 7, sale.ID}; !slices.Equal(marked, want) {
+		t.Errorf("recorded %v, want %v", marked, want)
 	}
 	change := license.PlanChange{Tier: 3, ExternalID: "co_2", Paid: true, PlanName: "Gone"}
 	if l, err := h.licenses.ChangePlan(ctx, tester, base.Key, change); err != nil || l.Tier != 3 {

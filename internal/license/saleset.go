@@ -105,7 +105,7 @@ func (r *Registry) sellSet(ctx context.Context, orders []*order) (err error) {
 			}
 		}
 		s.save()
-		s.then()
+		r.record(tx, orders)
 		if err := s.tell(ctx); err != nil {
 			return err
 		}
@@ -360,12 +360,17 @@ func (s *saleSet) save() {
 	audit.RecordAll(s.tx, s.now, s.acts())
 }
 
-// then queues what belongs to each sale, also to one that is repeated.
-func (s *saleSet) then() {
-	for _, o := range s.orders {
-		if id := cmp.Or(o.result.Sale.ID, o.repeats); o.Then != nil && id != 0 {
-			o.Then(s.tx, id)
+// record records the payments of sales, also of those that are repeated.
+func (r *Registry) record(tx *sqldb.Tx, orders []*order) {
+	var list []*Payment
+	for _, o := range orders {
+		if id := cmp.Or(o.result.Sale.ID, o.repeats); o.Payment != nil && id != 0 {
+			o.Payment.SaleID = id
+			list = append(list, o.Payment)
 		}
+	}
+	if len(list) > 0 {
+		r.Record(tx, list)
 	}
 }
 

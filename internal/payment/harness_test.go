@@ -69,10 +69,12 @@ func newHarness(t testing.TB) *harness {
 
 // bookOn makes a book with the fake Stripe at an address.
 func bookOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time, stripe string, log io.Writer) *payment.Book {
-	return &payment.Book{
+	b := &payment.Book{
 		DB: db, Now: now, Sealer: box, Licenses: &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}}, PublicURL: "https://shop.example", Log: slog.New(slog.NewTextHandler(log, nil)),
 		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_old", webhookSecret}, URL: stripe}),
 	}
+	b.Licenses.Record = b.Record
+	return b
 }
 
 func (h *harness) newPartner() int64 {

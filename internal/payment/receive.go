@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/fault"
@@ -144,21 +145,33 @@ func (c Checkout) matches(f sessionFact) bool {
 func (b *Book) sell(ctx context.Context, c Checkout, f sessionFact) (Checkout, error) {
 	now := b.Now()
 	c.State, c.SessionID, c.IntentID, c.PaidAt, c.UpdatedAt, c.NextAt = Sold, f.id, f.intent, now, now, time.Time{}
-	var unsettled *sqldb.Result[bool]
 	o := c.order()
-	o.Then = func(tx *sqldb.Tx, saleID int64) {
-		c.PurchaseID = saleID
-		unsettled = sqldb.QueueQuery(tx, sqldb.Value[bool], `UPDATE checkouts SET state = $2, session_id = $3, intent_id = $4, purchase_id = $5,
-			paid_at = $6, updated_at = $6, next_at = 0, paid = amount, paid_currency = currency WHERE id = $1 RETURNING unsettled`, c.ID, int(Sold), f.id, f.intent, saleID, now)
-	}
+	o.Payment = &license.Payment{CheckoutID: c.ID, SessionID: f.id, IntentID: f.intent}
 	if _, err := b.Licenses.Sell(ctx, o); err != nil {
 		return c, err
 	}
-	if later, err := unsettled.One(ctx); err != nil || !later {
+	c.PurchaseID = o.Payment.SaleID
+	list, err := o.Payment.Recorded.All(ctx)
+	if err != nil || !slices.Contains(list, license.Recorded{CheckoutID: c.ID, Unsettled: true}) {
 		return c, err
 	}
 	// A refund or a dispute came between.
 	return c, b.change(ctx, c, func(*work) error { return nil })
+}
+
+// Record queues that checkouts are sold: license.Registry.Record.
+func (b *Book) Record(tx *sqldb.Tx, list []*license.Payment) {
+	now := b.Now()
+	rows := make([][]any, len(list))
+	for i, p := range list {
+		rows[i] = []any{p.CheckoutID, p.SessionID, p.IntentID, p.SaleID, now, now}
+	}
+	recorded := sqldb.UpdateRows(tx, func(r *sqldb.Row, v *license.Recorded) error { return r.Scan(&v.CheckoutID, &v.Unsettled) },
+		"checkouts", []string{"id", "session_id", "intent_id", "purchase_id", "paid_at", "updated_at"}, rows,
+		fmt.Sprintf("state = %d, next_at = 0, paid = amount, paid_currency = currency", Sold), "unsettled")
+	for _, p := range list {
+		p.Recorded = recorded
+	}
 }
 
 // order is the order of what was paid for.

@@ -133,14 +133,13 @@ func (w *work) settle(ctx context.Context) error {
 
 // sell sells what was paid, or notes why it cannot be.
 func (w *work) sell(ctx context.Context) error {
-	then := func(_ *sqldb.Tx, saleID int64) { w.PurchaseID = saleID }
 	var err error
 	if w.LicenseKey == "" {
-		o := w.order()
-		o.Then = then
-		_, err = w.licenses.Sell(ctx, o)
+		var sale license.Sale
+		sale, err = w.licenses.Sell(ctx, w.order())
+		w.PurchaseID = sale.ID
 	} else {
-		err = w.changePlan(ctx, then)
+		err = w.changePlan(ctx)
 	}
 	switch {
 	case err == nil && w.PurchaseID != 0:
@@ -155,7 +154,7 @@ func (w *work) sell(ctx context.Context) error {
 	return nil
 }
 
-func (w *work) changePlan(ctx context.Context, then func(*sqldb.Tx, int64)) error {
+func (w *work) changePlan(ctx context.Context) error {
 	l, err := w.licenses.ByKey(ctx, w.LicenseKey)
 	if err != nil {
 		return err
@@ -164,7 +163,8 @@ func (w *work) changePlan(ctx context.Context, then func(*sqldb.Tx, int64)) erro
 		return nil // another payment changed it already
 	}
 	_, err = w.licenses.ChangePlan(ctx, actor, w.LicenseKey, license.PlanChange{
-		Tier: w.Tier, AmountCents: w.Amount, Currency: w.Currency, ExternalID: w.Ref, Shop: true, Paid: true, PlanName: w.PlanName, Then: then,
+		Tier: w.Tier, AmountCents: w.Amount, Currency: w.Currency, ExternalID: w.Ref, Shop: true, Paid: true, PlanName: w.PlanName,
+		Then: func(_ *sqldb.Tx, saleID int64) { w.PurchaseID = saleID },
 	})
 	return err
 }

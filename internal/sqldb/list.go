@@ -122,15 +122,55 @@ func InsertNew[T any](tx *Tx, scan func(*Row, *T) error, table string, columns [
 		a.done = true
 		return a
 	}
-	list := tx.engine.insert(&batch{table: table, columns: columns, rows: rows, rest: " ON CONFLICT DO NOTHING RETURNING " + returning})
+	a.sendAll(tx.engine.insert(&batch{table: table, columns: columns, rows: rows, rest: " ON CONFLICT DO NOTHING RETURNING " + returning}))
+	return a
+}
+
+// sendAll queues statements whose rows together are the answer.
+func (a *Result[T]) sendAll(list []*statement) {
 	last := len(list) - 1
 	for _, s := range list[:last] {
 		s.each = a.each
-		tx.session.send(s)
+		a.tx.session.send(s)
 	}
 	a.sql, a.args = list[last].sql, list[last].args
-	tx.session.send(&a.statement)
+	a.tx.session.send(&a.statement)
+}
+
+// UpdateRows queues changes of rows of a table: of that whose first column has the first
+// value, which is unique, the others are set, and besides what the text set says. The
+// answer is the first column of each row that was there, and the columns returning. The
+// texts name one of columns with its table.
+func UpdateRows[T any](tx *Tx, scan func(*Row, *T) error, table string, columns []string, rows [][]any, set, returning string) *Result[T] {
+	a := &Result[T]{tx: tx}
+	a.expect(scan, "", nil)
+	a.sendAll(tx.engine.update(&batch{table: table, columns: columns, rows: rows}, set, returning))
 	return a
+}
+
+// update is a statement for each row.
+func (l *sqlite) update(b *batch, set, returning string) []*statement {
+	for i, name := range b.columns[1:] {
+		set += fmt.Sprintf(", %s = $%d", name, i+2)
+	}
+	key := b.columns[0]
+	sql := "UPDATE " + b.table + " SET " + set + " WHERE " + key + " = $1 RETURNING " + key + ", " + returning
+	list := make([]*statement, len(b.rows))
+	for i, row := range b.rows {
+		list[i] = &statement{sql: sql, args: row}
+	}
+	return list
+}
+
+// update is one statement with a list for each column.
+func (p *postgres) update(b *batch, set, returning string) []*statement {
+	for _, name := range b.columns[1:] {
+		set += ", " + name + " = listed." + name
+	}
+	lists, args := b.lists()
+	key := b.table + "." + b.columns[0]
+	return []*statement{{sql: "UPDATE " + b.table + " SET " + set + " FROM unnest(" + lists + ") AS listed(" + strings.Join(b.columns, ", ") +
+		") WHERE " + key + " = listed." + b.columns[0] + " RETURNING " + key + ", " + returning, args: args}}
 }
 
 // batch is rows for a table.
@@ -177,13 +217,19 @@ func (p *postgres) insert(b *batch) []*statement {
 	if len(b.rows) == 1 { // which takes half the time so
 		return b.single()
 	}
+	lists, args := b.lists()
+	return []*statement{{sql: b.into() + "SELECT * FROM unnest(" + lists + ")" + b.rest, args: args}}
+}
+
+// lists are the columns of the rows as arguments of a statement, a list each.
+func (b *batch) lists() (text string, args []any) {
 	lists, args := make([]string, len(b.columns)), make([]any, len(b.columns))
 	for i := range lists {
 		var kind string
 		args[i], kind = column(b.rows, i)
 		lists[i] = fmt.Sprintf("CAST($%d AS %s[])", i+1, kind)
 	}
-	return []*statement{{sql: b.into() + "SELECT * FROM unnest(" + strings.Join(lists, ", ") + ")" + b.rest, args: args}}
+	return strings.Join(lists, ", "), args
 }
 
 // column is one column of rows as a list, and PostgreSQL's name of what it is a list of.

@@ -1,6 +1,8 @@
 package sqldb_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +110,44 @@ func TestInsertNew(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, insert(c.rows...)); diff != "" {
 			t.Errorf("%v (-want +got)\n%s", c.rows, diff)
+		}
+	}
+}
+
+func TestUpdateRows(t *testing.T) {
+	db := sqldbtest.Open(t)
+	table(t, db, `CREATE TABLE prices (id BIGINT PRIMARY KEY, name TEXT NOT NULL, price BIGINT NOT NULL, was BIGINT NOT NULL)`)
+	write(t, db, func(tx *sqldb.Tx) error {
+		tx.Insert("prices", []string{"id", "name", "price", "was"}, [][]any{{1, "a", 10, 0}, {2, "b", 20, 0}, {3, "c", 30, 0}})
+		return nil
+	})
+	line := func(r *sqldb.Row, v *string) error {
+		var id, price, was int64
+		var name string
+		err := r.Scan(&id, &name, &price, &was)
+		*v = fmt.Sprintf("%d %s %d %d", id, name, price, was)
+		return err
+	}
+	for _, c := range []struct {
+		rows     [][]any
+		returned []string
+		want     []string
+	}{
+		{[][]any{{2, "B", 25}}, []string{"2 B 25 20"}, []string{"1 a 10 0", "2 B 25 20", "3 c 30 0"}},
+		{[][]any{{3, "C", 35}, {9, "none", 0}, {1, "A", 15}}, []string{"1 A 15 10", "3 C 35 30"}, []string{"1 A 15 10", "2 B 25 20", "3 C 35 30"}},
+	} {
+		var got []string
+		write(t, db, func(tx *sqldb.Tx) (err error) {
+			got, err = sqldb.UpdateRows(tx, line, "prices", []string{"id", "name", "price"}, c.rows, "was = prices.price", "prices.name, prices.price, was").All(t.Context())
+			return err
+		})
+		slices.Sort(got)
+		if diff := cmp.Diff(c.returned, got); diff != "" {
+			t.Errorf("%v returns (-want +got)\n%s", c.rows, diff)
+		}
+		stored, err := sqldb.All(t.Context(), db, line, `SELECT id, name, price, was FROM prices ORDER BY id`)
+		if diff := cmp.Diff(c.want, stored); err != nil || diff != "" {
+			t.Errorf("%v, %v (-want +got)\n%s", c.rows, err, diff)
 		}
 	}
 }

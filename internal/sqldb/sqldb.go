@@ -81,6 +81,7 @@ type engine interface {
 	notify(ctx context.Context, channel string, messages []string) error
 	elements(column string) string
 	numbers(argument string) string
+	update(b *batch, set, returning string) []*statement
 	skipLocked() string
 	// purge takes what was deleted out of the files.
 	purge()
