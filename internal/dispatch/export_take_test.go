@@ -113,6 +113,18 @@ func (d *Dispatcher) Searches(partnerID int64, inMemory, limit int, reload bool)
 	return l.look.out
 }
 
+// OpenAfter is whether a lane sends on to an endpoint that did as one of the healths says
+// when a search looked at it, and as the other when an answer was recorded meanwhile.
+func (d *Dispatcher) OpenAfter(searched, recordedAs webhook.Health) (open, searchesAgain bool) {
+	l := newLane(d, 1, cluster.Claim{})
+	l.known, l.look.out = true, true
+	l.to = &webhook.Destination{Endpoint: webhook.Endpoint{URL: "https://example.com"}, Health: searched}
+	l.held[1] = &hold{}
+	l.endRecord(recorded{&answer{Attempt: webhook.Attempt{Item: &webhook.Item{LicenseID: 1}, Outcome: webhook.Outcome{OK: true}}}, webhook.Recorded{Health: &recordedAs}})
+	l.endSearch(&findings{Found: webhook.Found{To: &webhook.Destination{Endpoint: l.to.Endpoint, Health: searched}}})
+	return l.open(), l.look.due
+}
+
 // AnswersSoon is whether an endpoint that took so long at best, since it last failed, is
 // known to answer in a moment.
 func AnswersSoon(best time.Duration) bool {

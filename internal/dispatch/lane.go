@@ -43,6 +43,7 @@ type hold struct {
 // looking is what the lane wants of the database.
 type looking struct {
 	out    bool           // a search is under way
+	passed bool           // since it began, a record told how the endpoint does
 	due    bool           // search for what is due
 	reload bool           // look at the endpoint before anything is sent
 	more   bool           // the last search found more than there was space for
@@ -299,6 +300,7 @@ func (l *lane) endRecord(r recorded) {
 	}
 	if r.Health != nil {
 		l.learn(*r.Health)
+		l.look.passed = l.look.out
 	}
 	h.again = h.again || r.Superseded || r.Stale
 	if r.Next != nil && l.open() && !l.ending.stop {

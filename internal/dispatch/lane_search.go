@@ -76,8 +76,9 @@ func (l *lane) endSearch(f *findings) {
 		if f.asked.Reload {
 			l.to, l.known = &webhook.Destination{Endpoint: f.To.Endpoint, Health: l.to.Health}, true
 		}
-		l.learn(f.To.Health)
+		l.learnFound(f.To.Health)
 	}
+	l.look.passed = false
 	if !l.known || l.to.URL == "" {
 		l.dropQueue()
 	}
@@ -86,6 +87,17 @@ func (l *lane) endSearch(f *findings) {
 		if h.item == nil {
 			l.letGo(id)
 		}
+	}
+}
+
+// learnFound takes how the endpoint did when a search looked at it, which is older than
+// what a record told meanwhile, unless there was an act since. Where the two differ, the
+// next search tells.
+func (l *lane) learnFound(h webhook.Health) {
+	if !l.look.passed || h.Changed > l.to.Changed {
+		l.learn(h)
+	} else if h.Parked() != l.to.Parked() || h.Draining() != l.to.Draining() {
+		l.look.due = true
 	}
 }
 

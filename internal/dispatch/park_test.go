@@ -82,6 +82,44 @@ func park(t *testing.T, n int64, s settings) (*harness, *endpoint, *outbox) {
 	return r, e, out
 }
 
+// TestASearchKnowsLessThanARecord: what a search read of the endpoint before an answer was
+// recorded says nothing after it, but for what an act changed.
+func TestASearchKnowsLessThanARecord(t *testing.T) {
+	r := steppedHarness(t)
+	e := &endpoint{TB: t, all: 410}
+	r.partner(1, e.ServeHTTP)
+	out := r.stepped(settings{schedule: hourly, probeEvery: 5 * time.Minute})
+	health := func() webhook.Health {
+		f, err := out.Dispatcher.Store.Find(t.Context(), webhook.Search{PartnerID: 1, Reload: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.To.Health
+	}
+	before := health()
+	r.license(1, 1)
+	r.event(out, 1)
+	r.step(out)
+	parked := health()
+	changed := before
+	changed.Changed++
+	for name, c := range map[string]struct {
+		searched, recorded webhook.Health
+		open, again        bool
+	}{
+		"it was parked meanwhile":      {before, parked, false, true},
+		"it was opened meanwhile":      {parked, before, true, true},
+		"nothing changed":              {before, before, true, false},
+		"it was parked before an act":  {changed, parked, true, false},
+		"it is parked, as before":      {parked, parked, false, false},
+		"an act came after the search": {before, changed, true, false},
+	} {
+		open, again := out.Dispatcher.OpenAfter(c.searched, c.recorded)
+		same(t, name+", is open", open, c.open)
+		same(t, name+", searches again", again, c.again)
+	}
+}
+
 func TestAParkedEndpointGetsProbesOnly(t *testing.T) {
 	s := settings{schedule: hourly, probeEvery: 5 * time.Minute}
 	r, e, a := park(t, 3, s)

@@ -149,7 +149,7 @@ func TestARecordMeetsARedelivery(t *testing.T) {
 	r.point(1, g.ServeHTTP)
 	r.event(r.out, 1)
 	r.event(r.out, 1) // 4 and 5
-	r.runNode(out) // nothing is recorded but by the test
+	r.runNode(out)    // nothing is recorded but by the test
 	r.poll(out)
 	c := g.next()
 	done := make(chan error, 1)

@@ -197,8 +197,8 @@ func TestRecordedAttemptsWait(t *testing.T) {
 	h.sell(h.partner, 1)
 	<-asked
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		// Whoever records an attempt looks at the owner of its shard after it was inserted.
-		if _, err := tx.Exec(t.Context(), `SELECT shard FROM shards FOR UPDATE`); err != nil {
+		// Whoever records an attempt takes its delivery from the outbox after it was inserted.
+		if _, err := tx.Exec(t.Context(), `SELECT event_id FROM outbox FOR UPDATE`); err != nil {
 			return err
 		}
 		close(answer)

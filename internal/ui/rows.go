@@ -55,7 +55,7 @@ func (t *Table) writeRows(m *markup, role func(string) string) {
 	made := Row{Cells: make([]Cell, 0, len(t.Columns))}
 	for i := range t.count {
 		made.Cells = made.Cells[:0]
-		t.make(i, &made)
+		t.row(i, &made)
 		m.raw(row)
 		made.write(m, begins)
 	}

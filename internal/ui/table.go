@@ -17,13 +17,13 @@ type Table struct {
 	Cards   bool // on a narrow screen each record is a card with its cells below one another
 	Lines   bool // on a narrow screen each record is two lines: three cells, then two; see Column.Wide
 
-	count int // of the rows that make makes
-	make  func(i int, r *Row)
+	count int // of the rows that row makes
+	row   func(i int, r *Row)
 }
 
 // Fill gives the table so many rows after those of Rows, for long lists: each is made when
-// it is written, in the memory of the one before it. make appends the cells to those of r.
-func (t *Table) Fill(rows int, make func(i int, r *Row)) { t.count, t.make = rows, make }
+// it is written, in the memory of the one before it. row appends the cells to those of r.
+func (t *Table) Fill(rows int, row func(i int, r *Row)) { t.count, t.row = rows, row }
 
 // Len is how many rows there are.
 func (t Table) Len() int { return len(t.Rows) + t.count }
