@@ -167,11 +167,11 @@ func TestFaultsOfWebhooks(t *testing.T) {
 // TestFaultsReachOpenConnections: a connection that was opened before faults were switched on
 // does not lead past them.
 func TestFaultsReachOpenConnections(t *testing.T) {
-	a := newApplication(t)
-	w := run(t, func(cfg *devserver.Config) { cfg.Webhook = a.URL })
+	a, lines := newApplication(t), newTerminal()
+	w := run(t, lines.short, func(cfg *devserver.Config) { cfg.Webhook = a.URL })
 	a.knows(w)
 	key := w.control(t, "buy", url.Values{"tier": {"1"}}).url.Query().Get("license")
-	a.wait(t, 1)
+	lines.waitFor(t, at+`webhook purchase → 200 .*`) // a request under way would be cut off, and sent again
 	w.submit(t, "/dev/faults", url.Values{"fault": {"duplicate"}})
 	w.control(t, "redeem", url.Values{"license": {key}})
 	if diff := cmp.Diff([]string{"purchase", "activate", "activate"}, events(a.wait(t, 3))); diff != "" {
