@@ -32,6 +32,8 @@ type Book struct {
 	PublicURL string
 	Wake      func() // has the job look for work
 	Log       *slog.Logger
+
+	finder finder
 }
 
 // State is how far a checkout is.

@@ -40,7 +40,7 @@ func (b *Book) Receive(ctx context.Context, body []byte, signature string) error
 
 func (b *Book) receiveSession(ctx context.Context, in incoming) error {
 	f := *in.session
-	c, found, err := b.find(ctx, `ref = $1`, f.ref)
+	c, found, err := b.findRef(ctx, f.ref)
 	switch {
 	case err != nil:
 		return err

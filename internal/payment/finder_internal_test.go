@@ -1,0 +1,65 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// TestFindTogether: who asks while a query is under way is answered by the next, each with
+// its own checkout; who goes away waits no longer.
+func TestFindTogether(t *testing.T) {
+	b := &Book{DB: sqldbtest.Open(t)}
+	for i := range 3 {
+		if _, err := b.insert(t.Context(), Checkout{Ref: fmt.Sprintf("co_%d", i), PartnerID: 1, Tier: i + 1, State: Open}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !b.finder.first(&sought{}) {
+		t.Fatal("a query is under way before the first")
+	}
+	gone, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, _, err := b.findRef(gone, "co_0")
+		left <- err
+	}()
+	type answer struct {
+		seeks, got string
+		found      bool
+		err        error
+	}
+	answers := make(chan answer)
+	want := map[string]bool{"co_0": true, "co_1": true, "co_2": true, "co_none": false}
+	for ref := range want {
+		for range 5 {
+			go func() {
+				c, found, err := b.findRef(t.Context(), ref)
+				answers <- answer{ref, c.Ref, found, err}
+			}()
+		}
+	}
+	for waiting := 0; waiting < 5*len(want)+1; runtime.Gosched() {
+		b.finder.mu.Lock()
+		waiting = len(b.finder.waiting)
+		b.finder.mu.Unlock()
+	}
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who went away got %v", err)
+	}
+	b.findWaiting()
+	for range 5 * len(want) {
+		a := <-answers
+		if a.err != nil || a.found != want[a.seeks] || a.found && a.got != a.seeks {
+			t.Errorf("%+v", a)
+		}
+	}
+	if c, found, err := b.findRef(t.Context(), "co_1"); err != nil || !found || c.Tier != 2 {
+		t.Errorf("afterwards: %+v, %v, %v", c, found, err)
+	}
+}
