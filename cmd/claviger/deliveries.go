@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,29 +17,55 @@ import (
 
 func deliveriesCommand() *cobra.Command {
 	cmd := group("deliveries", "Look at webhooks of a running service, and send them again",
-		"Asks the service at --url. With the API key of a partner you see that partner's deliveries; with an operator token name the partner by --partner.")
+		"Asks the service at --url. With the API key of a partner you see that partner's deliveries; with an operator token name the partner by --partner, unless there is only one.")
 	cmd.AddCommand(deliveriesListCommand(), deliveriesShowCommand(), deliveriesResendCommand(), deliveriesReplayCommand())
 	return cmd
 }
 
 // partnerFlag gives cmd the flag by which an operator says whose deliveries are meant.
 func partnerFlag(cmd *cobra.Command) *int64 {
-	return cmd.Flags().Int64("partner", 0, "Id of the partner; needed with an operator token")
+	return cmd.Flags().Int64("partner", 0, "Id of the partner, with an operator token; without it, the only one")
 }
 
-// openFor is open for commands on the deliveries of one partner: a key has one, with a
-// token it has to be named.
-func (r *remote) openFor(partnerID int64) (asker, error) {
+// openFor is open for commands on the deliveries of one partner: a key has one. With a
+// token it is the one that is named, or the only one that there is, which partnerID then is.
+func (r *remote) openFor(ctx context.Context, partnerID *int64) (asker, error) {
 	a, err := r.open()
 	switch {
 	case err != nil:
 		return a, err
-	case a.partner != nil && partnerID != 0:
+	case a.partner != nil && *partnerID != 0:
 		return a, usage("--partner needs an operator token; an API key is that of one partner")
-	case a.operator != nil && partnerID == 0:
-		return a, usage("whose deliveries? Name the partner with --partner")
+	case a.operator != nil && *partnerID == 0:
+		*partnerID, err = onlyPartner(ctx, a.operator)
 	}
-	return a, nil
+	return a, answered(err)
+}
+
+// maxNamed is how many partners a refusal names.
+const maxNamed = 10
+
+// onlyPartner is the id of the partner when there is one; when there are several, the
+// refusal says which.
+func onlyPartner(ctx context.Context, c *operator.Client) (int64, error) {
+	partners, err := take(c.Partners(ctx, operator.Order{OldestFirst: true, Limit: maxNamed + 1}), maxNamed+1)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(partners) == 0:
+		return 0, &failure{exitRefused, errors.New("there is no partner yet; claviger partner add adds one")}
+	case len(partners) == 1:
+		return partners[0].ID, nil
+	}
+	var names []string
+	for _, p := range partners[:min(len(partners), maxNamed)] {
+		names = append(names, fmt.Sprintf("%d (%s)", p.ID, oneLine(p.Name)))
+	}
+	rest := "claviger partner list shows them"
+	if len(partners) > maxNamed {
+		rest = "there are more: claviger partner list shows them"
+	}
+	return 0, usage("which partner? Name it with --partner N, which is one of %s; %s", strings.Join(names, ", "), rest)
 }
 
 func deliveriesListCommand() *cobra.Command {
@@ -66,7 +94,7 @@ func deliveriesListCommand() *cobra.Command {
 		if limit < 1 {
 			return usage("--limit is at least 1")
 		}
-		a, err := r.openFor(*partnerID)
+		a, err := r.openFor(cmd.Context(), partnerID)
 		if err != nil {
 			return err
 		}
@@ -136,7 +164,7 @@ func deliveriesShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := r.openFor(*partnerID)
+		a, err := r.openFor(cmd.Context(), partnerID)
 		if err != nil {
 			return err
 		}

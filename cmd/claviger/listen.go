@@ -63,7 +63,7 @@ func listenCommand() *cobra.Command {
 		if _, err := validate.URL("--forward-to", to, true); err != nil {
 			return &failure{exitUsage, err}
 		}
-		a, err := r.openFor(*partnerID)
+		a, err := r.openFor(cmd.Context(), partnerID)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -53,4 +55,38 @@ func TestRemoteScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// TestOnlyPartner: whoever names no partner means the only one; a refusal names those that
+// there are, at most ten.
+func TestOnlyPartner(t *testing.T) {
+	h := apptest.Start(t)
+	r := &remote{url: h.App.URL(), token: h.Token("script", account.Read)}
+	ask := func() (int64, error) {
+		var id int64
+		_, err := r.openFor(t.Context(), &id)
+		return id, err
+	}
+	refused := func(code int, begins, ends string) {
+		t.Helper()
+		id, err := ask()
+		if id != 0 || exitCode(err) != code || !strings.HasPrefix(err.Error(), begins) || !strings.HasSuffix(err.Error(), ends) {
+			t.Errorf("it is partner %d, %v", id, err)
+		}
+	}
+	refused(exitRefused, "there is no partner yet", "")
+	first, _ := h.Partner("Partner A", profile.URLs{})
+	if id, err := ask(); err != nil || id != first.ID {
+		t.Errorf("it is partner %d, %v; want %d", id, err, first.ID)
+	}
+	var named []string
+	for i := range 10 {
+		p, _ := h.Partner("Partner "+string(rune('B'+i)), profile.URLs{})
+		named = append(named, fmt.Sprintf("%d (%s)", p.ID, p.Name))
+	}
+	begins := fmt.Sprintf("which partner? Name it with --partner N, which is one of %d (Partner A), ", first.ID)
+	refused(exitUsage, begins, strings.Join(named[:9], ", ")+"; there are more: claviger partner list shows them")
+	if _, err := r.openFor(t.Context(), new(first.ID)); err != nil {
+		t.Errorf("one that is named: %v", err)
+	}
 }

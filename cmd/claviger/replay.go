@@ -50,7 +50,7 @@ func deliveriesReplayCommand() *cobra.Command {
 		if rate < 0 {
 			return usage("--rate is not below 0")
 		}
-		a, err := r.openFor(*partnerID)
+		a, err := r.openFor(cmd.Context(), partnerID)
 		if err != nil {
 			return err
 		}

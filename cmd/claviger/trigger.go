@@ -148,14 +148,10 @@ func (t *trigger) order(ctx context.Context) (operator.NewPurchase, error) {
 		o.User = &operator.Person{Email: &t.email}
 	}
 	if o.PartnerID == 0 {
-		partners, err := take(t.client.Partners(ctx, operator.Order{Limit: 2}), 2)
-		if err != nil {
+		var err error
+		if o.PartnerID, err = onlyPartner(ctx, t.client); err != nil {
 			return o, err
 		}
-		if len(partners) != 1 {
-			return o, usage("for which partner? There is not just one; name it with --partner, claviger partner list shows them")
-		}
-		o.PartnerID = partners[0].ID
 	}
 	if o.Tier == 0 {
 		plans, err := t.client.Plans(ctx, o.PartnerID)

@@ -72,7 +72,7 @@ func waitDeliveryCommand() *cobra.Command {
 		if f.LicenseKey == "" && f.EventID == 0 {
 			return usage("which delivery? Name the license with --license, or the event with --event-id")
 		}
-		a, err := r.openFor(*partnerID)
+		a, err := r.openFor(cmd.Context(), partnerID)
 		if err != nil {
 			return err
 		}
