@@ -65,7 +65,7 @@ domain         : audit job        # own tables and rules; a command takes the ac
     requestlog : sqldb
     stats      : event webhook sqldb
     bulk       : fault paging batch account partner license webhook sqldb
-    export     : fault paging wire account license event webhook requestlog sqldb
+    export     : fault paging money wire account license event webhook requestlog sqldb
     today      : money sqldb mail partner profile webhook license payment oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :

@@ -6,6 +6,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/license"
+	"claviger/internal/money"
 )
 
 // OperatorLicenses is the list of licenses, for the marketplace: with their owners.
@@ -68,8 +69,8 @@ func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 			for _, s := range found.Sales {
 				u := buyers[s.UserID]
 				rows = append(rows, []Cell{
-					Number(s.ID), Number(s.PartnerID), Text(s.Kind.String()), Text(s.ExternalID), Number(s.Tier), Number(s.Quantity), Number(s.AmountCents),
-					Text(s.Currency), ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt),
+					Number(s.ID), Number(s.PartnerID), Text(s.Kind.String()), Text(s.ExternalID), Number(s.Tier), Number(s.Quantity),
+					Number(money.Units(s.AmountCents, s.Currency, s.Hundredths)), Text(s.Currency), ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt),
 				})
 			}
 			before = found.Next

@@ -54,6 +54,15 @@ func Printed(units int64, currency string, hundredths bool) string {
 	return Text(units, currency)
 }
 
+// Units is an amount in the smallest unit of its currency, where it may count hundredths
+// whatever its currency; of those, a part of one is left out.
+func Units(units int64, currency string, hundredths bool) int64 {
+	if hundredths {
+		return FromHundredths(units, currency)
+	}
+	return units
+}
+
 // FromHundredths is an amount of hundredths in the smallest unit of its currency; a part of
 // one is left out.
 func FromHundredths(units int64, currency string) int64 {

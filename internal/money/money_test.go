@@ -52,6 +52,13 @@ func TestPrinted(t *testing.T) {
 		if got := money.FromHundredths(c.units, c.currency); got != c.now {
 			t.Errorf("%d hundredths of %s are %d, want %d", c.units, c.currency, got, c.now)
 		}
+		want := c.units
+		if c.old {
+			want = c.now
+		}
+		if got := money.Units(c.units, c.currency, c.old); got != want {
+			t.Errorf("%d %s, %v: %d units, want %d", c.units, c.currency, c.old, got, want)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/license"
+	"claviger/internal/money"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/wire"
@@ -41,7 +42,7 @@ type purchaseJSON struct {
 func purchaseOf(s license.Sale) purchaseJSON {
 	return purchaseJSON{
 		ID: s.ID, PartnerID: s.PartnerID, Kind: s.Kind.String(), Tier: s.Tier, Quantity: s.Quantity,
-		AmountCents: s.AmountCents, Currency: s.Currency, ExternalID: s.ExternalID, UserID: s.UserID,
+		AmountCents: money.Units(s.AmountCents, s.Currency, s.Hundredths), Currency: s.Currency, ExternalID: s.ExternalID, UserID: s.UserID,
 		CreatedAt: wire.Time(s.CreatedAt), SoldAt: mayTime(s.SoldAt),
 	}
 }

@@ -87,7 +87,7 @@ func PriceOfPlan(rule PlanRule, plan partner.Plan, paid []license.Receipt) PlanP
 			case p.Currency != plan.Currency && plan.PriceCents > 0:
 				return PlanPrice{}
 			default:
-				price.Credits += units(p) / int64(max(p.Quantity, 1))
+				price.Credits += money.Units(p.AmountCents, p.Currency, p.Hundredths) / int64(max(p.Quantity, 1))
 			}
 		}
 		price.Credits = min(price.Credits, plan.PriceCents)
@@ -97,14 +97,6 @@ func PriceOfPlan(rule PlanRule, plan partner.Plan, paid []license.Receipt) PlanP
 		price.Amount.Units = 0
 	}
 	return price
-}
-
-// units is what was paid, in the smallest unit of its currency.
-func units(p license.Receipt) int64 {
-	if p.Hundredths {
-		return money.FromHundredths(p.AmountCents, p.Currency)
-	}
-	return p.AmountCents
 }
 
 // Takes reports whether payments are taken here.

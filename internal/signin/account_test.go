@@ -244,7 +244,7 @@ func TestDownloadMyData(t *testing.T) {
 	if d := cmp.Diff([]string{"Tide Planner", "Plan 2", "inactive", l.Key}, []string{license.Application, license.Plan, license.Status, license.LicenseKey}); d != "" {
 		t.Errorf("license (-want +got):\n%s", d)
 	}
-	want := map[string]any{"kind": "purchase", "tier": 2.0, "amount_cents": 9800.0, "currency": "USD", "quantity": 1.0, "refunded": false}
+	want := map[string]any{"kind": "purchase", "tier": 2.0, "amount_cents": 9800.0, "currency": "USD", "amount": "$98.00", "quantity": 1.0, "refunded": false}
 	if d := cmp.Diff(want, receipt); d != "" {
 		t.Errorf("receipt (-want +got):\n%s", d)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/money"
 	"claviger/internal/partner"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
@@ -52,6 +53,7 @@ type dataReceipt struct {
 	Tier        int       `json:"tier"`
 	AmountCents int64     `json:"amount_cents"`
 	Currency    string    `json:"currency"`
+	Amount      string    `json:"amount"` // as its receipt prints it
 	Quantity    int       `json:"quantity"`
 	ExternalID  string    `json:"external_id"`
 	Refunded    bool      `json:"refunded"`
@@ -144,12 +146,21 @@ func (h *Handler) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicens
 		list[i].Receipts = make([]dataReceipt, len(receipts))
 		for k, c := range receipts {
 			list[i].Receipts[k] = dataReceipt{
-				At: wire.Time(c.At), Kind: c.Kind.String(), Tier: c.Tier, AmountCents: c.AmountCents, Currency: c.Currency,
+				At: wire.Time(c.At), Kind: c.Kind.String(), Tier: c.Tier, Currency: c.Currency,
+				AmountCents: money.Units(c.AmountCents, c.Currency, c.Hundredths), Amount: amountOf(c),
 				Quantity: c.Quantity, ExternalID: c.ExternalID, Refunded: c.Refunded,
 			}
 		}
 	}
 	return list, nil
+}
+
+// amountOf is what a receipt says was paid.
+func amountOf(c license.Receipt) string {
+	if c.AmountCents == 0 {
+		return "Free"
+	}
+	return money.Printed(c.AmountCents, c.Currency, c.Hundredths)
 }
 
 // productNames returns the names of a license's application and plan. A plan that is

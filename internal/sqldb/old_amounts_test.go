@@ -1,7 +1,9 @@
 package sqldb_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -19,6 +21,7 @@ type paid struct {
 	units    int64
 	currency string
 	printed  string
+	smallest int64 // what was paid, in the smallest unit of the currency
 	id       int64
 }
 
@@ -64,10 +67,20 @@ func sellOld(t *testing.T, url string, list []paid) *sqldb.DB {
 }
 
 // TestOldAmounts: after an upgrade over migration 0051, receipts from before it print what
-// they printed, and new ones print the digits of their currency.
+// they printed, and new ones print the digits of their currency. What programs read has the
+// smallest unit of the currency for both.
 func TestOldAmounts(t *testing.T) {
-	old := []paid{{590000, "JPY", "5,900.00 JPY", 0}, {5900, "USD", "$59.00", 0}, {5900, "KWD", "59.00 KWD", 0}}
-	sold := []paid{{5900, "JPY", "5,900 JPY", 0}, {5900, "USD", "$59.00", 0}, {5900, "KWD", "5.900 KWD", 0}}
+	old := []paid{
+		{units: 590000, currency: "JPY", printed: "5,900.00 JPY", smallest: 5900},
+		{units: 5950, currency: "JPY", printed: "59.50 JPY", smallest: 59},
+		{units: 5900, currency: "USD", printed: "$59.00", smallest: 5900},
+		{units: 5900, currency: "KWD", printed: "59.00 KWD", smallest: 59000},
+	}
+	sold := []paid{
+		{units: 5900, currency: "JPY", printed: "5,900 JPY", smallest: 5900},
+		{units: 5900, currency: "USD", printed: "$59.00", smallest: 5900},
+		{units: 5900, currency: "KWD", printed: "5.900 KWD", smallest: 5900},
+	}
 	url := sqldbtest.Empty(t)
 	if _, err := sellOld(t, url, old).Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -84,10 +97,52 @@ func TestOldAmounts(t *testing.T) {
 	}
 	h.SetPassword(1, pagetest.Password)
 	b := pagetest.At(t, h.App.URL(), h.DB).NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
-	for _, p := range append(old, sold...) {
+	all := append(old, sold...)
+	for _, p := range all {
 		page := b.Get(fmt.Sprint("/receipts/", p.id))
 		if want := ">" + strings.ReplaceAll(p.printed, " ", "\u00a0") + "<"; !strings.Contains(page.Body, want) {
 			t.Errorf("the receipt of purchase %d does not print %q: %s", p.id, p.printed, page.Text())
+		}
+	}
+	wantPrograms(h, b, all)
+}
+
+// wantPrograms checks what programs read of purchases: the operator's list as JSON and as
+// CSV, and the buyer's own data.
+func wantPrograms(h *apptest.Harness, b *pagetest.Browser, all []paid) {
+	h.Helper()
+	token := "Authorization: Bearer " + h.Token("reads", account.Read)
+	var api struct {
+		Items []struct {
+			Amount   int64 `json:"amount_cents"`
+			Currency string
+		}
+	}
+	apptest.Send(h, http.DefaultClient, "GET", h.App.URL()+"/operator/v1/purchases?order=asc", "", token).Into(h, &api)
+	file := apptest.Send(h, http.DefaultClient, "GET", h.App.URL()+"/operator/v1/exports/purchases", "", token)
+	var data struct {
+		Licenses []struct {
+			Receipts []struct {
+				Units    int64 `json:"amount_cents"`
+				Currency string
+				Amount   string
+			}
+		}
+	}
+	h.Must(json.Unmarshal([]byte(b.Get("/account/data").Body), &data))
+	if len(api.Items) != len(all) || len(data.Licenses) != len(all) {
+		h.Fatalf("%d purchases in the API, %d licenses in the buyer's data, want %d", len(api.Items), len(data.Licenses), len(all))
+	}
+	for i, p := range all {
+		if got := api.Items[i]; got.Amount != p.smallest || got.Currency != p.currency {
+			h.Errorf("the API has %+v for %+v", got, p)
+		}
+		own := data.Licenses[len(all)-1-i].Receipts // the newest first
+		if len(own) != 1 || own[0].Units != p.smallest || own[0].Currency != p.currency || own[0].Amount != p.printed {
+			h.Errorf("the buyer's data have %+v for %+v", own, p)
+		}
+		if want := fmt.Sprintf("\n%d,1,purchase,,1,1,%d,%s,", p.id, p.smallest, p.currency); !strings.Contains(file.Body, want) {
+			h.Errorf("the file has no %q:\n%s", want, file.Body)
 		}
 	}
 }

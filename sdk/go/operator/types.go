@@ -629,9 +629,11 @@ type Purchase struct {
 	ID        int64 `json:"id"`
 	PartnerID int64 `json:"partner_id"`
 	// The purchase of a license or a change of its plan.
-	Kind        string `json:"kind"`
-	Tier        int    `json:"tier"`
-	Quantity    int    `json:"quantity"`
+	Kind     string `json:"kind"`
+	Tier     int    `json:"tier"`
+	Quantity int    `json:"quantity"`
+	// In the smallest unit of the currency, also of a purchase from when hundredths were counted
+	// in every currency; a part of the unit is left out.
 	AmountCents int64  `json:"amount_cents"`
 	Currency    string `json:"currency"`
 	ExternalID  string `json:"external_id"`

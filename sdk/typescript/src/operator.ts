@@ -556,6 +556,7 @@ export type Purchase = {
   kind: "purchase" | "plan_change";
   tier: number;
   quantity: number;
+  /** In the smallest unit of the currency, also of a purchase from when hundredths were counted in every currency; a part of the unit is left out. */
   amount_cents: number;
   currency: string;
   external_id: string;
