@@ -65,7 +65,7 @@ func appendRows(tx *sqldb.Tx, drafts []Draft) []webhook.Notice {
 // sentence is the reason of the event in words.
 func (d Draft) sentence() string {
 	if d.Was == 0 && d.Reason == Operator {
-		return "The marketplace brought the license in from elsewhere."
+		return ImportedSentence
 	}
 	return d.Reason.Sentence()
 }

@@ -120,6 +120,9 @@ var sentences = map[Reason]string{
 // Sentence returns the reason as a sentence.
 func (r Reason) Sentence() string { return sentences[r] }
 
+// ImportedSentence is the reason of an event by which a license was brought in.
+const ImportedSentence = "The marketplace brought the license in from elsewhere."
+
 // Event is a full snapshot of what a license became: a partner's handler is one
 // upsert.
 type Event struct {
@@ -134,4 +137,11 @@ type Event struct {
 	At           time.Time // milliseconds; rises strictly per license
 	CreatedAt    time.Time
 	Responses    []history.Response // the newest ten, newest first, where a list embeds them
+}
+
+// Imported reports whether the event is the one by which a license that was made at that
+// time was brought in: a license that is sold begins with a purchase, and its later events
+// have later times.
+func (e Event) Imported(made time.Time) bool {
+	return e.Reason == Operator && e.At.Equal(Millis(made))
 }

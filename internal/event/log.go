@@ -79,6 +79,17 @@ func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging
 	})
 }
 
+// LastActivation returns the latest event that made a license usable for its buyer: its
+// activation, or that it was brought in. ID 0: there is none.
+func LastActivation(ctx context.Context, r sqldb.Reader, licenseID int64) (Event, error) {
+	e, err := sqldb.One(ctx, r, scan, `SELECT `+columns+` FROM events
+		WHERE license_id = $1 AND reason IN ($2, $3) ORDER BY id DESC LIMIT 1`, licenseID, string(Redeemed), string(Operator))
+	if err != nil && !errors.Is(err, sqldb.ErrNone) {
+		return Event{}, fmt.Errorf("read the last activation of a license: %w", err)
+	}
+	return e, nil
+}
+
 // LatestReasons returns why the latest event of each of those licenses happened, by license.
 func LatestReasons(ctx context.Context, r sqldb.Reader, licenseIDs []int64) (map[int64]Reason, error) {
 	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM events

@@ -19,7 +19,15 @@ func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of a license: %w", err)
 	}
-	out := append(explainStatus(l, chain), explainTier(l, chain)...)
+	imported := false // as active, and not activated here since
+	if l.Status == event.Active {
+		last, err := event.LastActivation(ctx, r.DB, l.ID)
+		if err != nil {
+			return nil, err
+		}
+		imported = last.Imported(l.CreatedAt)
+	}
+	out := append(explainStatus(l, chain, imported), explainTier(l, chain)...)
 	paused, err := partner.IsPaused(ctx, r.DB, l.PartnerID)
 	if err != nil {
 		return nil, err
@@ -30,7 +38,7 @@ func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 	return out, nil
 }
 
-func explainStatus(l License, chain []link) []string {
+func explainStatus(l License, chain []link, imported bool) []string {
 	out := []string{fmt.Sprintf("The license is %s.", l.Status)}
 	switch l.Status {
 	case event.Inactive:
@@ -40,6 +48,9 @@ func explainStatus(l License, chain []link) []string {
 		}
 		return append(out, RedeemAdvice)
 	case event.Active:
+		if imported {
+			return append(out, "It was imported as active, is paid for, and nothing holds it.")
+		}
 		return append(out, "It is paid for, the buyer has activated it, and nothing holds it.")
 	case event.Deactivated:
 	}

@@ -106,3 +106,34 @@ func BenchmarkImport(b *testing.B) {
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "licenses/s")
 }
+
+// TestExplainImported: of a license that was brought in as active nobody says that its buyer
+// has activated it, until a buyer does.
+func TestExplainImported(t *testing.T) {
+	for name, c := range map[string]struct {
+		status event.Status
+		then   []string
+		want   string
+	}{
+		"active":                     {event.Active, nil, "It was imported as active, is paid for, and nothing holds it."},
+		"active, held and lifted":    {event.Active, []string{"hold", "reinstate"}, "It was imported as active, is paid for, and nothing holds it."},
+		"active, and redeemed again": {event.Active, []string{"release", "redeem ann"}, "It is paid for, the buyer has activated it, and nothing holds it."},
+		"inactive, then redeemed":    {event.Inactive, []string{"redeem ann"}, "It is paid for, the buyer has activated it, and nothing holds it."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			line := existing(h.partner(), 1, c.status, person("ann").Email)
+			h.expect(h.imports(license.ImportOptions{}, line), "new")
+			s := &script{harness: h, l: h.license(line.Key)}
+			for _, command := range c.then {
+				if code := s.run(command); code != "" {
+					t.Fatal(command, code)
+				}
+			}
+			got, err := h.licenses.Explain(t.Context(), h.license(line.Key))
+			if err != nil || len(got) < 2 || got[1] != c.want {
+				t.Errorf("it says %q, %v; want %q", got, err, c.want)
+			}
+		})
+	}
+}

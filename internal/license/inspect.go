@@ -72,7 +72,7 @@ type linkRow struct {
 func scanLinkRow(r *sqldb.Row, k *linkRow) error {
 	s := &k.Sale
 	return r.Scan(&k.licenseID, &k.Seq, &k.Tier, &k.refundID, &s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity,
-		&s.AmountCents, &s.Currency, &s.UserID, &s.CreatedAt, &s.Hundredths)
+		&s.AmountCents, &s.Currency, &s.UserID, &s.CreatedAt, &s.SoldAt, &s.Hundredths)
 }
 
 // refundRow is a refund with a license that it closed links of.
@@ -104,7 +104,7 @@ func details(ctx context.Context, tx *sqldb.Tx, list []License) ([]Detail, error
 		d.Refunds = append(d.Refunds, f.Refund)
 	}
 	links, err := sqldb.All(ctx, tx, scanLinkRow, `SELECT k.license_id, k.seq, k.tier, k.refund_id, p.id, p.partner_id, p.kind, p.external_id, p.tier,
-			p.quantity, p.amount_cents, p.currency, p.user_id, p.created_at, p.id <= `+lastOldAmount+`
+			p.quantity, p.amount_cents, p.currency, p.user_id, p.created_at, p.sold_at, p.id <= `+lastOldAmount+`
 		FROM purchase_links AS k JOIN purchases AS p ON p.id = k.purchase_id WHERE k.license_id = ANY($1) ORDER BY k.license_id, k.seq`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of licenses: %w", err)

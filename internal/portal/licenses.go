@@ -229,7 +229,7 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 		of[d.EventID] = d
 	}
 	for _, e := range events.Events {
-		view.Entries = append(view.Entries, licenseEntryOf(v, e, of[e.ID], tries[e.ID], known))
+		view.Entries = append(view.Entries, licenseEntryOf(v, l, e, of[e.ID], tries[e.ID], known))
 	}
 	if len(view.Entries) > 0 {
 		says = fmt.Sprintf("Event %d is %s", view.Entries[0].EventID, view.Entries[0].State)
@@ -255,10 +255,13 @@ func (h *Handler) licenseTries(r *http.Request, v *Visit, list []history.Deliver
 	return tries, known, err
 }
 
-func licenseEntryOf(v *Visit, e event.Event, d history.Delivery, tries []history.Try, known knownPeople) licenseEntry {
+func licenseEntryOf(v *Visit, l license.License, e event.Event, d history.Delivery, tries []history.Try, known knownPeople) licenseEntry {
 	out := licenseEntry{
 		EventID: e.ID, At: e.At, Title: fmt.Sprintf("%s, tier %d", e.Kind, e.Tier), Text: e.Reason.Sentence(), State: string(d.State),
 		URL: v.Path(deliveriesPath+"/%d", e.ID), NextAt: d.NextAt,
+	}
+	if e.Imported(l.CreatedAt) {
+		out.Text = fmt.Sprintf("Imported as %s. %s", e.Kind.Status(), event.ImportedSentence)
 	}
 	if v.Covers(partner.Developer) {
 		out.Send = v.Path(deliveriesPath+"/%d/send", e.ID)

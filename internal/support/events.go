@@ -32,10 +32,7 @@ func (d *Desk) addEvents(ctx context.Context, c *Case) error {
 	}
 	c.More = c.More || events.More
 	for _, e := range events.Events {
-		c.Entries = append(c.Entries, Entry{
-			At: e.CreatedAt, Kind: Event, EventID: e.ID, Text: e.Reason.Sentence(),
-			Title: fmt.Sprintf("The license became %s, tier %d (event %d, %s)", e.Kind.Status(), e.Tier, e.ID, e.Kind),
-		})
+		c.Entries = append(c.Entries, eventEntry(e, e.Imported(c.License.CreatedAt)))
 		of := tries[e.ID]
 		if left := len(of) - maxAttempts; left > 0 {
 			c.More, of = true, of[left:]
@@ -46,6 +43,17 @@ func (d *Desk) addEvents(ctx context.Context, c *Case) error {
 	}
 	c.Server = serverSays(deliveries.Deliveries, tries)
 	return nil
+}
+
+func eventEntry(e event.Event, imported bool) Entry {
+	became, text := "became", e.Reason.Sentence()
+	if imported {
+		became, text = "was imported as", event.ImportedSentence
+	}
+	return Entry{
+		At: e.CreatedAt, Kind: Event, EventID: e.ID, Text: text,
+		Title: fmt.Sprintf("The license %s %s, tier %d (event %d, %s)", became, e.Kind.Status(), e.Tier, e.ID, e.Kind),
+	}
 }
 
 func attemptEntry(e event.Event, t history.Try) Entry {

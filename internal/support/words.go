@@ -78,6 +78,9 @@ func saleTitle(s license.Sale) string {
 	if s.Kind == license.PlanUpgrade {
 		return fmt.Sprintf("The plan was changed to tier %d (purchase %d)", s.Tier, s.ID)
 	}
+	if !s.SoldAt.IsZero() {
+		return fmt.Sprintf("The license was bought elsewhere and imported, tier %d (purchase %d)", s.Tier, s.ID)
+	}
 	if s.Quantity > 1 {
 		return fmt.Sprintf("The license was bought, one of %d, tier %d (purchase %d)", s.Quantity, s.Tier, s.ID)
 	}
@@ -88,6 +91,9 @@ func saleText(s license.Sale) string {
 	text := "Paid: " + money.Printed(s.AmountCents, s.Currency, s.Hundredths) + "."
 	if s.AmountCents == 0 {
 		text = "No amount was recorded."
+	}
+	if !s.SoldAt.IsZero() {
+		text += " Sold: " + stamp(s.SoldAt) + "."
 	}
 	if s.ExternalID != "" {
 		text += " Reference: " + s.ExternalID + "."
