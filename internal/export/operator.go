@@ -47,7 +47,7 @@ func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 	return Table{
 		Kind: Purchases, PartnerID: f.PartnerID,
 		Columns: []string{
-			"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "user_email", "user_external_id", "created_at",
+			"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "user_email", "user_external_id", "created_at", "sold_at",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
 			if f != (license.FindSales{PartnerID: f.PartnerID}) {
@@ -70,7 +70,7 @@ func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 				u := buyers[s.UserID]
 				rows = append(rows, []Cell{
 					Number(s.ID), Number(s.PartnerID), Text(s.Kind.String()), Text(s.ExternalID), Number(s.Tier), Number(s.Quantity),
-					Number(money.Units(s.AmountCents, s.Currency, s.Hundredths)), Text(s.Currency), ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt),
+					Number(money.Units(s.AmountCents, s.Currency, s.Hundredths)), Text(s.Currency), ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt), Time(s.SoldAt),
 				})
 			}
 			before = found.Next
