@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +17,6 @@ import (
 // `make screenshots` takes pictures of all of them, in light and dark, at 1280 and 390
 // pixels.
 var portalDetails = []struct{ name, list, css string }{
-	{"license", "/licenses", "main tbody a[href*='/licenses/']"},
-	{"delivery", "/deliveries", "main tbody a[href*='/deliveries/']"},
 	{"run", "/simulator", "main tbody a[href*='/simulator/runs/']"},
 	{"rotate", "/credentials", "main a[href$='/rotate']"},
 	{"revoke", "/credentials", "main a[href$='/revoke']"},
@@ -56,21 +55,50 @@ func (b *buyer) path(path string) string { return fmt.Sprintf("/portal/%d%s", b.
 func TestPortalPages(t *testing.T) {
 	t.Parallel()
 	b := newMember(t)
+	var stops []stop
 	for _, rt := range (&portal.Handler{}).Table() {
 		if rt.Kind != portal.Page || rt.Path == "" || strings.Contains(rt.Path, "{") {
 			continue
 		}
-		b.visit(b.path(rt.Path))
-		b.Await("main h1")
-		b.look("portal" + strings.ReplaceAll(rt.Path, "/", "-"))
+		stops = append(stops, stop{"portal" + strings.ReplaceAll(rt.Path, "/", "-"), b.path(rt.Path), ""})
 	}
 	for _, d := range portalDetails {
-		b.visit(b.path(d.list))
-		if browser.Eval[bool](b.Tab, "document.querySelector(`"+d.css+"`) !== null") {
-			b.Press(d.css)
-			b.look("portal-" + d.name)
-		}
+		stops = append(stops, stop{"portal-" + d.name, b.path(d.list), d.css})
 	}
+	b.walk(stops, b.card.Member.Email, b.card.Member.Password)
+}
+
+// stop is a page to look at: the one at a path or, with css, the one that the first such
+// link there leads to, if there is one.
+type stop struct{ name, path, css string }
+
+// walk looks at pages, some of them in each of several tabs: one after the other they
+// would take longer than all other tests.
+func (b *buyer) walk(stops []stop, email, password string) {
+	b.t.Helper()
+	for part := range slices.Chunk(stops, 30) {
+		b.t.Run("from "+part[0].name, func(t *testing.T) {
+			t.Parallel()
+			own := &buyer{Tab: chromium(t).Tab(t), t: t, card: b.card}
+			own.signInAs(email, password)
+			for _, s := range part {
+				own.stop(s)
+			}
+		})
+	}
+}
+
+func (b *buyer) stop(s stop) {
+	b.t.Helper()
+	b.visit(s.path)
+	b.Await("main h1")
+	if s.css != "" {
+		if !browser.Eval[bool](b.Tab, "document.querySelector(`"+s.css+"`) !== null") {
+			return
+		}
+		b.Press(s.css)
+	}
+	b.look(s.name)
 }
 
 // look looks at a page, and takes pictures where the environment asks for them.
