@@ -90,9 +90,37 @@ var program = sync.OnceValues(func() (string, error) {
 type child struct {
 	cmd  *exec.Cmd
 	out  io.Reader
-	log  *bytes.Buffer // its standard error; read it when the process has ended
-	line []byte        // the first line of its output
+	log  *childLog // its standard error
+	line []byte    // the first line of its output
 	card devserver.Card
+}
+
+// childLog is what a process wrote. It may be read while the process writes.
+type childLog struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	grown chan struct{} // closed and replaced at each write
+}
+
+func (l *childLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.grown)
+	l.grown = make(chan struct{})
+	return l.text.Write(p)
+}
+
+// String is the log so far.
+func (l *childLog) String() string {
+	text, _ := l.read()
+	return text
+}
+
+// read returns the log so far, and what is closed when there is more.
+func (l *childLog) read() (string, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String(), l.grown
 }
 
 // launch starts `claviger dev` on a free port with further flags, and returns
@@ -103,7 +131,7 @@ func launch(t *testing.T, flags ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{log: &bytes.Buffer{}}
+	c := &child{log: &childLog{grown: make(chan struct{})}}
 	c.cmd = exec.CommandContext(t.Context(), path, append([]string{"dev", "--json", "--addr", "127.0.0.1:0"}, flags...)...)
 	c.cmd.Dir = t.TempDir()
 	c.cmd.Env = []string{"TMPDIR=" + t.TempDir()}
@@ -120,7 +148,8 @@ func launch(t *testing.T, flags ...string) *child {
 			_ = c.end(syscall.SIGKILL)
 		}
 		if t.Failed() {
-			t.Logf("claviger %v wrote:\n%s", flags, c.log.Bytes()[max(0, c.log.Len()-logShown):])
+			text := c.log.String()
+			t.Logf("claviger %v wrote:\n%s", flags, text[max(0, len(text)-logShown):])
 		}
 	})
 	buffered := bufio.NewReader(pipe)

@@ -2,12 +2,12 @@ package e2e_test
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -130,15 +130,39 @@ func signal(t *testing.T, c *child, s syscall.Signal) {
 	}
 }
 
-// ownerFirst puts the node first that delivered last: it sends for the partner.
+// ownerFirst puts the node first that delivered last: it sends for the partner. It waits
+// until one did: that acts are acknowledged says nothing of their webhooks.
 func ownerFirst(t *testing.T, nodes []*child) {
 	t.Helper()
-	slices.SortStableFunc(nodes, func(a, b *child) int { return cmp.Compare(newest(t, b), newest(t, a)) })
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	one := make(chan struct{}, len(nodes))
+	for _, c := range nodes {
+		go func() {
+			for {
+				text, grown := c.log.read()
+				if len(delivered(text)) > 0 {
+					one <- struct{}{}
+					return
+				}
+				select {
+				case <-grown:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	select {
+	case <-one:
+	case <-ctx.Done():
+		t.Fatal("no node says that it delivered anything")
+	}
+	slices.SortStableFunc(nodes, func(a, b *child) int { return cmp.Compare(newest(b), newest(a)) })
 }
 
-func newest(t *testing.T, c *child) int64 {
-	t.Helper()
-	return slices.Max(append(slices.Collect(maps.Keys(deliveredBy(t, c))), 0))
+func newest(c *child) int64 {
+	return slices.Max(append(slices.Collect(maps.Keys(delivered(c.log.String()))), 0))
 }
 
 // checkOwners reads from the nodes' own lines who delivered what: the killed one
@@ -147,7 +171,7 @@ func checkOwners(t *testing.T, nodes []*child, held map[int64]bool) {
 	t.Helper()
 	made := make([]map[int64]bool, len(nodes))
 	for i, c := range nodes {
-		made[i] = deliveredBy(t, c)
+		made[i] = delivered(c.log.String())
 		t.Logf("node %d delivered %d events", i+1, len(made[i]))
 	}
 	if len(made[0]) == 0 {
@@ -161,17 +185,16 @@ func checkOwners(t *testing.T, nodes []*child, held map[int64]bool) {
 	t.Logf("%d events were in flight on the killed node", len(held))
 }
 
-// deliveredBy reads the lines of a node that has ended.
-func deliveredBy(t *testing.T, c *child) map[int64]bool {
-	t.Helper()
+// delivered reads from the log of a node what it delivered.
+func delivered(log string) map[int64]bool {
 	events := map[int64]bool{}
-	for lines := bufio.NewScanner(bytes.NewReader(c.log.Bytes())); lines.Scan(); {
+	for lines := bufio.NewScanner(strings.NewReader(log)); lines.Scan(); {
 		var line struct {
 			Msg     string `json:"msg"`
 			Event   int64  `json:"event_id"`
 			Outcome string `json:"outcome"`
 		}
-		// A killed node may end in the middle of a line.
+		// The last line may be half there.
 		if err := json.Unmarshal(lines.Bytes(), &line); err == nil && line.Msg == "webhook attempt" && line.Outcome == "delivered" {
 			events[line.Event] = true
 		}
