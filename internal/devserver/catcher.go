@@ -26,9 +26,10 @@ const mailPath = "/dev/mail"
 // database clears the text of an email once it was sent, so the catcher holds the texts
 // in memory.
 type catcher struct {
-	pages *ui.Pages
-	db    *sqldb.DB
-	mails *mail.Outbox
+	pages  *ui.Pages
+	db     *sqldb.DB
+	mails  *mail.Outbox
+	faults *faults
 
 	lock  sync.Mutex
 	ids   []int64          // of the emails in texts, oldest first
@@ -126,14 +127,21 @@ func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
 			return mailAnswer{m.ID, m.To, m.Subject, m.CreatedAt, c.says(m).text}
 		}))
 	}
-	return c.pages.Render(w, r, "mails", ui.View{Title: "Emails", Wide: true, NoIndex: true, Data: mails})
+	return c.pages.Render(w, r, "mails", ui.View{Title: "Emails", Wide: true, NoIndex: true, Data: mailsView{mails, c.faults.banner()}})
+}
+
+// mailsView is the page of the newest emails.
+type mailsView struct {
+	Mails  []mail.Record
+	Faults string // that are on; "": none
 }
 
 // emailView is the page of one email.
 type emailView struct {
 	mail.Record
-	Lines [][]span
-	HTML  bool // it has HTML, too
+	Lines  [][]span
+	HTML   bool   // it has HTML, too
+	Faults string // that are on; "": none
 }
 
 func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
@@ -142,7 +150,7 @@ func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	said := c.says(m)
-	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: emailView{m, lines(said.text), said.html != ""}})
+	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: emailView{m, lines(said.text), said.html != "", c.faults.banner()}})
 }
 
 // readHTML shows an email as a mail program does that runs no script and loads nothing but

@@ -165,7 +165,7 @@ func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB,
 	}
 	cfg.Now, cfg.SignNow, e.sample.now = e.clock.Now, app.Now, e.clock.Now
 	e.faults = newFaults(cfg.Log, e.clock.Now)
-	cfg.Wrap = e.faults.wrap
+	cfg.Wrap, e.sample.faults, e.catcher.faults = e.faults.wrap, e.faults, e.faults
 	if cfg.AllowPrivateTargets && cfg.EgressProxy == nil { // neither guard nor proxy is left out
 		cfg.Dial = e.faults.dial
 	}

@@ -88,6 +88,15 @@ func (f *faults) active() []kindOfFault {
 	return slices.DeleteFunc(slices.Clone(kindsOfFaults), func(k kindOfFault) bool { return !f.on[k.Name] })
 }
 
+// banner names those that are on, for the pages beside the control page; "" if none is.
+func (f *faults) banner() string {
+	var labels []string
+	for _, k := range f.active() {
+		labels = append(labels, k.Label)
+	}
+	return strings.Join(labels, ", ")
+}
+
 // set switches on exactly those faults.
 func (f *faults) set(names []string) error {
 	all := FaultNames()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -255,4 +256,23 @@ func TestFaultsForm(t *testing.T) {
 		t.Error("the banner is still there")
 	}
 	w.open(t, "/dev/faults").has(t, 200, `{"on":[]}`)
+}
+
+// TestFaultsBanner: the pages of dev say that faults are on, those of the marketplace do not.
+func TestFaultsBanner(t *testing.T) {
+	lines := newTerminal()
+	w := run(t, lines.short)
+	w.submit(t, "/sign-in/send", url.Values{"email": {w.Buyer.Email}}).has(t, 200)
+	one := regexp.MustCompile(`/dev/mail/\d+`).FindString(lines.waitFor(t, at+`mail ".*   /dev/mail/\d+`))
+	for _, fault := range []string{"off", "duplicate"} {
+		w.submit(t, "/dev/faults", url.Values{"fault": {fault}}).has(t, 200)
+		for path, dev := range map[string]bool{"/dev/": true, "/dev/partner/": true, "/dev/mail/": true, one: true, "/": false, "/sign-in": false} {
+			page := w.open(t, path)
+			page.has(t, 200)
+			if says := strings.Contains(page.text, "Faults are on:"); says != (dev && fault != "off") {
+				t.Errorf("%s, fault %s: the banner is there: %t", path, fault, says)
+			}
+		}
+	}
+	w.open(t, "/dev/partner/").has(t, 200, "Faults are on: Duplicate webhooks")
 }

@@ -43,6 +43,7 @@ type sample struct {
 	credentials partner.Credentials
 	client      *http.Client
 	now         func() time.Time // the clock of the service
+	faults      *faults
 
 	// secrets are what webhooks are signed with now, so that the sample survives a
 	// rotation.
@@ -162,7 +163,8 @@ type sampleView struct {
 	Problem  string   // why nobody was; "" when nothing went wrong
 	Arrived  []delivery
 	Shop     string
-	Callback bool // the callback was opened
+	Callback bool   // the callback was opened
+	Faults   string // of claviger dev that are on; "": none
 }
 
 func (s *sample) home(w http.ResponseWriter, _ *http.Request) error {
@@ -172,6 +174,7 @@ func (s *sample) home(w http.ResponseWriter, _ *http.Request) error {
 // show renders the page.
 func (s *sample) show(w http.ResponseWriter, status int, v sampleView) error {
 	v.Title, v.Name, v.Login, v.Shop, v.Arrived = s.name, s.name, s.url+loginPath, s.url+"/", s.deliveries()
+	v.Faults = s.faults.banner()
 	if v.Welcome != nil {
 		v.Title = "Welcome to " + s.name
 	}
