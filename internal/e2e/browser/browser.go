@@ -68,7 +68,7 @@ func Start(t testing.TB) *Browser {
 // Launch starts Chromium for all tests of a package, which then ends it by Close. A
 // start costs more of the processor than most tests do after it, and tabs share
 // nothing. Where there is Chromium's shell, it is taken: it has pages without windows,
-// which nobody sees here and which take a third of the processor's time. All its tabs
+// which nobody sees here and which take a fifth to a third of the time. All its tabs
 // are in front.
 func Launch() (*Browser, error) {
 	return launch(find(append([]string{"chromium-headless-shell"}, whole...)...))
