@@ -165,7 +165,7 @@ type licenseEntry struct {
 	Title    string
 	Text     string
 	State    string
-	URL      string
+	URL      string // of its delivery; "" if there is none, as of most imports
 	Send     string // "" if the person may not
 	NextAt   time.Time
 	Attempts []licenseAttempt
@@ -231,7 +231,7 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 	for _, e := range events.Events {
 		view.Entries = append(view.Entries, licenseEntryOf(v, l, e, of[e.ID], tries[e.ID], known))
 	}
-	if len(view.Entries) > 0 {
+	if len(view.Entries) > 0 && view.Entries[0].State != "" {
 		says = fmt.Sprintf("Event %d is %s", view.Entries[0].EventID, view.Entries[0].State)
 	}
 	return ui.View{Title: "License " + area.Tail(l.Key), Fragment: "license-now", Data: view}, says, nil
@@ -262,6 +262,10 @@ func licenseEntryOf(v *Visit, l license.License, e event.Event, d history.Delive
 	}
 	if e.Imported(l.CreatedAt) {
 		out.Text = fmt.Sprintf("Imported as %s. %s", e.Kind.Status(), event.ImportedSentence)
+		if d.EventID == 0 {
+			out.URL = ""
+			return out
+		}
 	}
 	if v.Covers(partner.Developer) {
 		out.Send = v.Path(deliveriesPath+"/%d/send", e.ID)
