@@ -89,7 +89,9 @@ func TestPaidOrder(t *testing.T) {
 		t.Errorf("an order that is not paid: %v", err)
 	}
 	var marked []int64
-	h.licenses.Record = func(_ *sqldb.Tx, list []*license.Payment) { marked = append(marked, list[0].CheckoutID, list[0].SaleID) }
+	h.licenses.Record = func(_ *sqldb.Tx, list []*license.Payment) {
+		marked = append(marked, list[0].CheckoutID, list[0].SaleID)
+	}
 	o := license.Order{Purchase: p, By: tester, Paid: true, PlanName: "Gone", Payment: &license.Payment{CheckoutID: 7}}
 	sale, err := h.licenses.Sell(ctx, o)
 	if err != nil || sale.Licenses[0].OwnerID != ann.ID {

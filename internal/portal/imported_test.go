@@ -19,7 +19,7 @@ func TestImportedLicense(t *testing.T) {
 		Key: key, PartnerID: h.tide.ID, Tier: 1, Status: event.Active, Email: "eve@example.com", SoldAt: time.Date(2024, 5, 31, 9, 30, 0, 0, time.UTC),
 	}}, license.ImportOptions{})
 	h.Must(err)
-	text := h.as(viewer).Get(h.path("/licenses/" + key)).Want(http.StatusOK, "License Active").Text()
+	text := h.as(viewer).Get(h.path("/licenses/"+key)).Want(http.StatusOK, "License Active").Text()
 	for _, part := range []string{"Imported as active. The marketplace brought the license in from elsewhere.", "It was imported as active, is paid for, and nothing holds it.", "It was imported without a webhook."} {
 		if !strings.Contains(text, part) {
 			t.Errorf("it does not say %q:\n%s", part, text)

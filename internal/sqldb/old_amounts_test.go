@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,7 +98,7 @@ func TestOldAmounts(t *testing.T) {
 	}
 	h.SetPassword(1, pagetest.Password)
 	b := pagetest.At(t, h.App.URL(), h.DB).NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
-	all := append(old, sold...)
+	all := slices.Concat(old, sold)
 	for _, p := range all {
 		page := b.Get(fmt.Sprint("/receipts/", p.id))
 		if want := ">" + strings.ReplaceAll(p.printed, " ", "\u00a0") + "<"; !strings.Contains(page.Body, want) {
