@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,9 @@ const findTime = 30 * time.Second
 
 // findRef finds the checkout of a name.
 func (b *Book) findRef(ctx context.Context, ref string) (Checkout, bool, error) {
+	if strings.ContainsRune(ref, 0) {
+		return Checkout{}, false, nil // PostgreSQL would refuse it, and with it those of all who wait
+	}
 	s := &sought{ref: ref, done: make(chan struct{})}
 	if b.finder.first(s) {
 		defer b.findWaiting() //nolint:contextcheck // those who wait have contexts of their own
