@@ -27,6 +27,7 @@ import (
 	"claviger/internal/devserver"
 	"claviger/internal/scenario"
 	claviger "claviger/sdk/go"
+	"claviger/sdk/go/operator"
 )
 
 const sampleSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwZ2tJ4cD1xY8="
@@ -138,6 +139,23 @@ func startDev(t *testing.T, webhook, redirect string) devserver.Card {
 	return d.Card()
 }
 
+// addPartner adds a partner with a plan to a claviger dev, and returns its OAuth client.
+func addPartner(t *testing.T, card devserver.Card, redirect string) (id, secret string) {
+	t.Helper()
+	c, err := operator.NewClient(operator.Config{URL: card.BaseURL, Secret: card.OperatorToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.CreatePartner(t.Context(), operator.NewPartner{Name: "Another", RedirectURL: &redirect})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PutPlan(t.Context(), p.ID, 1, operator.NewPlan{Name: "Small"}); err != nil {
+		t.Fatal(err)
+	}
+	return p.ClientID, p.ClientSecret
+}
+
 // TestCheckScripts runs claviger check on a good application and on bad ones.
 func TestCheckScripts(t *testing.T) {
 	apps := map[string]*sampleApp{
@@ -155,6 +173,7 @@ func TestCheckScripts(t *testing.T) {
 	card := startDev(t, at["GOOD"]+"/webhook", at["GOOD"]+"/callback")
 	apps["GOOD"].service = &card
 	at["AWAY"], at["SERVICE"], at["TOKEN"], at["CLIENT"], at["CLIENTSECRET"] = away.URL, card.BaseURL, card.OperatorToken, card.Partner.ClientID, card.Partner.ClientSecret
+	at["REDIRECTSCLIENT"], at["REDIRECTSSECRET"] = addPartner(t, card, at["REDIRECTS"]+"/callback")
 	t.Run("scripts", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
 			Dir:  "testdata/check",

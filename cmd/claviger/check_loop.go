@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/courier"
 	"claviger/internal/partner"
 	"claviger/internal/scenario"
 	"claviger/sdk/go/operator"
@@ -275,7 +276,7 @@ func (l *loop) application(ctx context.Context, r *scenario.Result) error {
 	if err != nil {
 		return err
 	}
-	status, _, text, err := l.call(ctx, http.MethodGet, back, nil)
+	status, header, text, err := l.call(ctx, http.MethodGet, back, nil)
 	if err != nil {
 		return err
 	}
@@ -287,7 +288,10 @@ func (l *loop) application(ctx context.Context, r *scenario.Result) error {
 	_, err = l.exchange(ctx, &scenario.Result{}, codeIn(back))
 	switch {
 	case err == nil:
-		r.Verdict, r.Text = scenario.Warn, "your application took the code and did not exchange it"
+		r.Verdict, r.Text = scenario.Warn, fmt.Sprintf("it answered %d and did not exchange the code", status)
+		if to := header.Get("Location"); to != "" {
+			r.Text = fmt.Sprintf("it answered %d, a redirect to %s, and did not exchange the code", status, courier.Clean(to, 200))
+		}
 		r.Do = []string{"Exchange the code as soon as it comes: it lives for ten minutes. If you do so later on purpose, as after an email is confirmed, all is well."}
 		return nil
 	case strings.Contains(err.Error(), "was used already"):

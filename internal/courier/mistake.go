@@ -25,7 +25,7 @@ func Mistakes(secrets Secrets) []Mistake {
 var mistakes = []Mistake{
 	{
 		Signed: "over the body alone",
-		Likely: "Your server computes the signature over the body alone. Put the timestamp before it: the text that we sign is shown here.",
+		Likely: "Your server computes the signature over the body alone. Put the timestamp before it: X-<Brand>-Signature is over X-<Brand>-Timestamp and at once the body, webhook-signature over the id, a dot, the timestamp, a dot, the body.",
 		Change: func(f *Forgery) { f.BrandText, f.Text = f.Body, f.Body },
 	},
 	{

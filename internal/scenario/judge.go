@@ -96,10 +96,7 @@ func (p *play) judgeDelivery(result *Result, s step, r reply, ok bool, why strin
 	switch {
 	case !ok:
 		result.Verdict, result.Text = Fail, why
-		result.Do = append([]string{s.do}, likely...)
-		if refusesSignature(r.answer.Status) && !p.delivered { // it is rather the signature than this step
-			result.Do = slices.Concat(likely, []string{s.do})
-		}
+		result.Do = p.advice(s, r.answer.Status, likely)
 	case s.expect == quick && r.took > QuickAnswer:
 		result.Verdict, result.Text = Warn, "it was delivered, but the answer took "+round(r.took)
 		result.Do = []string{s.do}
@@ -111,6 +108,19 @@ func (p *play) judgeDelivery(result *Result, s step, r reply, ok bool, why strin
 			result.Text += "; the answer took " + round(r.took)
 		}
 	}
+}
+
+// advice is what to do about a step that was not delivered. What only steps that reach the
+// partner's code can do wrong is said of those alone.
+func (p *play) advice(s step, status int, likely []string) []string {
+	moved, refused := status >= 300 && status < 400, refusesSignature(status) && !p.delivered
+	switch {
+	case (moved || refused && (status == 401 || status == 403)) && s.expect != proves:
+		return likely
+	case moved || refused: // it is rather the URL or the signature than this step
+		return slices.Concat(likely, []string{s.do})
+	}
+	return slices.Concat([]string{s.do}, likely)
 }
 
 // judgeRefusal judges a step that must not be delivered.

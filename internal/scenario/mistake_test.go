@@ -51,3 +51,45 @@ func TestDiagnosis(t *testing.T) {
 		})
 	}
 }
+
+// TestAdviceIsAboutWhatWasReached: where a post does not get as far as the partner's code,
+// nothing is said of what that code should do with it.
+func TestAdviceIsAboutWhatWasReached(t *testing.T) {
+	answers := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/hook/")
+			w.WriteHeader(status)
+		}
+	}
+	bodyOnly := func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); r.Header.Get("X-Acme-Signature") != sign(string(body)) {
+			w.WriteHeader(401)
+		}
+	}
+	const store, unauthorized, secret = "Store the license", "Your server rejected the request as unauthorized", "No common mistake"
+	for name, c := range map[string]struct {
+		app  http.HandlerFunc
+		want []string // how the sentences of each step begin
+	}{
+		"a redirect":           {answers(301), []string{"It redirects to /hook/"}},
+		"unauthorized":         {answers(401), []string{unauthorized, secret}},
+		"forbidden":            {answers(403), []string{unauthorized, secret}},
+		"a body that is odd":   {answers(422), []string{"", store, secret}},
+		"no such page":         {answers(404), []string{store, ""}},
+		"an error":             {answers(500), []string{store, ""}},
+		"a mistake it is told": {bodyOnly, []string{"Your server computes the signature over the body alone. Put the timestamp before it: X-Acme-Signature is over X-Acme-Timestamp and at once the body"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, result := range run(t, runner(t, c.app), scenario.Journey) {
+				if len(result.Do) != len(c.want) {
+					t.Fatalf("%s: %q, want %q", result.Title, result.Do, c.want)
+				}
+				for i, begins := range c.want {
+					if !strings.HasPrefix(result.Do[i], begins) {
+						t.Errorf("%s: %q, want %q", result.Title, result.Do[i], begins)
+					}
+				}
+			}
+		})
+	}
+}

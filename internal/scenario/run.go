@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"claviger/internal/courier"
@@ -155,7 +154,11 @@ func (p *play) step(ctx context.Context, i int, s step) (Result, error) {
 		if !p.diagnosed {
 			p.diagnose(ctx, s, events[0])
 		}
-		result.Do = slices.DeleteFunc(slices.Concat([]string{p.mistake}, result.Do, []string{p.doubt}), func(do string) bool { return do == "" })
+		if p.mistake != "" {
+			result.Do = []string{p.mistake}
+		} else if p.doubt != "" {
+			result.Do = append(result.Do, p.doubt)
+		}
 	}
 	return result, nil
 }

@@ -78,9 +78,9 @@ const (
 	doUnknown   = "You may not have the license yet, as after an outage: insert what you do not know, and answer 200."
 	doMember    = "Members are added over time: ignore those that you do not know. A strict schema for the body is the usual cause."
 	doVerify    = "Anybody who knows the URL could send you events: verify the signature before anything else, and answer 401 when it is wrong or missing."
-	doBodyOnly  = "The signature must cover the timestamp too, or an old post can be sent again for ever: compute it over the text that is shown here for a right post."
+	doBodyOnly  = "The signature must cover the timestamp too, or an old post can be sent again for ever: put the timestamp before the body that you sign."
 	doAge       = "Refuse posts whose timestamp is more than five minutes from your clock, or whoever recorded one can send it again later."
-	doRight     = "Your server refuses this post for another reason than its signature; so the refusals before it show nothing."
+	doRight     = "Your server refuses the right post too, so the refusals before it show nothing."
 	doSecret    = "No common mistake in signing explains it: compare the secret that your server verifies with and the one of this check, whsec_ included, and the names of the headers that it reads: X-<Brand>-Signature and X-<Brand>-Timestamp."
 	doQuick     = "Answer as soon as the event is stored, and do slow work afterwards, in a queue."
 )
