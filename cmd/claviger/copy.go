@@ -52,7 +52,7 @@ func migrateCopyCommand() *cobra.Command {
 			_, err := fmt.Fprintln(cmd.ErrOrStderr(), "the database can be used again; remove what was copied of it")
 			return err
 		}
-		shown := &copyProgress{w: cmd.ErrOrStderr(), live: isTerminal(os.Stderr)}
+		shown := &copyProgress{w: cmd.ErrOrStderr(), live: isTerminal(os.Stderr), last: time.Now()}
 		done, hint, err := app.Copy(cmd.Context(), cfg, from, to, shown.tell)
 		shown.end()
 		if err != nil {
@@ -107,11 +107,11 @@ func (c *copyProgress) tell(p sqldb.CopyProgress) {
 		return
 	}
 	c.last, c.shown = time.Now(), true
-	verb := "copies"
+	verb := "copying"
 	if p.Verifying {
-		verb = "compares"
+		verb = "comparing"
 	}
-	_, _ = fmt.Fprintf(c.w, form, fmt.Sprintf("%s table %d of %d, %s: %d rows", verb, p.Number, p.Tables, p.Table, p.Rows)) // it only shows
+	_, _ = fmt.Fprintf(c.w, form, fmt.Sprintf("%s table %d of %d, %s: %d rows so far", verb, p.Number, p.Tables, p.Table, p.Rows)) // it only shows
 }
 
 // end leaves the line that changes.

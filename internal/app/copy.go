@@ -18,7 +18,7 @@ func Copy(ctx context.Context, cfg Config, from, to string, tell func(sqldb.Copy
 	source.DB, target.DB = from, to
 	proof := &keyProof{source: source, target: target}
 	done, err = sqldb.Copy(ctx, sqldb.Copying{
-		From: from, To: to, FromName: shownDB(from), ToName: shownDB(to), Now: Now(), Log: cfg.logger(),
+		From: from, To: to, FromName: fullDB(source), ToName: fullDB(target), Now: Now(), Log: cfg.logger(),
 		Skip: cluster.Tables, Running: cluster.Running, Prove: proof.check, Tell: tell,
 	})
 	return done, proof.hint, copyFailed(err)
@@ -26,7 +26,8 @@ func Copy(ctx context.Context, cfg Config, from, to string, tell func(sqldb.Copy
 
 // GiveUpCopy makes a database usable again whose copy has not ended.
 func GiveUpCopy(ctx context.Context, cfg Config, from string) error {
-	return copyFailed(sqldb.GiveUp(ctx, sqldb.Copying{From: from, FromName: shownDB(from), Log: cfg.logger(), Running: cluster.Running}))
+	cfg.DB = from
+	return copyFailed(sqldb.GiveUp(ctx, sqldb.Copying{From: from, FromName: fullDB(cfg), Log: cfg.logger(), Running: cluster.Running}))
 }
 
 // copyFailed says what to do about it where it does not say so itself.

@@ -58,17 +58,22 @@ func open(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// noDatabase says where there is no database of ours. A path is named in full: the
-// folder that a command was typed in is the usual mistake.
+// noDatabase says where there is no database of ours.
 func noDatabase(cfg Config) error {
-	where := shownDB(cfg.DB)
-	if !cfg.Postgres() {
-		if abs, err := filepath.Abs(cfg.DB); err == nil {
-			where = abs
-		}
+	form := "%w: there is no database at %s; name yours with --db or CLAVIGER_DB, or make one there with claviger serve or claviger migrate"
+	if cfg.Postgres() {
+		form = "%w: %s has no data of this program; name yours with --db or CLAVIGER_DB, or prepare this one with claviger serve or claviger migrate"
 	}
-	return fmt.Errorf("%w: there is no database at %s; name yours with --db or CLAVIGER_DB, or make one there with claviger serve or claviger migrate",
-		ErrUnreachable, where)
+	return fmt.Errorf(form, ErrUnreachable, fullDB(cfg))
+}
+
+// fullDB is how people are told where a database is: a file by its whole path, since the
+// folder that a command was typed in is the usual mistake.
+func fullDB(cfg Config) string {
+	if abs, err := filepath.Abs(cfg.DB); err == nil && !cfg.Postgres() {
+		return abs
+	}
+	return shownDB(cfg.DB)
 }
 
 // OpenCurrent is OpenExisting for a command that reads data: the schema must be

@@ -1,0 +1,28 @@
+package app_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"claviger/internal/app"
+	"claviger/internal/sqldb/sqldbtest"
+)
+
+// A database without our tables is not opened for a command that reads; on PostgreSQL it
+// is there all the same.
+func TestADatabaseWithoutData(t *testing.T) {
+	cfg := app.Defaults(app.Serve)
+	cfg.DB = sqldbtest.Empty(t)
+	want := "there is no database at "
+	if sqldbtest.Postgres() {
+		want = "has no data of this program; name yours with --db"
+	}
+	db, err := app.OpenCurrent(t.Context(), cfg)
+	if err == nil {
+		t.Fatal("it was opened", db.Close())
+	}
+	if !errors.Is(err, app.ErrUnreachable) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
