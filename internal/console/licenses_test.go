@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html/atom"
 
@@ -74,6 +75,22 @@ func TestSearchLeadsToThePage(t *testing.T) {
 	want(t, b.Get(path("/search")), 200, "Search")
 	want(t, b.Get(path("/search?q=%s", strings.Repeat("a", 300))), 400, "one line of 1 to 255 characters")
 	want(t, b.Get(path("/search?q=%%00")), 400, "one line")
+}
+
+// TestImportedLicense: the page of a license that was brought in names the day of its sale,
+// and not the import as a purchase.
+func TestImportedLicense(t *testing.T) {
+	h := start(t)
+	const key = "3f2c1b4e-8a6d-4c7f-9b0e-000000000001"
+	_, err := h.Licenses.Import(t.Context(), apptest.Tester, []license.Import{{
+		Key: key, PartnerID: h.tide.ID, Tier: 1, Status: event.Inactive, SoldAt: time.Date(2024, 5, 31, 9, 30, 0, 0, time.UTC),
+	}}, license.ImportOptions{})
+	h.Must(err)
+	page := h.as(viewer).Get(path("/licenses/%s", key))
+	want(t, page, 200, "Sold elsewhere 31 May 2024", "It was imported and is paid for", "Its tier is 1, as it was imported.")
+	if strings.Contains(page.Text(), "Purchased") || !strings.Contains(h.as(viewer).Get(path("/licenses/%s", h.sold().Licenses[0].Key)).Text(), "Purchased") {
+		t.Error("only a license that was sold here was purchased")
+	}
 }
 
 // TestHoldAndReinstate: the page says what will happen, the act is done once and audited

@@ -3,6 +3,7 @@ package license
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"claviger/internal/event"
 	"claviger/internal/partner"
@@ -19,15 +20,20 @@ func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of a license: %w", err)
 	}
-	imported := false // as active, and not activated here since
-	if l.Status == event.Active {
+	sold, err := r.SoldElsewhere(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	imported := !sold.IsZero()
+	asItIs := imported // and not activated here since
+	if l.Status == event.Active && imported {
 		last, err := event.LastActivation(ctx, r.DB, l.ID)
 		if err != nil {
 			return nil, err
 		}
-		imported = last.Imported(l.CreatedAt)
+		asItIs = last.Imported(l.CreatedAt)
 	}
-	out := append(explainStatus(l, chain, imported), explainTier(l, chain)...)
+	out := append(explainStatus(l, chain, asItIs), explainTier(l, chain, imported)...)
 	paused, err := partner.IsPaused(ctx, r.DB, l.PartnerID)
 	if err != nil {
 		return nil, err
@@ -38,11 +44,25 @@ func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 	return out, nil
 }
 
+// SoldElsewhere is when a license was sold that was imported; zero if it was sold here.
+func (r *Registry) SoldElsewhere(ctx context.Context, l License) (time.Time, error) {
+	at, err := sqldb.One(ctx, r.DB, sqldb.Value[time.Time],
+		`SELECT p.sold_at FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id WHERE k.license_id = $1 AND k.seq = 1`, l.ID)
+	if err != nil {
+		return at, fmt.Errorf("read when a license was sold: %w", err)
+	}
+	return at, nil
+}
+
 func explainStatus(l License, chain []link, imported bool) []string {
 	out := []string{fmt.Sprintf("The license is %s.", l.Status)}
 	switch l.Status {
 	case event.Inactive:
-		out = append(out, "It was purchased and is paid for, and the buyer has not activated it yet.")
+		came := "purchased"
+		if imported {
+			came = "imported"
+		}
+		out = append(out, "It was "+came+" and is paid for, and the buyer has not activated it yet.")
 		if l.OwnerID == 0 {
 			out = append(out, "Nobody has claimed it: the first signed-in buyer who opens its redemption URL does.")
 		}
@@ -72,7 +92,7 @@ func explainStatus(l License, chain []link, imported bool) []string {
 	return out
 }
 
-func explainTier(l License, chain []link) []string {
+func explainTier(l License, chain []link, imported bool) []string {
 	if refunded(chain) {
 		return []string{fmt.Sprintf("Its tier is %d, the last one that was paid for.", l.Tier)}
 	}
@@ -84,6 +104,8 @@ func explainTier(l License, chain []link) []string {
 		}
 	}
 	switch {
+	case changes == 0 && imported:
+		return []string{fmt.Sprintf("Its tier is %d, as it was imported.", l.Tier)}
 	case changes == 0:
 		return []string{fmt.Sprintf("Its tier is %d, as it was purchased.", l.Tier)}
 	case back == 0:

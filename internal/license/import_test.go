@@ -107,8 +107,8 @@ func BenchmarkImport(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "licenses/s")
 }
 
-// TestExplainImported: of a license that was brought in as active nobody says that its buyer
-// has activated it, until a buyer does.
+// TestExplainImported: of a license that was brought in nobody says that it was purchased
+// here, nor that its buyer has activated it, until a buyer does.
 func TestExplainImported(t *testing.T) {
 	for name, c := range map[string]struct {
 		status event.Status
@@ -118,6 +118,7 @@ func TestExplainImported(t *testing.T) {
 		"active":                     {event.Active, nil, "It was imported as active, is paid for, and nothing holds it."},
 		"active, held and lifted":    {event.Active, []string{"hold", "reinstate"}, "It was imported as active, is paid for, and nothing holds it."},
 		"active, and redeemed again": {event.Active, []string{"release", "redeem ann"}, "It is paid for, the buyer has activated it, and nothing holds it."},
+		"inactive":                   {event.Inactive, nil, "It was imported and is paid for, and the buyer has not activated it yet."},
 		"inactive, then redeemed":    {event.Inactive, []string{"redeem ann"}, "It is paid for, the buyer has activated it, and nothing holds it."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,8 +132,12 @@ func TestExplainImported(t *testing.T) {
 				}
 			}
 			got, err := h.licenses.Explain(t.Context(), h.license(line.Key))
-			if err != nil || len(got) < 2 || got[1] != c.want {
-				t.Errorf("it says %q, %v; want %q", got, err, c.want)
+			if err != nil || len(got) < 3 || got[1] != c.want || got[len(got)-1] != "Its tier is 2, as it was imported." {
+				t.Errorf("it says %q, %v; want %q, and its tier as it was imported", got, err, c.want)
+			}
+			sold, err := h.licenses.SoldElsewhere(t.Context(), h.license(line.Key))
+			if err != nil || !sold.Equal(line.SoldAt) {
+				t.Errorf("sold at %s, %v; want %s", sold, err, line.SoldAt)
 			}
 		})
 	}

@@ -20,12 +20,12 @@ func TestImportedLicense(t *testing.T) {
 	}}, license.ImportOptions{})
 	h.Must(err)
 	text := h.as(viewer).Get(h.path("/licenses/"+key)).Want(http.StatusOK, "License Active").Text()
-	for _, part := range []string{"Imported as active. The marketplace brought the license in from elsewhere.", "It was imported as active, is paid for, and nothing holds it.", "It was imported without a webhook."} {
+	for _, part := range []string{"Imported as active. The marketplace brought the license in from elsewhere.", "It was imported as active, is paid for, and nothing holds it.", "It was imported without a webhook.", "Sold elsewhere 31 May 2024", "Imported ", "Its tier is 1, as it was imported."} {
 		if !strings.Contains(text, part) {
 			t.Errorf("it does not say %q:\n%s", part, text)
 		}
 	}
-	for _, part := range []string{"activated", "Not sent yet", "Delivery of event"} {
+	for _, part := range []string{"activated", "Not sent yet", "Delivery of event", "Purchased", "purchased"} {
 		if strings.Contains(text, part) {
 			t.Errorf("it speaks of what never was, %q:\n%s", part, text)
 		}

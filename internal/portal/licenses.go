@@ -150,6 +150,7 @@ type licenseView struct {
 	Status     string
 	Tier       int
 	CreatedAt  time.Time
+	SoldAt     time.Time // elsewhere; zero: here
 	UpdatedAt  time.Time
 	Explain    []string
 	Entries    []licenseEntry
@@ -209,6 +210,9 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 		Curl:       h.call("Read this license by API", http.MethodGet, "/v2/licenses/"+l.Key+"/events"),
 	}
 	if view.Explain, err = h.Licenses.Explain(r.Context(), l); err != nil {
+		return page, "", err
+	}
+	if view.SoldAt, err = h.Licenses.SoldElsewhere(r.Context(), l); err != nil {
 		return page, "", err
 	}
 	events, err := h.Events.OfLicense(r.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: maxLicenseEvents})
