@@ -93,6 +93,28 @@ func Gather(ctx context.Context, before, inFlight, answers, expected int, each t
 	return batch, len(c.answers), waited
 }
 
+// Finish has the recorder finish a batch of answers of one lane, whose endpoint somebody else
+// has locked where locked says so. It returns how many requests are given back and how many
+// answers the lane is told of, and after which time which answers wait again.
+func (d *Dispatcher) Finish(ctx context.Context, locked ...bool) (given, told int, after time.Duration, again []int64) {
+	l, list := newLane(d, 1, cluster.Claim{}), make([]webhook.Recorded, len(locked))
+	batch := make([]*answer, len(locked))
+	for i := range locked {
+		batch[i], list[i].Locked = &answer{Attempt: webhook.Attempt{Item: &webhook.Item{EventID: int64(i) + 1}}, lane: l}, locked[i]
+	}
+	before, begun := d.limits.requests.used, time.Now()
+	d.recorder.finish(ctx, batch, list)
+	given, told = before-d.limits.requests.used, len(l.box.take().recorded)
+	select {
+	case <-d.recorder.wake:
+	case <-time.After(time.Hour):
+	}
+	for _, a := range d.recorder.answers {
+		again = append(again, a.EventID)
+	}
+	return given, told, time.Since(begun), again
+}
+
 // LogAttempt writes the line of an attempt.
 func (d *Dispatcher) LogAttempt(ctx context.Context, a *webhook.Attempt) { d.logAttempt(ctx, a) }
 

@@ -84,7 +84,7 @@ func (c *recorder) next(ctx context.Context) []*answer {
 	}
 	batch := c.answers[:n:n]
 	if c.answers = c.answers[n:]; len(c.answers) == 0 {
-		c.answers = nil
+		c.answers = nil // mutate: equivalent because it only frees memory
 	}
 	return batch
 }
@@ -99,12 +99,11 @@ func (c *recorder) gathers() bool {
 
 // gather waits a moment for others, and no longer than there are some to wait for.
 func (c *recorder) gather(ctx context.Context) {
-	timer := time.NewTimer(max(gatherTime, time.Until(c.after)))
-	defer timer.Stop()
+	over := time.After(max(gatherTime, time.Until(c.after)))
 	for c.gathers() {
 		select {
 		case <-c.enough:
-		case <-timer.C:
+		case <-over:
 			return
 		case <-ctx.Done():
 			return

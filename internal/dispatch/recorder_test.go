@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"claviger/internal/dispatch"
 	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
 // While others are expected, or many requests are in flight, or several were recorded just
@@ -46,6 +48,47 @@ func TestAnswersWaitForOneAnother(t *testing.T) {
 				same(t, "batch", batch, c.batch)
 				same(t, "left", left, c.answers+c.expected-c.batch)
 				same(t, "waited", waited, c.waits)
+			})
+		})
+	}
+}
+
+// Nobody waits for others when the dispatcher ends.
+func TestAnswersDoNotWaitAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		batch, _, waited := dispatch.Gather(ctx, 0, 16, 1, 0, 0)
+		same(t, "batch", batch, 1)
+		same(t, "waited", waited, time.Millisecond)
+	})
+}
+
+// Answers whose endpoint somebody else has locked keep their requests, are told to nobody
+// and logged by nobody, and are tried again a moment later; the others are finished.
+func TestLockedAnswersWaitAMoment(t *testing.T) {
+	const moment = 10 * time.Millisecond
+	url := sqldbtest.URL(t)
+	for name, c := range map[string]struct {
+		locked      []bool
+		given, told int
+		after       time.Duration
+		again       []int64
+	}{
+		"none":    {[]bool{false, false}, 2, 2, time.Hour, nil},
+		"one":     {[]bool{false, true, false}, 2, 2, moment, []int64{2}},
+		"several": {[]bool{true, false, true}, 1, 1, moment, []int64{1, 3}},
+		"all":     {[]bool{true}, 0, 0, moment, []int64{1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, log := harnessAt(t, url), &journal{}
+				given, told, after, again := r.node(settings{log: log}).Dispatcher.Finish(t.Context(), c.locked...)
+				same(t, "given back", given, c.given)
+				same(t, "told", told, c.told)
+				same(t, "logged", len(log.lines(`msg="webhook attempt"`)), c.told)
+				same(t, "after", after, c.after)
+				same(t, "again", again, c.again)
 			})
 		})
 	}
