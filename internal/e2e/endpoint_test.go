@@ -41,9 +41,10 @@ type arrival struct {
 	attempt   string
 	signature string // of the brand; another one on each attempt
 	body      string
-	came      int64 // on the endpoint's own clock, which only counts
-	answered  int64 // likewise; 0: not, or not yet
-	cut       int64 // likewise: the caller was gone before the answer
+	from      string // the address of the caller's end of the connection
+	came      int64  // on the endpoint's own clock, which only counts
+	answered  int64  // likewise; 0: not, or not yet
+	cut       int64  // likewise: the caller was gone before the answer
 	reply     reply
 }
 
@@ -126,7 +127,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // cut off in the middle: it did not come
 	}
-	a, gate := e.take(r.Header, body)
+	a, gate := e.take(r, body)
 	var ready <-chan time.Time
 	switch {
 	case gate != nil:
@@ -151,7 +152,8 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // take checks a request and puts it on record.
-func (e *endpoint) take(h http.Header, body []byte) (*arrival, chan struct{}) {
+func (e *endpoint) take(r *http.Request, body []byte) (*arrival, chan struct{}) {
+	h := r.Header
 	var told struct {
 		Event   int64  `json:"event_id"`
 		License string `json:"license_key"`
@@ -159,7 +161,7 @@ func (e *endpoint) take(h http.Header, body []byte) (*arrival, chan struct{}) {
 	err := json.Unmarshal(body, &told)
 	a := &arrival{
 		event: told.Event, license: told.License, body: string(body), id: h.Get("Webhook-Id"),
-		attempt: h.Get("X-Licensing-Attempt"), signature: h.Get("X-Licensing-Signature"),
+		attempt: h.Get("X-Licensing-Attempt"), signature: h.Get("X-Licensing-Signature"), from: r.RemoteAddr,
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

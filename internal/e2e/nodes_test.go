@@ -5,8 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
+	"net"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -107,20 +113,72 @@ func loseTwo(t *testing.T, m *market, e *endpoint, nodes []*child) (held map[int
 	f.await(t)
 	before := e.count()
 	signal(t, nodes[1], syscall.SIGSTOP)
+	signal(t, nodes[0], syscall.SIGSTOP) // It opens no more connections while they are looked at.
+	own := e.openOf(connectionsOf(t, nodes[0]))
 	_ = nodes[0].end(syscall.SIGKILL) // It ends by the signal, which is an error to Wait.
 	stop()
 	wait()
-	held = map[int64]bool{}
+	if len(own) == 0 {
+		t.Fatal("the node that is killed has no request in flight")
+	}
 	e.await(t, "the killed node's requests to break off", func() bool {
-		for _, a := range e.arrivals {
-			if a.cut != 0 {
-				held[a.event] = true
-			}
-		}
-		return len(held) > 0
+		return !slices.ContainsFunc(own, func(a *arrival) bool { return a.cut == 0 })
 	})
-	t.Logf("one node stopped and one killed with %d requests in flight and %d events delivered", before.open, before.delivered)
+	held = map[int64]bool{}
+	for _, a := range own {
+		held[a.event] = true
+	}
+	t.Logf("one node stopped and one killed with %d requests in flight, %d of them of the killed one, and %d events delivered", before.open, len(own), before.delivered)
 	return held
+}
+
+// openOf are the requests over connections from these ports that have no answer yet.
+func (e *endpoint) openOf(ports map[string]bool) (open []*arrival) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range e.arrivals {
+		_, port, _ := net.SplitHostPort(a.from)
+		if ports[port] && a.answered == 0 && a.cut == 0 {
+			open = append(open, a)
+		}
+	}
+	return open
+}
+
+// connectionsOf are the local ports of a node's connections, as the kernel lists them: a
+// line has the address in its second column, with the port behind a colon in hexadecimal,
+// and the inode of the socket in its tenth.
+func connectionsOf(t *testing.T, c *child) map[string]bool {
+	t.Helper()
+	folder := fmt.Sprintf("/proc/%d", c.cmd.Process.Pid)
+	open, err := os.ReadDir(folder + "/fd")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("only Linux tells which connections a process has")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sockets := map[string]bool{}
+	for _, file := range open {
+		to, _ := os.Readlink(folder + "/fd/" + file.Name()) // what is closed meanwhile is none
+		sockets[to] = true
+	}
+	table, err := os.ReadFile(folder + "/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := map[string]bool{}
+	for line := range strings.Lines(string(table)) {
+		column := strings.Fields(line)
+		if len(column) < 10 || !sockets["socket:["+column[9]+"]"] {
+			continue
+		}
+		_, port, _ := strings.Cut(column[1], ":")
+		if n, err := strconv.ParseUint(port, 16, 16); err == nil {
+			ports[strconv.FormatUint(n, 10)] = true
+		}
+	}
+	return ports
 }
 
 func signal(t *testing.T, c *child, s syscall.Signal) {
