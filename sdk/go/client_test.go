@@ -13,7 +13,6 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/apptest"
-	"claviger/internal/simulator"
 	"claviger/internal/wire/wiretest"
 	claviger "claviger/sdk/go"
 	"claviger/sdk/go/operator"
@@ -103,7 +102,7 @@ func TestEveryOperation(t *testing.T) {
 		PartnerID: made.ID, Tier: 1, Quantity: new(3), User: &operator.Person{Email: new("ann@example.com")}, ExternalID: new("order-1"),
 	}))(t)
 	key := sale.Licenses.Items[0].LicenseKey
-	partnerOperations(t, h.App.URL(), made.APIKey, key, a, h.Simulator)
+	partnerOperations(t, h, made.APIKey, key, a)
 	marketDeliveries(t, market, made.ID)
 	marketExports(ctx, t, market)
 	marketBulk(ctx, t, h, market, made.ID)
@@ -118,11 +117,11 @@ func TestEveryOperation(t *testing.T) {
 }
 
 // partnerOperations is what the partner does.
-func partnerOperations(t *testing.T, url, apiKey, key string, a *application, node *simulator.Simulator) {
+func partnerOperations(t *testing.T, h *apptest.Harness, apiKey, key string, a *application) {
 	t.Helper()
 	ctx := t.Context()
 	contract, client := described(t, "../../internal/api/openapi.json")
-	c := must(claviger.NewClient(claviger.Config{URL: url, Secret: apiKey, HTTP: client}))(t)
+	c := must(claviger.NewClient(claviger.Config{URL: h.App.URL(), Secret: apiKey, HTTP: client}))(t)
 
 	updated := must(c.UpdateProfile(ctx, claviger.ProfileUpdate{WebhookURL: new(a.URL + "/webhook"), RedirectURL: new(a.URL)}))(t)
 	if len(updated.Checks) == 0 || updated.WebhookURL != a.URL+"/webhook" {
@@ -139,7 +138,7 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application, no
 	if err := c.DeleteContact(ctx, contact.ContactID); err != nil {
 		t.Error(err)
 	}
-	scenarioOperations(t, c, node)
+	scenarioOperations(t, c, h.Simulator)
 	var first claviger.Credential
 	for _, k := range must(c.Credentials(ctx))(t) {
 		if k.What == "client_secret" {
@@ -188,6 +187,7 @@ func partnerOperations(t *testing.T, url, apiKey, key string, a *application, no
 	if n := must(c.Stats(ctx, 2, 3))(t); len(n.Days) != 2 || len(n.Hours) != 3 {
 		t.Errorf("the numbers are %+v", n)
 	}
+	attempted(t, h, licenses)
 	deliveryOperations(t, c, event.EventID)
 	_, err := c.License(ctx, "none")
 	var refused *claviger.Error

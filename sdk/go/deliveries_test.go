@@ -4,9 +4,21 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/apptest"
 	claviger "claviger/sdk/go"
 	"claviger/sdk/go/operator"
 )
+
+// attempted waits until everything of the licenses was sent and is on record.
+func attempted(t *testing.T, h *apptest.Harness, licenses []claviger.License) {
+	t.Helper()
+	for _, l := range licenses {
+		known, err := h.Licenses.ByKey(t.Context(), l.LicenseKey)
+		if err != nil || !h.Webhooks.AwaitAttempt(t.Context(), known.ID, time.Minute) {
+			t.Fatalf("nothing of license %s was sent: %v", l.LicenseKey, err)
+		}
+	}
+}
 
 // deliveryOperations is what the partner does with deliveries.
 func deliveryOperations(t *testing.T, c *claviger.Client, eventID int64) {
@@ -14,9 +26,6 @@ func deliveryOperations(t *testing.T, c *claviger.Client, eventID int64) {
 	ctx := t.Context()
 	since := time.Now().Add(-time.Hour)
 	detail := must(c.Delivery(ctx, eventID))(t)
-	for len(detail.AttemptList.Items) == 0 { // it is recorded after it was answered
-		detail = must(c.Delivery(ctx, eventID))(t)
-	}
 	attempt := must(c.Attempt(ctx, eventID, detail.AttemptList.Items[0].AttemptID))(t)
 	if attempt.SignedText == "" || attempt.Timing.FirstByteUs == 0 {
 		t.Errorf("the attempt is %+v", attempt)
@@ -60,8 +69,8 @@ func marketDeliveries(t *testing.T, c *operator.Client, partnerID int64) {
 	must(c.Attempt(ctx, partnerID, event, detail.AttemptList.Items[0].AttemptID))(t)
 	_ = all(t, c.PartnerLicenses(ctx, partnerID, operator.SearchFilter{Status: "active"}))
 	// One a second: of several, one is left when it is paused.
-	for must(c.EstimateRedelivery(ctx, partnerID, operator.DeliveryFilter{State: "delivered"}, 0))(t).Count < 3 {
-		time.Sleep(time.Millisecond)
+	if e := must(c.EstimateRedelivery(ctx, partnerID, operator.DeliveryFilter{State: "delivered"}, 0))(t); e.Count < 3 {
+		t.Errorf("the estimate is %+v", e)
 	}
 	job := must(c.BeginRedelivery(ctx, partnerID, operator.RedeliveryOrder{State: new("delivered"), Rate: new(1)}))(t)
 	must(c.PauseRedelivery(ctx, partnerID, job.RedeliveryID))(t)
