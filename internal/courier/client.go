@@ -148,14 +148,13 @@ type Answer struct {
 // Send sends one request and reads its answer, within Timeout. An error means
 // that there was no whole HTTP answer, also when a status came before the
 // connection broke; Explain puts it into words.
-func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
-	req, err := c.request(r)
+func (c *Client) Send(ctx context.Context, r Request) (a Answer, err error) {
+	req, err := c.request(&r)
 	if err != nil {
-		return Answer{}, err
+		return a, err
 	}
 	begun := time.Now()
-	a, err := c.exchange(ctx, req, r, begun)
-	if err == nil {
+	if err = c.exchange(ctx, req, &r, begun, &a); err == nil {
 		return a, nil
 	}
 	a.Took = time.Since(begun)
@@ -169,30 +168,31 @@ func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
 }
 
 // exchange sends the request over an idle connection or a new one. The server may
-// close an idle one at the same moment; a repeatable request is then sent again.
-func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, begun time.Time) (Answer, error) {
+// close an idle one at the same moment; a repeatable request is then sent again. Copies of
+// the request and of the answer would make the stack of each delivery grow, which costs
+// more than the copies.
+func (c *Client) exchange(ctx context.Context, req *http.Request, r *Request, begun time.Time, a *Answer) error {
 	for anew := false; ; anew = true {
+		*a = Answer{}
 		if ctx.Err() != nil {
-			return Answer{}, ctx.Err()
+			return ctx.Err()
 		}
-		var timing Timing
-		cn, err := c.pool.get(ctx, r.Owner, req.URL, anew, begun.Add(Timeout), &timing)
+		cn, err := c.pool.get(ctx, r.Owner, req.URL, anew, begun.Add(Timeout), &a.Timing)
 		if err != nil {
-			return Answer{Timing: timing}, err
+			return err
 		}
 		if r.Allowed != nil && !r.Allowed() {
 			c.pool.put(cn)
-			return Answer{}, ErrNotAllowed
+			return ErrNotAllowed
 		}
-		a, reusable, err := cn.exchange(ctx, req, r.Body, begun)
-		timing.FirstByte = cn.firstByte
-		a.Timing = timing
-		if !timing.Reused {
+		reusable, err := cn.exchange(ctx, req, r.Body, begun, a)
+		a.Timing.FirstByte = cn.firstByte
+		if !a.Timing.Reused {
 			a.CertificateUntil = cn.certificateUntil
 		}
 		if reusable {
 			c.pool.put(cn)
-			return a, nil
+			return nil
 		}
 		if err != nil {
 			cn.abort()
@@ -200,14 +200,14 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r Request, beg
 			_ = cn.Close() // its answer has been read
 		}
 		if err == nil || !r.Repeatable || !cn.stale(err) {
-			return a, err
+			return err
 		}
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 	}
 }
 
 // request makes the request for net/http, unless its URL may not be called.
-func (c *Client) request(r Request) (*http.Request, error) {
+func (c *Client) request(r *Request) (*http.Request, error) {
 	req, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body)) //nolint:noctx // conn.exchange watches the context
 	switch {
 	case err != nil:
@@ -231,7 +231,7 @@ func (c *Client) request(r Request) (*http.Request, error) {
 // Text shows a request as Send sends it: request line, headers and body, but with
 // plain line ends.
 func (c *Client) Text(r Request) string {
-	req, err := c.request(r)
+	req, err := c.request(&r)
 	if err != nil {
 		return ""
 	}

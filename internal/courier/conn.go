@@ -93,32 +93,32 @@ func (c *conn) reusable(until time.Time) bool {
 
 // exchange sends a request and reads its answer. It reports whether the connection
 // can be used for another request.
-func (c *conn) exchange(ctx context.Context, req *http.Request, sent []byte, begun time.Time) (a Answer, reusable bool, err error) {
+func (c *conn) exchange(ctx context.Context, req *http.Request, sent []byte, begun time.Time, a *Answer) (reusable bool, err error) {
 	c.heard, c.firstByte, c.unread = false, 0, maxHeader
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(past) })
 	defer func() { reusable = stop() && reusable }()
 	if err := write(&c.out, req, sent); err != nil {
-		return a, false, err
+		return false, err
 	}
 	if err := c.out.Flush(); err != nil {
-		return a, false, err
+		return false, err
 	}
 	c.sent = time.Now()
 	resp, err := c.head(req) //nolint:bodyclose // that would read it to its end, however long it is
 	if err != nil {
-		return a, false, err
+		return false, err
 	}
 	c.unread = math.MaxInt64 // read bounds the body
 	body, whole, err := read(resp)
-	a = Answer{Status: resp.StatusCode, Header: resp.Header, Body: body, Took: time.Since(begun)}
+	a.Status, a.Header, a.Body, a.Took = resp.StatusCode, resp.Header, body, time.Since(begun)
 	if err != nil {
-		return a, false, fmt.Errorf("%w: %w", errMidway, err)
+		return false, fmt.Errorf("%w: %w", errMidway, err)
 	}
 	if !whole {
 		_ = c.SetReadDeadline(time.Now().Add(min(drainTime, time.Until(begun.Add(Timeout)))))
 		whole = drain(resp, len(body))
 	}
-	return a, whole && !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols && c.in.Buffered() == 0, nil
+	return whole && !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols && c.in.Buffered() == 0, nil
 }
 
 // abort closes a connection in the middle of an exchange. The system drops what it has

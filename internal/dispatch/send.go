@@ -87,7 +87,7 @@ func (d *Dispatcher) logAttempt(ctx context.Context, a *webhook.Attempt) {
 	if d.Log.Enabled(ctx, slog.LevelInfo) {
 		attrs := make([]slog.Attr, 0, 13)
 		attrs = append(attrs,
-			slog.Int64("event_id", a.EventID), slog.String("event", kind(a.Body)), slog.Int64("partner_id", a.PartnerID), slog.String("license_key", a.LicenseKey),
+			slog.Int64("event_id", a.EventID), slog.String("event", member(a.Body, "event")), slog.Int64("partner_id", a.PartnerID), slog.String("license_key", member(a.Body, "license_key")),
 			slog.Int("attempt", a.Attempts+1), slog.Int("of", len(d.Store.Policy.Schedule)+1+a.Uncounted), slog.String("outcome", outcome),
 			slog.Int("status", a.Status), slog.Float64("duration_ms", float64(a.Took.Microseconds())/1000))
 		if a.Early {
@@ -106,12 +106,12 @@ func (d *Dispatcher) logAttempt(ctx context.Context, a *webhook.Attempt) {
 	}
 }
 
-// kind is which event a body tells of. The service wrote the body, and escapes nothing in
-// the names of its events.
-func kind(body string) string {
-	_, rest, _ := strings.Cut(body, `"event":"`)
-	word, _, _ := strings.Cut(rest, `"`)
-	return word
+// member is a text in a body. The service wrote the body, and escapes nothing in the names
+// of its events and in keys.
+func member(body, name string) string {
+	_, rest, _ := strings.Cut(body, `"`+name+`":"`)
+	text, _, _ := strings.Cut(rest, `"`)
+	return text
 }
 
 // logSuperseded writes the line of an event that made way for a newer one, and counts it.

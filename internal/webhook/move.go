@@ -16,18 +16,18 @@ import (
 // changes open deliveries locks the endpoint first.
 func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	claims, partners := map[cluster.Claim]bool{}, map[int64]bool{}
-	var settled []int64
+	var settled, licenses []int64
 	for _, a := range b.attempts {
 		claims[a.Claim], partners[a.PartnerID] = true, true
 		if a.Finished {
-			settled = append(settled, a.EventID)
+			settled, licenses = append(settled, a.EventID), append(licenses, a.LicenseID)
 		}
 	}
 	fence := s.Node.Fence(tx, slices.Collect(maps.Keys(claims)))
 	endpoints := sqldb.QueueQuery(tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
 		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLockedNoKey(), slices.Sorted(maps.Keys(partners)))
 	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+isPendingToo, eventIDs(b.attempts))
-	next := queueNext(tx, settled)
+	next := s.queueNext(tx, settled, licenses)
 	held, err := fence.Held(ctx)
 	if err != nil {
 		return fmt.Errorf("lock shards: %w", err)
@@ -49,10 +49,10 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 }
 
 // queueNext asks for the next open delivery of each license whose head is settled.
-func queueNext(tx *sqldb.Tx, settled []int64) *sqldb.Result[head] {
-	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumns+` FROM outbox AS s JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o
-			WHERE o.license_id = s.license_id AND o.`+IsPending+` AND NOT (o.event_id = ANY($1)) ORDER BY o.event_id LIMIT 1)
-		WHERE s.event_id = ANY($1) AND s.`+isPendingToo, settled)
+func (s *Store) queueNext(tx *sqldb.Tx, settled, licenses []int64) *sqldb.Result[head] {
+	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM `+s.DB.Numbers("$2")+`
+		JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o
+			WHERE o.license_id = value AND o.`+IsPending+` AND NOT (o.event_id = ANY($1)) ORDER BY o.event_id LIMIT 1)`, settled, licenses)
 }
 
 // read takes what was locked and asked for.

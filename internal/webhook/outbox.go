@@ -96,7 +96,7 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, notices ...Notice) {
 		if o != nil {
 			due = o.Now()
 		}
-		it := &Item{EventID: n.EventID, PartnerID: n.PartnerID, LicenseID: n.LicenseID, LicenseKey: n.LicenseKey, Body: n.body(), DueAt: due}
+		it := &Item{EventID: n.EventID, PartnerID: n.PartnerID, LicenseID: n.LicenseID, Body: n.body(), DueAt: due}
 		rows[i] = []any{n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.Body, n.CreatedAt}
 		if n.First {
 			// Nothing of it can be open: a plain row, at half the price.

@@ -121,13 +121,12 @@ func scanHead(r *sqldb.Row, h *head) error {
 	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
 }
 
-// sentColumns are what is sent of h. Asked for one by one, they are looked up for each h
-// that is found; a join may make PostgreSQL read all that was ever sent.
-const sentColumns = `(SELECT d.license_key FROM deliveries AS d WHERE d.event_id = h.event_id), (SELECT d.body FROM deliveries AS d WHERE d.event_id = h.event_id)`
+// sentColumn is what is sent of h. Asked for so, it is looked up for each h that is found;
+// a join may make PostgreSQL read all that was ever sent.
+const sentColumn = `(SELECT d.body FROM deliveries AS d WHERE d.event_id = h.event_id)`
 
 func scanSent(r *sqldb.Row, h *head) error {
-	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest,
-		&h.LicenseKey, &h.Body)
+	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest, &h.Body)
 }
 
 // isFirst is whether h is the first open delivery of its license. Asked for the one that
@@ -150,7 +149,7 @@ func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) 
 	if q.After == (Cursor{}) {
 		limit += q.Held // which may be found again
 	}
-	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumns+` FROM outbox AS h
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM outbox AS h
 		WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+due+` AND (h.due_at, h.event_id) > ($4, $5) AND `+isFirst+`
 		ORDER BY h.due_at, h.event_id LIMIT $3`, q.PartnerID, until, limit, q.After.DueAt, q.After.EventID)
 	if err != nil {
@@ -208,7 +207,7 @@ func (s *Store) findHinted(ctx context.Context, q Search, draining drain, now ti
 
 // headsOf reads the first open deliveries of licenses.
 func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
-	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, `+newestOpen+`, `+sentColumns+` FROM outbox AS h
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, `+newestOpen+`, `+sentColumn+` FROM outbox AS h
 		WHERE h.license_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, licenses)
 	if err != nil {
 		return nil, fmt.Errorf("look at the next events of licenses: %w", err)
@@ -219,7 +218,7 @@ func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
 // findProbe returns the head of the license after the one probed with last, so that one
 // event that is never taken cannot keep an endpoint parked.
 func (s *Store) findProbe(ctx context.Context, partnerID, probed int64) ([]head, error) {
-	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumns+` FROM outbox AS h WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM outbox AS h WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
 		ORDER BY CASE WHEN h.license_id > $2 THEN 0 ELSE 1 END, h.license_id LIMIT 1`, partnerID, probed)
 	if err != nil {
 		return nil, fmt.Errorf("look for a probe: %w", err)

@@ -43,7 +43,6 @@ type Item struct {
 	EventID    int64
 	PartnerID  int64
 	LicenseID  int64
-	LicenseKey string
 	Body       string
 	Attempts   int // made before this one
 	Uncounted  int // of those, the ones that came early
