@@ -96,6 +96,9 @@ func launch(program string) (*Browser, error) {
 		chromedp.Flag("disable-backgrounding-occluded-windows", true),
 		chromedp.Flag("disable-renderer-backgrounding", true),
 		chromedp.Flag("disable-back-forward-cache", true), // who goes back asks for the page again
+		// A page lives for seconds, and axe in it: code that was optimized on other
+		// threads comes too late to save what it cost.
+		chromedp.Flag("js-flags", "--no-opt --no-maglev --single-threaded"),
 	)
 	ctx, cancel := chromedp.NewContext(alloc)
 	b := &Browser{ctx: ctx, end: func() {
