@@ -28,6 +28,13 @@ func TestDocs(t *testing.T) {
 	if text := browser.Eval[string](b.Tab, "document.body.innerText"); !strings.Contains(text, "Operator API") || !strings.Contains(text, "/operator/v1/purchases") {
 		t.Errorf("the reference shows %.500s", text)
 	}
+	// Colours of ours have the contrast that Scalar's have not, and its banner is the only one.
+	if color := browser.Eval[string](b.Tab, `getComputedStyle(document.querySelector("[id='`+place+`']")).getPropertyValue("--scalar-color-2").trim()`); color != "#505050" {
+		t.Errorf("the texts of the reference are %s", color)
+	}
+	if banners := browser.Eval[int](b.Tab, `document.querySelectorAll("body > header").length`); banners != 0 {
+		t.Errorf("the frame of the reference has %d banners", banners)
+	}
 	browser.Eval[bool](b.Tab, `[...document.querySelectorAll("[id='`+place+`'] button")].find((e) => e.innerText.includes("Test Request")).click() === undefined`)
 	b.Await(".scalar-client--open") // where it is tried out
 	if others := browser.Eval[[]string](b.Tab, `performance.getEntriesByType('resource').map((e) => e.name).filter((u) => !u.startsWith(location.origin))`); len(others) > 0 {
