@@ -143,7 +143,7 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer) {
 			return
 		case !batch[0].DropDetails():
 			c.d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].EventID, "err", err)
-			c.finish(ctx, batch, make([]webhook.Recorded, 1)) // nobody looks at it before the next poll, or it would be sent without a pause
+			c.finish(ctx, batch, make([]webhook.Recorded, len(batch))) // nobody looks at it before the next poll, or it would be sent without a pause
 			return
 		}
 	}
