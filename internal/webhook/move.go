@@ -48,11 +48,13 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	return nil
 }
 
-// queueNext asks for the next open delivery of each license whose head is settled.
+// queueNext asks for the next open delivery of each license whose head is settled. Asked
+// by NOT IN for what the batch settles, PostgreSQL makes a hash table of it; by = ANY it
+// would go through the list for each license.
 func (s *Store) queueNext(tx *sqldb.Tx, settled, licenses []int64) *sqldb.Result[head] {
 	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM `+s.DB.Numbers("$2")+`
-		JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o
-			WHERE o.license_id = value AND o.`+IsPending+` AND NOT (o.event_id = ANY($1)) ORDER BY o.event_id LIMIT 1)`, settled, licenses)
+		JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o WHERE o.license_id = value AND o.`+IsPending+`
+			AND o.event_id NOT IN (SELECT value FROM `+s.DB.Numbers("$1")+`) ORDER BY o.event_id LIMIT 1)`, settled, licenses)
 }
 
 // read takes what was locked and asked for.
