@@ -38,13 +38,13 @@ func TestAShortRetryNeedsNoPoll(t *testing.T) {
 func TestDueBehindTheSearch(t *testing.T) {
 	r, g := newHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
-	const n = 200 // more than a new lane takes into memory
+	const n = 2 * dispatch.PerRequest * dispatch.FirstInFlight // more than a new lane takes into memory
 	r.store(1, n, n)
 	r.license(1, n+1)
 	late := r.event(r.out, n+1)
 	r.write(putOff(late, now().Add(time.Hour)))
 	out := r.manual(settings{})
-	r.until("the lane is full", func() bool { return out.Dispatcher.Counts().Held == 16*dispatch.FirstInFlight })
+	r.until("the lane is full", func() bool { return out.Dispatcher.Counts().Held == dispatch.PerRequest*dispatch.FirstInFlight })
 	first := g.next()
 	r.write(putOff(late, now().Add(-time.Hour)))
 	r.poll(out)

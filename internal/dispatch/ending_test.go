@@ -124,7 +124,8 @@ func TestAnEndpointThatCannotBeLookedUp(t *testing.T) {
 func TestASecondSearchKnowsWhatIsHeld(t *testing.T) {
 	r, g := newHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
-	const n, most = 100, 16 * dispatch.FirstInFlight
+	const most = dispatch.PerRequest * dispatch.FirstInFlight
+	const n = most * 3 / 4
 	r.store(1, n, n)
 	out := r.manual(settings{})
 	r.until("all are in memory", func() bool { return out.Dispatcher.Counts().Held == n })

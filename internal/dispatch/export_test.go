@@ -47,6 +47,7 @@ func Adapt(limit float64, best time.Duration, ok bool, took time.Duration, l Loa
 // The bounds of a lane.
 const (
 	FirstInFlight = firstInFlight
+	PerRequest    = perRequest
 	UsualInFlight = usualInFlight
 	SlowInFlight  = slowInFlight
 	Slow          = slow

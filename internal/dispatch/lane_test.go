@@ -203,7 +203,7 @@ func TestAFullLaneLeavesTheRestToTheTable(t *testing.T) {
 		r.event(out, l+2)
 	}
 	r.until("the lane is full", func() bool {
-		return out.Dispatcher.Counts() == dispatch.Counted{Held: 16 * dispatch.FirstInFlight, InFlight: dispatch.FirstInFlight}
+		return out.Dispatcher.Counts() == dispatch.Counted{Held: dispatch.PerRequest * dispatch.FirstInFlight, InFlight: dispatch.FirstInFlight}
 	})
 	go func() {
 		for c := range g.arrived {

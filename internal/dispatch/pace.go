@@ -7,7 +7,8 @@ const (
 	firstInFlight = 8    // requests in flight that a new lane may have
 	usualInFlight = 64   // that a lane may grow to whatever the others do
 	slowInFlight  = 4    // that slowness alone leaves it
-	maxInMemory   = 1024 // deliveries of one lane
+	perRequest    = 32   // deliveries in memory for each that may be in flight: while some are recorded, others are sent
+	maxInMemory   = 2048 // deliveries of one lane
 	slow          = 2 * time.Second
 	prompt        = 50 * time.Millisecond
 	crowd         = 128 // requests in flight over all lanes, past which those of prompt endpoints grow no more
@@ -50,6 +51,5 @@ func (p *pace) adapt(ok bool, took time.Duration, now load) {
 // answersSoon reports whether the endpoint is known to answer in a moment.
 func (p *pace) answersSoon() bool { return p.minLatency > 0 && p.minLatency <= gatherTime }
 
-// capacity is how many deliveries the lane may have in memory: a few for each that may
-// be in flight.
-func (p *pace) capacity() int { return min(16*int(p.limit), maxInMemory) }
+// capacity is how many deliveries the lane may have in memory.
+func (p *pace) capacity() int { return min(perRequest*int(p.limit), maxInMemory) }

@@ -20,7 +20,7 @@ import (
 const (
 	batchSize    = 1024
 	gatherFrom   = 16 // requests in flight, however slow; fewer may all be of one lane that hangs
-	gatherEnough = 256
+	gatherEnough = 384
 	gatherTime   = 5 * time.Millisecond
 	recordEvery  = 10 * time.Millisecond // at most, behind a batch of several
 	lockedRetry  = 10 * time.Millisecond // until answers are tried again whose endpoint somebody else has locked

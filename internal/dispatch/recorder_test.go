@@ -27,19 +27,19 @@ func TestAnswersWaitForOneAnother(t *testing.T) {
 	}{
 		"few requests":             {15, 1, 1, 0, 0, 0, 0},
 		"many requests":            {16, 1, 1, moment, 0, 0, 0},
-		"not yet many answers":     {16, 255, 255, moment, 0, 0, 0},
-		"many answers":             {16, 256, 256, 0, 0, 0, 0},
+		"not yet many answers":     {16, 383, 383, moment, 0, 0, 0},
+		"many answers":             {16, 384, 384, 0, 0, 0, 0},
 		"no answer":                {16, 0, 0, 0, 0, 0, 0},
 		"as many as fit":           {16, 1024, 1024, 0, 0, 0, 0},
 		"more than fit into batch": {16, 1025, 1024, 0, 0, 0, 0},
 		"until one is there":       {1, 1, 2, time.Millisecond, 1, time.Millisecond, 0},
 		"until all are there":      {1, 1, 4, 3 * time.Millisecond, 3, time.Millisecond, 0},
-		"until many are there":     {99, 250, 256, 6 * time.Microsecond, 99, time.Microsecond, 0},
+		"until many are there":     {99, 378, 384, 6 * time.Microsecond, 99, time.Microsecond, 0},
 		"and no longer":            {9, 1, 3, moment, 9, 2 * time.Millisecond, 0},
 		"those that keep coming":   {16, 1, 4, moment, 3, time.Millisecond, 0},
 		"behind one":               {1, 1, 1, 0, 0, 0, 1},
 		"behind several":           {1, 1, 1, 9 * time.Millisecond, 0, 0, 2},
-		"many behind several":      {1, 256, 256, 0, 0, 0, 8},
+		"many behind several":      {1, 384, 384, 0, 0, 0, 8},
 		"more behind several":      {1, 1, 5, 9 * time.Millisecond, 5, 2 * time.Millisecond, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
