@@ -152,7 +152,7 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer) {
 // record writes a batch, and returns what became of each answer.
 func (c *recorder) record(ctx context.Context, batch []*answer) ([]webhook.Recorded, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
-	defer cancel()
+	defer cancel() // mutate: equivalent because it only frees the timer
 	attempts := make([]*webhook.Attempt, len(batch))
 	for i, a := range batch {
 		attempts[i] = &a.Attempt

@@ -81,7 +81,7 @@ const (
 	doBodyOnly  = "The signature must cover the timestamp too, or an old post can be sent again for ever: put the timestamp before the body that you sign."
 	doAge       = "Refuse posts whose timestamp is more than five minutes from your clock, or whoever recorded one can send it again later."
 	doRight     = "Your server refuses the right post too, so the refusals before it show nothing."
-	doSecret    = "No common mistake in signing explains it: compare the secret that your server verifies with and the one of this check, whsec_ included, and the names of the headers that it reads: X-<Brand>-Signature and X-<Brand>-Timestamp."
+	doSecret    = "No common mistake in signing explains it: compare the secret that your server verifies with and the one of this check, whsec_ included, and the names of the headers that it reads: X-<Brand>-Signature with X-<Brand>-Timestamp, or webhook-signature with webhook-id and webhook-timestamp."
 	doQuick     = "Answer as soon as the event is stored, and do slow work afterwards, in a queue."
 )
 
