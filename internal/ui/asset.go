@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"claviger/internal/fault"
 	"claviger/internal/wire"
@@ -26,7 +27,7 @@ type assetFile struct {
 	kind  string
 	etag  string
 	plain []byte
-	zip   []byte
+	zip   func() []byte // compressed when first asked for: most commands send no page
 }
 
 // assets by name, and the version in their URLs: a new build with other files has
@@ -40,7 +41,7 @@ var kinds = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// loadAssets reads and compresses the files. They are part of the program, so what
+// loadAssets reads the files. They are part of the program, so what
 // fails here is a mistake in it.
 func loadAssets() (map[string]assetFile, string) {
 	files, err := fs.ReadDir(assetFolder, "assets")
@@ -60,7 +61,7 @@ func loadAssets() (map[string]assetFile, string) {
 			kind:  kinds[path.Ext(f.Name())],
 			etag:  hex.EncodeToString(sum[:8]),
 			plain: text,
-			zip:   gzipped(text),
+			zip:   sync.OnceValue(func() []byte { return gzipped(text) }),
 		}
 	}
 	return list, hex.EncodeToString(all.Sum(nil)[:8])
@@ -123,7 +124,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Add("Vary", "Accept-Encoding")
 	body, etag := a.plain, `"`+a.etag+`"`
 	if AcceptsGzip(r.Header.Get("Accept-Encoding")) {
-		body, etag = a.zip, `"`+a.etag+`-gzip"`
+		body, etag = a.zip(), `"`+a.etag+`-gzip"`
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("ETag", etag)
