@@ -133,8 +133,32 @@ type object struct {
 	Amount            int64
 	Currency          stripe.Currency
 	Metadata          map[string]string
-	PaymentIntent     *stripe.PaymentIntent `json:"payment_intent"`
-	FailureReason     string                `json:"failure_reason"`
+	PaymentIntent     *intent `json:"payment_intent"`
+	FailureReason     string  `json:"failure_reason"`
+}
+
+// intent is what is read of a payment intent: its id alone, or the object.
+type intent struct {
+	ID     string
+	Status stripe.PaymentIntentStatus
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *intent) UnmarshalJSON(text []byte) error {
+	if id, ok := stripe.ParseID(text); ok {
+		i.ID = id
+		return nil
+	}
+	type members intent
+	return json.Unmarshal(text, (*members)(i))
+}
+
+// whole is the library's form of it.
+func (i *intent) whole() *stripe.PaymentIntent {
+	if i == nil {
+		return nil
+	}
+	return &stripe.PaymentIntent{ID: i.ID, Status: i.Status}
 }
 
 // read checks a signature and reads the event.
@@ -174,18 +198,18 @@ func (in *incoming) take(o *object) {
 		f := sessionOf(&stripe.CheckoutSession{
 			ID: o.ID, ClientReferenceID: o.ClientReferenceID, Status: stripe.CheckoutSessionStatus(o.Status),
 			PaymentStatus: stripe.CheckoutSessionPaymentStatus(o.PaymentStatus), AmountTotal: o.AmountTotal, Currency: o.Currency,
-			Metadata: o.Metadata, PaymentIntent: o.PaymentIntent,
+			Metadata: o.Metadata, PaymentIntent: o.PaymentIntent.whole(),
 		})
 		f.failed = f.failed || in.kind == "checkout.session.async_payment_failed"
 		in.session = &f
 	case strings.HasPrefix(in.kind, "refund."):
 		f := refundOf(&stripe.Refund{
 			ID: o.ID, Status: stripe.RefundStatus(o.Status), Amount: o.Amount, Currency: o.Currency, Metadata: o.Metadata,
-			PaymentIntent: o.PaymentIntent, FailureReason: stripe.RefundFailureReason(o.FailureReason),
+			PaymentIntent: o.PaymentIntent.whole(), FailureReason: stripe.RefundFailureReason(o.FailureReason),
 		})
 		in.refund = &f
 	case strings.HasPrefix(in.kind, "charge.dispute."):
-		f := disputeOf(&stripe.Dispute{ID: o.ID, Status: stripe.DisputeStatus(o.Status), Amount: o.Amount, Currency: o.Currency, PaymentIntent: o.PaymentIntent})
+		f := disputeOf(&stripe.Dispute{ID: o.ID, Status: stripe.DisputeStatus(o.Status), Amount: o.Amount, Currency: o.Currency, PaymentIntent: o.PaymentIntent.whole()})
 		in.dispute = &f
 	}
 }

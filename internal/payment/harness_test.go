@@ -118,12 +118,16 @@ func (h *harness) deliver(events ...fakestripe.Event) {
 	}
 }
 
-// work runs the job until nothing is left to do.
+// work runs the job until nothing is left to do: it wrote nothing.
 func (h *harness) work() {
 	h.Helper()
 	for range 5 {
+		before, _ := h.db.Counts()
 		if _, err := h.job.Once(h.Context()); err != nil {
 			h.Fatal(err)
+		}
+		if after, _ := h.db.Counts(); after == before {
+			return
 		}
 	}
 }
