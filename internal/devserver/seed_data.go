@@ -152,7 +152,9 @@ func (s seed) people(ctx context.Context, services *app.Services, p partner.Part
 		if err != nil {
 			return err
 		}
-		debug.FreeOSMemory() // Hashing took 19 MiB; the program is small otherwise.
+		if services.Accounts.HashCost == (account.HashCost{}) {
+			debug.FreeOSMemory() // Hashing took 19 MiB; the program is small otherwise.
+		}
 		err = services.DB.Write(ctx, func(tx *sqldb.Tx) error {
 			if email == operatorEmail {
 				if _, err := account.SetRole(ctx, tx, actor, u.ID, account.RoleAdmin, app.Now()); err != nil {
