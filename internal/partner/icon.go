@@ -51,8 +51,8 @@ func readIcon(sent []byte) (Icon, error) {
 		return Icon{}, errNotIcon()
 	}
 	var b bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&b, squared(picture)); err != nil {
+	// The best compression takes ten times as long and saves a quarter of some KiB.
+	if err := png.Encode(&b, squared(picture)); err != nil {
 		return Icon{}, fmt.Errorf("write an icon: %w", err)
 	}
 	return Icon{Hash: secret.Hash(b.String())[:16], PNG: b.Bytes()}, nil
