@@ -9,7 +9,6 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,13 +17,7 @@ import (
 
 // cpu is how much processor time this process has used, and the PostgreSQL
 // beside it as script/with-postgres starts one, as far as the system tells.
-func cpu() time.Duration {
-	var r syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
-		return 0
-	}
-	return time.Duration(r.Utime.Nano()+r.Stime.Nano()) + serverCPU()
-}
+func cpu() time.Duration { return processCPU() + serverCPU() }
 
 func serverCPU() time.Duration {
 	u, err := url.Parse(os.Getenv(sqldbtest.Variable))

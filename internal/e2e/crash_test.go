@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -48,6 +49,16 @@ func newFuse(n int64) *fuse {
 func (f *fuse) burn() {
 	if f.left.Add(-1) == 0 {
 		close(f.burned)
+	}
+}
+
+// await waits until the fuse has burned down.
+func (f *fuse) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-f.burned:
+	case <-time.After(patience):
+		t.Fatalf("nothing moves: %d acts are missing", f.left.Load())
 	}
 }
 

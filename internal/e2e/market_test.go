@@ -228,3 +228,16 @@ func (m *market) check(t *testing.T, c *child) (orders int) {
 	}
 	return orders
 }
+
+// tradeFor trades at these nodes until so many acts are acknowledged.
+func (m *market) tradeFor(t *testing.T, acts int64, nodes ...*child) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	f := newFuse(acts)
+	m.onAck = f.burn
+	wait := m.trade(ctx, t, func(i int) *child { return nodes[i%len(nodes)] })
+	f.await(t)
+	stop()
+	wait()
+}

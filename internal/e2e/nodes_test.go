@@ -1,3 +1,5 @@
+//go:build unix
+
 package e2e_test
 
 import (
@@ -17,7 +19,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -75,29 +76,6 @@ func TestThreeNodes(t *testing.T) {
 	}
 	t.Logf("%d orders, %d events; %d requests, %d of them not on record, %d duplicates",
 		orders, len(b.feed), n.arrivals, cutOff, n.duplicates)
-}
-
-// tradeFor trades at these nodes until so many acts are acknowledged.
-func (m *market) tradeFor(t *testing.T, acts int64, nodes ...*child) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	f := newFuse(acts)
-	m.onAck = f.burn
-	wait := m.trade(ctx, t, func(i int) *child { return nodes[i%len(nodes)] })
-	f.await(t)
-	stop()
-	wait()
-}
-
-// await waits until the fuse has burned down.
-func (f *fuse) await(t *testing.T) {
-	t.Helper()
-	select {
-	case <-f.burned:
-	case <-time.After(patience):
-		t.Fatalf("nothing moves: %d acts are missing", f.left.Load())
-	}
 }
 
 // loseTwo trades at all nodes until each has requests in flight, stops the second
