@@ -15,6 +15,9 @@ import (
 	"claviger/internal/devserver"
 )
 
+// prepare changes the services of a dev server before it starts. Only tests set it.
+var prepare func(*app.Services)
+
 func devCommand() *cobra.Command {
 	var webhook, redirect string
 	var asJSON, single bool
@@ -45,7 +48,7 @@ func devCommand() *cobra.Command {
 		}
 		asked := devserver.Config{
 			App: cfg, Webhook: webhook, Redirect: redirect,
-			Lines: os.Stderr, Color: wantsColor(isTerminal(os.Stderr), os.Getenv),
+			Lines: os.Stderr, Color: wantsColor(isTerminal(os.Stderr), os.Getenv), Prepare: prepare,
 		}
 		if cmd.Flags().Changed("single-key") {
 			asked.SingleKey = &single

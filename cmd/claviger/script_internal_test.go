@@ -8,11 +8,15 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"claviger/internal/app"
+	"claviger/internal/apptest"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"claviger": func() {
 		stripeURL = os.Getenv("TEST_STRIPE") // of this program alone: it is a test
+		prepare = func(s *app.Services) { apptest.Cheapen(s, "", 1024) }
 		main()
 	}})
 }
