@@ -25,6 +25,10 @@ import (
 // Variable names the server to test on; unset or empty, tests run on SQLite.
 const Variable = "CLAVIGER_TEST_POSTGRES"
 
+// Templates names a folder that test binaries share; script/with-postgres sets it. Unset or
+// empty, each makes its own template of SQLite.
+const Templates = "SQLDBTEST_TEMPLATES"
+
 // Open returns an empty, migrated database that ends with the test.
 func Open(t testing.TB) *sqldb.DB {
 	t.Helper()
@@ -98,42 +102,64 @@ func Texts(t testing.TB, db *sqldb.DB) map[string][]string {
 	return texts
 }
 
-// template is a migrated database that is copied: the bytes of an SQLite file, made
-// once per test binary, or the name of a PostgreSQL database, made once per server.
+// template is a migrated database that is copied: the bytes of an SQLite file, or the name
+// of a PostgreSQL database, made once per server.
 var template = sync.OnceValues(func() (string, error) {
 	ctx := context.Background()
 	if Postgres() {
 		return postgresTemplate(ctx)
 	}
-	dir, err := os.MkdirTemp("", "claviger")
+	return sqliteTemplate(ctx)
+})
+
+// sqliteTemplate makes the template, or reads it where another test binary has.
+func sqliteTemplate(ctx context.Context) (string, error) {
+	dir, err := os.MkdirTemp(os.Getenv(Templates), "claviger")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder too
-	file := filepath.Join(dir, "template.db")
+	name, err := templateName("sqlite")
+	if err != nil {
+		return "", err
+	}
+	file, shared := filepath.Join(dir, "template.db"), filepath.Join(filepath.Dir(dir), name+".db")
+	if os.Getenv(Templates) != "" {
+		made, err := os.ReadFile(shared) //nolint:gosec // the folder is the tests' own
+		if !errors.Is(err, fs.ErrNotExist) {
+			return string(made), err
+		}
+	}
 	if err := migrate(ctx, file); err != nil {
 		return "", err
 	}
 	made, err := os.ReadFile(file) //nolint:gosec // the path is ours
+	if err == nil && os.Getenv(Templates) != "" {
+		err = os.Rename(file, shared) // whole, or not there
+	}
 	return string(made), err
-})
+}
 
-// postgresTemplate makes the template of the server, unless another test binary has: the
-// migrations take longer than many tests. Its name tells the migrations that it has, and
-// it gets that name when it has them all.
-func postgresTemplate(ctx context.Context) (name string, err error) {
+// templateName tells the migrations that a template has.
+func templateName(folder string) (string, error) {
 	sum := sha256.New()
-	if err := fs.WalkDir(sqldb.Migrations(), "migrations/postgres", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(sqldb.Migrations(), "migrations/"+folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := fs.ReadFile(sqldb.Migrations(), path)
 		_, _ = fmt.Fprintln(sum, path, len(text), string(text)) // a hash never fails
 		return err
-	}); err != nil {
+	})
+	return fmt.Sprintf("claviger_template_%.8x", sum.Sum(nil)), err
+}
+
+// postgresTemplate makes the template of the server, unless another test binary has: the
+// migrations take longer than many tests. It gets its name when it has them all.
+func postgresTemplate(ctx context.Context) (name string, err error) {
+	if name, err = templateName("postgres"); err != nil {
 		return "", err
 	}
-	name = fmt.Sprintf("claviger_template_%.8x", sum.Sum(nil))
 	conn, err := pgx.Connect(ctx, os.Getenv(Variable))
 	if err != nil {
 		return "", fmt.Errorf("connect to %s: %w", Variable, err)
