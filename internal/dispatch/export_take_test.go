@@ -115,6 +115,28 @@ func (d *Dispatcher) Finish(ctx context.Context, locked ...bool) (given, told in
 	return given, told, time.Since(begun), again
 }
 
+// EndRecord has a lane that had nothing to do for long take that an answer is recorded, after
+// which the delivery is tried again in a while, or never, and another of its license comes
+// next, or none. It reports whether the lane goes on, whether it wakes by itself, and whether
+// the license is looked at once more when a search finds what comes next.
+func (d *Dispatcher) EndRecord(wait time.Duration, next bool) (lives, wakes, again bool) {
+	l, it := newLane(d, 1, cluster.Claim{}), &webhook.Item{EventID: 1, LicenseID: 1}
+	l.known, l.to, l.alarm.usedAt = true, &webhook.Destination{Endpoint: webhook.Endpoint{URL: "https://example.com"}}, time.Time{}
+	l.held[it.LicenseID] = &hold{item: it}
+	r := recorded{answer: &answer{lane: l, Attempt: webhook.Attempt{
+		Item: it, Outcome: webhook.Outcome{OK: wait == 0}, Finished: wait == 0, Next: webhook.NextAttempt{Wait: wait},
+	}}}
+	if next {
+		r.Next = &webhook.Item{EventID: 2, LicenseID: 1}
+	}
+	l.endRecord(r)
+	if next {
+		l.take(&findings{Found: webhook.Found{Items: []*webhook.Item{{EventID: 2, LicenseID: 1}}}})
+		again = l.held[it.LicenseID].again
+	}
+	return !l.over(), !l.alarm.at.IsZero(), again
+}
+
 // LogAttempt writes the line of an attempt.
 func (d *Dispatcher) LogAttempt(ctx context.Context, a *webhook.Attempt) { d.logAttempt(ctx, a) }
 

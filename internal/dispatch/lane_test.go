@@ -261,3 +261,26 @@ func TestIdleLanesEnd(t *testing.T) {
 	r.event(out, 2)
 	r.until("an ended lane begins anew", func() bool { return len(e.list()) == 3 })
 }
+
+// A record is something to do, so the lane stays for a while. It wakes for what is tried
+// again before the next poll finds it, and knows what comes next when a search finds it.
+func TestALaneAfterARecord(t *testing.T) {
+	out := steppedHarness(t).node(settings{})
+	for name, c := range map[string]struct {
+		wait  time.Duration
+		next  bool
+		wakes bool
+	}{
+		"delivered":              {0, false, false},
+		"delivered, and another": {0, true, false},
+		"tried again soon":       {time.Minute - 1, false, true},
+		"tried again later":      {time.Minute, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lives, wakes, again := out.Dispatcher.EndRecord(c.wait, c.next)
+			same(t, "lives", lives, true)
+			same(t, "wakes", wakes, c.wakes)
+			same(t, "looked at again", again, false)
+		})
+	}
+}
