@@ -18,28 +18,34 @@ const (
 	Phone = 320
 )
 
+// ways are how Look looks at a page. From one to the next either the width or the colours
+// change: the browser lays a page out and paints it after each change.
+var ways = []struct {
+	scheme string
+	width  int64
+}{{"light", Desk}, {"dark", Desk}, {"dark", Phone}, {"light", Phone}}
+
 // Look looks at the page in light and dark, at the desk and on the phone. It fails
 // the test when axe finds a breach or the page scrolls sideways, and keeps a picture
 // of each under the name if Screenshots asks for it; see Browser.Once.
 func (tab *Tab) Look(name string) {
 	tab.t.Helper()
 	run(tab, "load axe", chromedp.Evaluate[chromedp.Void](axe+contrast))
-	widths, schemes := []int64{Desk, Phone}, []string{"light", "dark"}
+	each := ways
 	if tab.once {
-		widths, schemes = widths[:1], schemes[:1]
+		each = ways[:1]
 	}
-	for _, width := range widths {
-		for _, scheme := range schemes {
-			tab.paint(scheme, width)
-			what := fmt.Sprintf("%s-%d-%s", name, width, scheme)
-			for _, text := range Eval[[]string](tab, breaches[scheme]) {
-				tab.t.Errorf("%s: %s", what, text)
-			}
-			if wide := Eval[[]string](tab, overflow); len(wide) > 0 {
-				tab.t.Errorf("%s: the page scrolls sideways: %s", what, strings.Join(wide, ", "))
-			}
-			tab.keep(what)
+	for _, way := range each {
+		tab.paint(way.scheme, way.width)
+		what := fmt.Sprintf("%s-%d-%s", name, way.width, way.scheme)
+		seen := Eval[struct{ Breaches, Wide []string }](tab, breaches[way.scheme])
+		for _, text := range seen.Breaches {
+			tab.t.Errorf("%s: %s", what, text)
 		}
+		if len(seen.Wide) > 0 {
+			tab.t.Errorf("%s: the page scrolls sideways: %s", what, strings.Join(seen.Wide, ", "))
+		}
+		tab.keep(what)
 	}
 	if os.Getenv(Screenshots) != "" {
 		tab.Shots(name, 390)
@@ -67,7 +73,7 @@ func (tab *Tab) Resize(width int64) {
 	tab.paint("light", width)
 }
 
-// breaches lists what axe finds, a line for each element. All rules are looked at in
+// breaches lists what axe finds, a line for each element, and what overflow does. All rules are looked at in
 // light; in dark only those that look at colours, since nothing else differs.
 var breaches = map[string]string{
 	"light": fmt.Sprintf(axeRun, `runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
@@ -86,8 +92,8 @@ axe.configure({checks: [{id: 'color-contrast-enhanced', options: {
 
 const axeRun = `axe.run(document, {
   resultTypes: ['violations'], %s,
-}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) =>
-  v.id + ' (' + v.impact + ') at ' + n.target.join(' ') + ': ' + n.failureSummary.replace(/\s+/g, ' '))))`
+}).then((r) => ({Breaches: r.violations.flatMap((v) => v.nodes.map((n) =>
+  v.id + ' (' + v.impact + ') at ' + n.target.join(' ') + ': ' + n.failureSummary.replace(/\s+/g, ' '))), Wide: ` + overflow + `}))`
 
 // overflow lists the elements that stick out, when the page is wider than its window.
 const overflow = `(() => {
@@ -102,14 +108,19 @@ const overflow = `(() => {
 // that what is seen does not depend on when.
 func (tab *Tab) paint(scheme string, width int64) {
 	tab.t.Helper()
-	run(tab, "set the colours", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: scheme},
-			{Name: "prefers-reduced-motion", Value: "reduce"},
-		}})
-		return err
-	}))
-	run(tab, "set the width", chromedp.EmulateViewport(width, 800))
+	if tab.scheme != scheme {
+		run(tab, "set the colours", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: scheme},
+				{Name: "prefers-reduced-motion", Value: "reduce"},
+			}})
+			return err
+		}))
+	}
+	if tab.width != width {
+		run(tab, "set the width", chromedp.EmulateViewport(width, 800))
+	}
+	tab.scheme, tab.width = scheme, width
 }
 
 // keep takes a picture of the whole page where the environment asks for it.

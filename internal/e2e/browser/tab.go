@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -20,6 +21,9 @@ type Tab struct {
 	t    testing.TB
 	ctx  context.Context
 	once bool // see Browser.Once
+
+	scheme string // as paint has set them
+	width  int64
 
 	mu       sync.Mutex
 	errors   []string
@@ -176,11 +180,15 @@ func (tab *Tab) Forward() {
 	run(tab, "go forward", chromedp.NavigateForward())
 }
 
+// pause is how long Await waits between two looks: chromedp's own five milliseconds keep
+// the browser busy on a page that takes a while.
+const pause = 20 * time.Millisecond
+
 // Await waits until there is to be seen what the CSS selector finds, on this page
 // or on one that the browser goes on to by itself.
 func (tab *Tab) Await(css string) {
 	tab.t.Helper()
-	run(tab, "await "+css, chromedp.WaitVisible(chromedp.CSS(css)))
+	run(tab, "await "+css, chromedp.WaitVisible(chromedp.CSS(css), chromedp.RetryInterval(pause)))
 }
 
 // Type writes into the input that the CSS selector finds first.
