@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -155,12 +156,20 @@ func (s source) imports() []string {
 	return list
 }
 
-// sources reads every Go file of the module, but for the root's own tests.
+// sources are all Go files of the module, but for the root's own tests. Nobody changes them:
+// they are read once.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var list []source
+	list, err := readSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(list)
+}
+
+var readSources = sync.OnceValues(func() (list []source, err error) {
 	root := os.DirFS(".")
-	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -185,11 +194,8 @@ func sources(t *testing.T) []source {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
+	return list, err
+})
 
 // nameOf is the name in the plan of a folder: the first one under internal, or
 // the first one of all.

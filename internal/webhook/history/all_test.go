@@ -107,9 +107,9 @@ func TestListAllIsBounded(t *testing.T) {
 	webhooktest.Same(t, "before a time long ago", idsOfAll(list), []int64{1201, 1200, 1100})
 }
 
-// TestListAllPlans: every statement of the list of all partners is served by an index.
-func TestListAllPlans(t *testing.T) {
-	o := many(t)
+// listAllPlans: every statement of the list of all partners is served by an index.
+func listAllPlans(t *testing.T, o *webhook.Outbox) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		filter  history.Filter
 		indexes []string
@@ -125,9 +125,9 @@ func TestListAllPlans(t *testing.T) {
 	}
 }
 
-// TestTroublePlans: what Today asks is served by indexes, too.
-func TestTroublePlans(t *testing.T) {
-	o := many(t)
+// troublePlans: what Today asks is served by indexes, too.
+func troublePlans(t *testing.T, o *webhook.Outbox) {
+	t.Helper()
 	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE outbox SET partner_id = event_id % 300 + 1`) // with few partners, reading what all gave up is as quick
 		if sqldbtest.Postgres() {

@@ -80,8 +80,8 @@ func TestCausesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCausesPlan: however many failed, the newest are found by indexes, and no others read.
-func TestCausesPlan(t *testing.T) {
-	o := many(t)
+// causesPlan: however many failed, the newest are found by indexes, and no others read.
+func causesPlan(t *testing.T, o *webhook.Outbox) {
+	t.Helper()
 	wantIndexes(t, o, "causes", []history.Statement{history.StatementOfCauses(51)}, []string{"outbox_failing", "outbox_given_up", "webhook_responses_event"})
 }

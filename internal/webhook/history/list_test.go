@@ -199,10 +199,18 @@ func TestListIsBounded(t *testing.T) {
 	}
 }
 
-// TestListPlans: every statement of the list is served by an index, on both databases,
-// whatever the filter.
-func TestListPlans(t *testing.T) {
+// TestPlans: where there is much, every statement is served by an index, on both databases.
+func TestPlans(t *testing.T) {
 	o := many(t)
+	t.Run("list", func(t *testing.T) { listPlans(t, o) })
+	t.Run("list of all", func(t *testing.T) { listAllPlans(t, o) })
+	t.Run("causes", func(t *testing.T) { causesPlan(t, o) })
+	t.Run("trouble", func(t *testing.T) { troublePlans(t, o) }) // the last: it changes the rows
+}
+
+// listPlans: every statement of the list is served by an index, whatever the filter.
+func listPlans(t *testing.T, o *webhook.Outbox) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		filter  history.Filter
 		indexes []string
