@@ -147,7 +147,7 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 	}
 	ours := func() (float64, error) { return p.deliver(ctx) }
 	bare := func() (float64, error) { return p.bare(ctx, bodies) }
-	noise := meter.Listen()
+	noise := meter.Listen(b.servers...)
 	rounds, err := figure.Turns(min(b.rounds, 5), ours, bare)
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 		}
 	}
 	out, _, stop := p.run(ctx, p.db, cluster.Times{})
-	noise := meter.Listen()
+	noise := meter.Listen(b.servers...)
 	took, err := p.pace(ctx, out, arrivals)
 	close(release)
 	if err := errors.Join(err, stop()); err != nil {
@@ -277,7 +277,7 @@ func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	seller, _, stopSeller := p.run(ctx, p.db, cluster.Times{})
-	noise := meter.Listen()
+	noise := meter.Listen(b.servers...)
 	took, err := p.pace(ctx, seller, arrivals)
 	if err := errors.Join(err, stopSeller(), stopOwner()); err != nil {
 		return err
