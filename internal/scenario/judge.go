@@ -159,5 +159,5 @@ func round(d time.Duration) string {
 	if d >= time.Second {
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return d.Round(time.Millisecond).String()
+	return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds()) // String calls nothing 0s
 }

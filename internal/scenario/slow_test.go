@@ -57,7 +57,7 @@ func TestSlowAnswer(t *testing.T) {
 		"slow":                     {func(int) time.Duration { return 3100 * time.Millisecond }, "warn warn", "took 3.1s"},
 		"too slow":                 {func(int) time.Duration { return courier.Timeout + time.Second }, "fail skipped", "not sent"},
 		"slow when there are many": {func(n int) time.Duration { return time.Duration(n) * 3 * time.Second }, "pass fail", "no answer within 10s"},
-		"one of many is slow":      {func(n int) time.Duration { return time.Duration(n/5) * 4 * time.Second }, "pass warn", "took 4s; they took 0s, 0s, 0s, 0s, 4s"},
+		"one of many is slow":      {func(n int) time.Duration { return time.Duration(n/5) * 4 * time.Second }, "pass warn", "took 4s; they took 0ms, 0ms, 0ms, 0ms, 4s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
