@@ -42,6 +42,11 @@ func (s Signer) Diagnose(a Answer, err error, secrets Secrets, strict bool) stri
 			list = append(list, "The webhook secret is being replaced: until the overlap ends "+s.SignatureHeader()+
 				" is made with the old one, and "+HeaderSignature+" has a signature of each.")
 		}
+	case 502, 503, 504: // a proxy answers
+	default:
+		if a.Status >= 500 {
+			list = append(list, "It must accept a license key that it does not know.")
+		}
 	}
 	return Clean(strings.Join(list, " "), maxDiagnosis)
 }
@@ -122,7 +127,7 @@ func failed(a Answer) []string {
 		list = append(list, "A proxy answers because your program does not: is it running, and does the proxy know where?")
 	default:
 		if a.Status >= 500 {
-			list = append(list, "Your program failed while it handled the post; its log says why. It must accept a license key that it does not know.")
+			list = append(list, "Your program failed while it handled the post; its log says why.")
 		}
 	}
 	if IsPage(a) && a.Status < 500 {

@@ -21,7 +21,8 @@ func TestDiagnose(t *testing.T) {
 		want    string
 	}{
 		"in a rotation":     {courier.Answer{Status: 401}, nil, during, "until the overlap ends X-Acme-Signature is made with the old one"},
-		"crash in rotation": {courier.Answer{Status: 500}, nil, during, "Your program failed while it handled the post"},
+		"crash in rotation": {courier.Answer{Status: 500}, nil, during, "Your program failed while it handled the post; its log says why. It must accept a license key that it does not know."},
+		"no program":        {courier.Answer{Status: 502}, nil, during, "A proxy answers because your program does not"},
 		"no answer":         {courier.Answer{}, fmt.Errorf("send the request: %w", io.EOF), during, "Look into the log of your server"},
 		"half an answer":    {courier.Answer{Status: 401}, fmt.Errorf("send the request: %w", io.EOF), during, "Look into the log of your server"},
 		"long":              {courier.Answer{Status: 302, Header: http.Header{"Location": {strings.Repeat("x", 9000)}}}, nil, during, "It redirects to xxx"},
@@ -31,6 +32,9 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 		if rotates := strings.Contains(got, "overlap"); rotates != (name == "in a rotation") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if failed := strings.Contains(got, "does not know"); failed != (name == "crash in rotation") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
