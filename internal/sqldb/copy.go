@@ -208,6 +208,11 @@ func (r *copyRun) checkTarget(ctx context.Context) error {
 	if !ours && source != nil {
 		return r.from.refused(source)
 	}
+	if !ours {
+		if err := r.checkBare(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.to.db.Known(ctx); err != nil {
 		return fmt.Errorf("%s: %w", r.to.name, err)
 	}
@@ -245,6 +250,16 @@ func (r *copyRun) resume(ctx context.Context, source, target *Mark) error {
 	var err error
 	r.tables, err = r.readTables(ctx)
 	return err
+}
+
+// checkBare refuses a target that has tables before any was made in it: they are of
+// another program.
+func (r *copyRun) checkBare(ctx context.Context) error {
+	columns, err := r.to.columns(ctx)
+	if err != nil || len(columns) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s is not empty: it has a table %s; copy into a new database", r.to.name, columns[0].table)
 }
 
 // checkEmpty refuses a target that has rows which its migrations have not made.

@@ -94,25 +94,31 @@ func (tx *Tx) beginCopy() {
 // ownTables are those of this package, which each database has for itself.
 var ownTables = []string{"migrations", "sequences", "copies", "copied_tables"}
 
+// storedColumn is a column as a database describes it.
+type storedColumn struct {
+	table, name, kind string
+	key               int // its place in the key from 1 on; 0: none
+}
+
+// columns reads which columns a database has, in the order of their tables, without those
+// of this package.
+func (s *copySide) columns(ctx context.Context) ([]storedColumn, error) {
+	list, err := All(ctx, s.db, func(r *Row, c *storedColumn) error {
+		return r.Scan(&c.table, &c.name, &c.kind, &c.key)
+	}, s.db.engine.copyText().columns)
+	return slices.DeleteFunc(list, func(c storedColumn) bool { return slices.Contains(ownTables, c.table) }), err
+}
+
 // tables reads which tables a database has, in the order of their names, without those
 // of this package.
 func (s *copySide) tables(ctx context.Context) ([]copyTable, error) {
-	type column struct {
-		table, name, kind string
-		key               int
-	}
-	list, err := All(ctx, s.db, func(r *Row, c *column) error {
-		return r.Scan(&c.table, &c.name, &c.kind, &c.key)
-	}, s.db.engine.copyText().columns)
+	list, err := s.columns(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var tables []copyTable
 	places := map[string]map[int]int{} // the positions of a table's key columns by their place in it
 	for _, c := range list {
-		if slices.Contains(ownTables, c.table) {
-			continue
-		}
 		if n := len(tables); n == 0 || tables[n-1].name != c.table {
 			tables = append(tables, copyTable{name: c.table})
 			places[c.table] = map[int]int{}

@@ -284,6 +284,30 @@ func TestCopyIsRefused(t *testing.T) {
 	}
 }
 
+// TestCopyLeavesAnothersDatabase: a database with tables of another program, empty ones
+// too, is refused before a table is made in it.
+func TestCopyLeavesAnothersDatabase(t *testing.T) {
+	from, to := file(t, "from.db"), sqldbtest.Empty(t)
+	filled(t, from, 1)
+	db := sqldbtest.OpenWith(t, to, sqldb.Options{})
+	if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(t.Context(), `CREATE TABLE mine (x REAL)`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := sqldb.Copy(t.Context(), copying(from, to))
+	if want := "the target is not empty: it has a table mine; copy into a new database"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if made, err := sqldbtest.OpenWith(t, to, sqldb.Options{}).Migrated(t.Context()); made || err != nil {
+		t.Errorf("migrated %t, %v", made, err)
+	}
+}
+
 // inUse opens a database as a service does.
 func inUse(t *testing.T, url string) {
 	t.Helper()
