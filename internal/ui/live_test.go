@@ -171,19 +171,27 @@ func TestLiveInABrowser(t *testing.T) {
 	t.Run("fragments", func(t *testing.T) { fragmentsAreSwapped(t, b.Tab(t), s) })
 	t.Run("errors", func(t *testing.T) { errorsHaveTheirPlace(t, b.Tab(t), s) })
 	t.Run("stream", func(t *testing.T) { streamIsFollowed(t, b.Tab(t), s) })
-	// The site is made before the tab, and so ends after it: a browser asks for the icon of
-	// a page when it likes, and complains where nobody answers.
-	alone := func(name string, do func(*testing.T, *browser.Tab, *liveSite)) {
-		t.Run(name, func(t *testing.T) {
-			s := newLiveSite(t)
-			do(t, b.Tab(t), s)
-		})
-	}
 	for _, late := range []string{"/htmx.js", "/htmx-sse.js", "/app.js"} {
-		alone("late "+late, func(t *testing.T, tab *browser.Tab, s *liveSite) { scriptComesLate(t, tab, s, late) })
+		alone(t, b, "late "+late, func(t *testing.T, tab *browser.Tab, s *liveSite) { scriptComesLate(t, tab, s, late) })
 	}
-	alone("hidden", hiddenWhileConnecting)
-	alone("nine tabs", nineTabsOpen)
+}
+
+// TestLiveInHiddenTabs: only the whole browser has tabs that are not in front.
+func TestLiveInHiddenTabs(t *testing.T) {
+	b := browser.StartWhole(t)
+	alone(t, b, "hidden", hiddenWhileConnecting)
+	alone(t, b, "nine tabs", nineTabsOpen)
+}
+
+// alone runs a case on a site of its own. The site is made before the tab, and so ends
+// after it: a browser asks for the icon of a page when it likes, and complains where
+// nobody answers.
+func alone(t *testing.T, b *browser.Browser, name string, do func(*testing.T, *browser.Tab, *liveSite)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		s := newLiveSite(t)
+		do(t, b.Tab(t), s)
+	})
 }
 
 // focus is where the focus is.

@@ -50,11 +50,24 @@ type Browser struct {
 // is not in front knows so.
 var whole = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
 
-// Start starts Chromium for a test and ends it with the test. Without Chromium
-// the test is skipped.
+// Start starts Chromium for a test, as Launch does, and ends it with the test. Without
+// Chromium the test is skipped.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	b, err := Launch()
+	return started(t, b, err)
+}
+
+// StartWhole is Start for a test in which tabs are hidden. It costs two seconds of the
+// processor more.
+func StartWhole(t testing.TB) *Browser {
+	t.Helper()
 	b, err := launch(find(whole...))
+	return started(t, b, err)
+}
+
+func started(t testing.TB, b *Browser, err error) *Browser {
+	t.Helper()
 	if errors.Is(err, ErrMissing) {
 		t.Skip(err)
 	}
