@@ -155,8 +155,11 @@ func (c Copying) begin(ctx context.Context) (run *copyRun, err error) {
 func (c Copying) open(ctx context.Context, url, name string, mustExist bool) (*copySide, error) {
 	s := &copySide{url: url, name: cmp.Or(name, url), options: Options{Log: c.Log, MustExist: mustExist}}
 	if err := s.open(ctx); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
+		switch missing := errors.Is(err, fs.ErrNotExist); {
+		case missing && mustExist:
 			return nil, fmt.Errorf("there is no database at %s: %w", s.name, err)
+		case missing: // the file would have been made
+			return nil, fmt.Errorf("there is no folder for %s; make it first: %w", s.name, err)
 		}
 		return nil, tellAway(fmt.Errorf("open %s: %w", s.name, err))
 	}

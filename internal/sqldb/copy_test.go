@@ -253,6 +253,7 @@ func TestCopyIsRefused(t *testing.T) {
 		want    string
 	}{
 		"no source": {func(t *testing.T, c *sqldb.Copying) { c.From = file(t, "none.db") }, "there is no database at the source"},
+		"no folder": {func(t *testing.T, c *sqldb.Copying) { c.To = filepath.Join(file(t, "none"), "to.db") }, "there is no folder for the target; make it first"},
 		"another's": {func(t *testing.T, c *sqldb.Copying) {
 			c.From = sqldbtest.Empty(t)
 			sqldbtest.OpenWith(t, c.From, sqldb.Options{})
