@@ -34,9 +34,18 @@ const madeRow = `INSERT INTO migrations (name, applied_at) VALUES ($1, $2)`
 // Migrate applies the migrations that are missing, all or none, and returns
 // their names. Nodes that start at the same time take turns.
 func (db *DB) Migrate(ctx context.Context) ([]string, error) {
+	return db.MigrateBefore(ctx, "")
+}
+
+// MigrateBefore is Migrate for the migrations whose names sort before name, or for all
+// when it is empty: with them, a test can store rows as an older program did.
+func (db *DB) MigrateBefore(ctx context.Context, name string) ([]string, error) {
 	all, err := load(db.engine.folder())
 	if err != nil {
 		return nil, err
+	}
+	if name != "" {
+		all = slices.DeleteFunc(all, func(m migration) bool { return m.name >= name })
 	}
 	names, err := db.engine.migrate(ctx, all)
 	if err != nil {

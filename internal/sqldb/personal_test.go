@@ -14,7 +14,7 @@ import (
 func old(t *testing.T, migration string, statements ...string) *sqldb.DB {
 	t.Helper()
 	db := sqldbtest.OpenWith(t, sqldbtest.Empty(t), sqldb.Options{})
-	if err := db.MigrateBefore(t.Context(), migration); err != nil {
+	if _, err := db.MigrateBefore(t.Context(), migration); err != nil {
 		t.Fatal(err)
 	}
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {

@@ -1,4 +1,4 @@
-package sqldb_test
+package app_test
 
 import (
 	"encoding/json"
@@ -31,7 +31,7 @@ type paid struct {
 func sellOld(t *testing.T, url string, list []paid) *sqldb.DB {
 	t.Helper()
 	db := sqldbtest.OpenWith(t, url, sqldb.Options{})
-	if err := db.MigrateBefore(t.Context(), "0051"); err != nil {
+	if _, err := db.MigrateBefore(t.Context(), "0051"); err != nil {
 		t.Fatal(err)
 	}
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
