@@ -30,7 +30,7 @@ func BenchmarkRefresh(b *testing.B) {
 	l, first := h.connect()
 	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		access := secret.Make("")
-		id, err := h.IDToken(r.Context(), h.ours, oauth.ES256, oauth.Authentication{UserID: h.ann.ID, At: noon}, l, "", noon, access)
+		id, err := h.IDToken(r.Context(), oauth.Claims{Partner: h.ours, Alg: oauth.ES256, UserID: h.ann.ID, License: l, AuthTime: noon, Now: noon, AccessToken: access})
 		if err != nil {
 			b.Error(err)
 		}

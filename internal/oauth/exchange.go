@@ -62,8 +62,8 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 	if err := s.matches(ctx, g, in, now); err != nil {
 		return nil, err
 	}
-	tokens, answer, err := s.prepare(ctx, claims{
-		partner: who, alg: Alg(p.IDTokenAlg), userID: g.userID, license: l, nonce: g.nonce, authTime: g.authTime, now: now,
+	tokens, answer, err := s.prepare(ctx, Claims{
+		Partner: who, Alg: Alg(p.IDTokenAlg), UserID: g.userID, License: l, Nonce: g.nonce, AuthTime: g.authTime, Now: now,
 	}, g.namedScope)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,9 @@ import (
 // hint is an identity token of a user for a partner.
 func (w *harness) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
 	w.Helper()
-	token, err := w.IDToken(w.Context(), p, alg, oauth.Authentication{UserID: userID, At: w.clock.Now()}, w.buy(p), "n", w.clock.Now(), "x")
+	token, err := w.IDToken(w.Context(), oauth.Claims{
+		Partner: p, Alg: alg, UserID: userID, License: w.buy(p), Nonce: "n", AuthTime: w.clock.Now(), Now: w.clock.Now(), AccessToken: "x",
+	})
 	if err != nil {
 		w.Fatal(err)
 	}

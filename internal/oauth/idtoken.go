@@ -14,16 +14,16 @@ import (
 // idTokenLife is how long an identity token is valid.
 const idTokenLife = time.Hour
 
-// claims is what an identity token is made of.
-type claims struct {
-	partner     partner.Partner
-	alg         Alg
-	userID      int64
-	license     license.License
-	nonce       string    // "": none was sent
-	authTime    time.Time // when the buyer signed in; zero: not known
-	now         time.Time
-	accessToken string
+// Claims is what an identity token is made of.
+type Claims struct {
+	Partner     partner.Partner
+	Alg         Alg
+	UserID      int64
+	License     license.License
+	Nonce       string    // "": none was sent
+	AuthTime    time.Time // when the buyer signed in; zero: not known
+	Now         time.Time
+	AccessToken string
 }
 
 // idToken is the body of an identity token. Partners never get the buyer's email
@@ -47,18 +47,18 @@ var claimsSupported = []string{
 	"iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "license_key", "tier", "license_status",
 }
 
-// sign makes the identity token of c.
-func (s *Server) sign(ctx context.Context, c claims) (string, error) {
+// IDToken makes the identity token of c.
+func (s *Server) IDToken(ctx context.Context, c Claims) (string, error) {
 	t := idToken{
-		Issuer: s.Issuer, Subject: s.subject(c.partner.ID, c.userID), Audience: c.partner.ClientID,
-		Expires: c.now.Add(idTokenLife).Unix(), IssuedAt: c.now.Unix(), Nonce: c.nonce,
-		AccessHash: accessHash(c.accessToken),
-		LicenseKey: c.license.Key, Tier: c.license.Tier, LicenseStatus: c.license.Status.String(),
+		Issuer: s.Issuer, Subject: s.subject(c.Partner.ID, c.UserID), Audience: c.Partner.ClientID,
+		Expires: c.Now.Add(idTokenLife).Unix(), IssuedAt: c.Now.Unix(), Nonce: c.Nonce,
+		AccessHash: accessHash(c.AccessToken),
+		LicenseKey: c.License.Key, Tier: c.License.Tier, LicenseStatus: c.License.Status.String(),
 	}
-	if !c.authTime.IsZero() {
-		t.AuthTime = c.authTime.Unix()
+	if !c.AuthTime.IsZero() {
+		t.AuthTime = c.AuthTime.Unix()
 	}
-	return s.Keys.Sign(ctx, c.alg, t)
+	return s.Keys.Sign(ctx, c.Alg, t)
 }
 
 // subject is who a user is to a partner: always the same, another for each

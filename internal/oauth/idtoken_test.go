@@ -55,10 +55,12 @@ func TestIDToken(t *testing.T) {
 	w := newHarness(t)
 	p, user := w.enrol(home), w.user("ann")
 	_, l := w.accepted(w.market(p), user.ID, w.buy(p))
-	who := oauth.Authentication{UserID: user.ID, At: noon.Add(-time.Minute)}
 	for _, alg := range []oauth.Alg{oauth.RS256, oauth.ES256} {
 		// The access token and its hash are those of an example in OpenID Connect Core.
-		token, err := w.IDToken(t.Context(), p, alg, who, l, "n1", noon, "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
+		token, err := w.IDToken(t.Context(), oauth.Claims{
+			Partner: p, Alg: alg, UserID: user.ID, License: l, Nonce: "n1", AuthTime: noon.Add(-time.Minute), Now: noon,
+			AccessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +78,7 @@ func TestIDToken(t *testing.T) {
 			t.Errorf("claims by %s (-want +got):\n%s", alg, diff)
 		}
 	}
-	token, err := w.IDToken(t.Context(), p, oauth.ES256, oauth.Authentication{UserID: user.ID}, l, "", noon, "x")
+	token, err := w.IDToken(t.Context(), oauth.Claims{Partner: p, Alg: oauth.ES256, UserID: user.ID, License: l, Now: noon, AccessToken: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,7 @@ func TestSubject(t *testing.T) {
 		}
 		var subs []any
 		for range 2 {
-			token, err := w.IDToken(t.Context(), from, oauth.ES256, oauth.Authentication{UserID: c.user}, w.buy(p), "", noon, "x")
+			token, err := w.IDToken(t.Context(), oauth.Claims{Partner: from, Alg: oauth.ES256, UserID: c.user, License: w.buy(p), Now: noon, AccessToken: "x"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +149,9 @@ func TestDiscovery(t *testing.T) {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
 	// Every claim that a token has is told, and none besides.
-	token, err := w.IDToken(t.Context(), w.enrol(home), oauth.ES256, oauth.Authentication{UserID: 1, At: noon}, w.buy(w.enrol(home)), "n", noon, "x")
+	token, err := w.IDToken(t.Context(), oauth.Claims{
+		Partner: w.enrol(home), Alg: oauth.ES256, UserID: 1, License: w.buy(w.enrol(home)), Nonce: "n", AuthTime: noon, Now: noon, AccessToken: "x",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,8 +73,8 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 	}
 	// OpenID demands no nonce here: it belongs to the answer to the authorization request.
 	// The scope is the one that the client knows from its code.
-	tokens, answer, err := s.prepare(ctx, claims{
-		partner: who, alg: h.alg, userID: t.grant.userID, license: h.license, authTime: t.grant.authTime, now: now,
+	tokens, answer, err := s.prepare(ctx, Claims{
+		Partner: who, Alg: h.alg, UserID: t.grant.userID, License: h.license, AuthTime: t.grant.authTime, Now: now,
 	}, "")
 	if err != nil {
 		return nil, err

@@ -127,10 +127,10 @@ func (s *Server) queueTokens(tx *sqldb.Tx, p pair, grantID int64, now time.Time)
 // empty. It signs, which is slow, and is called before the transaction that stores the
 // pair: signing inside would delay other writers, and a failure after it would lose a
 // token that is already rotated.
-func (s *Server) prepare(ctx context.Context, c claims, scope string) (pair, []byte, error) {
-	p := pair{access: newToken(c.now), refresh: newToken(c.now)}
-	c.accessToken = p.access
-	id, err := s.sign(ctx, c)
+func (s *Server) prepare(ctx context.Context, c Claims, scope string) (pair, []byte, error) {
+	p := pair{access: newToken(c.Now), refresh: newToken(c.Now)}
+	c.AccessToken = p.access
+	id, err := s.IDToken(ctx, c)
 	if err != nil {
 		return pair{}, nil, fmt.Errorf("sign an identity token: %w", err)
 	}
