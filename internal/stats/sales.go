@@ -105,10 +105,10 @@ type salesRow struct {
 	Sales
 }
 
-// salesQueries are the statements that read the counters of a span of days, of one partner
+// SalesQueries are the statements that read the counters of a span of days, of one partner
 // or of all: by day and by partner. The database makes the sums, since there may be a row
 // for each partner and day.
-func salesQueries(partnerID, first, last int64) (sold, refunded [2]string, args []any) {
+func SalesQueries(partnerID, first, last int64) (sold, refunded [2]string, args []any) {
 	args = []any{first, last}
 	one := ""
 	if partnerID != 0 {
@@ -130,7 +130,7 @@ func salesQueries(partnerID, first, last int64) (sold, refunded [2]string, args 
 
 // read adds what is counted.
 func (s *salesSum) read(ctx context.Context, tx *sqldb.Tx, last int64) error {
-	sold, refunded, args := salesQueries(s.partnerID, s.first, last)
+	sold, refunded, args := SalesQueries(s.partnerID, s.first, last)
 	var results [4]*sqldb.Result[salesRow]
 	for i := range sold {
 		results[i] = sqldb.QueueQuery(tx, func(r *sqldb.Row, v *salesRow) error { return r.Scan(&v.key, &v.Sold, &v.ActivatedSoon) }, sold[i], args...)

@@ -1,4 +1,4 @@
-package stats
+package stats_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/stats"
 )
 
 // TestSalesPlans: of all partners or of one, an index leads to the days that are read, on
@@ -34,7 +35,7 @@ func TestSalesPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []int64{0, 7} {
-		sold, refunded, args := salesQueries(id, days-span, days-1)
+		sold, refunded, args := stats.SalesQueries(id, days-span, days-1)
 		for _, sql := range append(sold[:], refunded[:]...) {
 			scan, verb := sqldb.Value[string], `EXPLAIN `
 			if !sqldbtest.Postgres() {
@@ -49,11 +50,11 @@ func TestSalesPlans(t *testing.T) {
 				t.Errorf("%s is read by\n%s\n%v", sql, text, err)
 			}
 		}
-		b := &Book{DB: db, Now: func() time.Time { return time.Unix(86400*days-1, 0) }}
+		b := &stats.Book{DB: db, Now: func() time.Time { return time.Unix(86400*days-1, 0) }}
 		n, err := b.Sales(t.Context(), id, span)
-		want := Sales{Sold: 3 * span, ActivatedSoon: 2 * span, Refunded: span}
+		want := stats.Sales{Sold: 3 * span, ActivatedSoon: 2 * span, Refunded: span}
 		if id == 0 {
-			want = Sales{Sold: 3 * span * partners, ActivatedSoon: 2 * span * partners, Refunded: span * partners}
+			want = stats.Sales{Sold: 3 * span * partners, ActivatedSoon: 2 * span * partners, Refunded: span * partners}
 		}
 		if err != nil || n.Total != want || len(n.Days) != span || n.Partners[0].Sold != 3*span {
 			t.Errorf("of partner %d: %+v, %v", id, n.Total, err)
