@@ -98,11 +98,19 @@ func Fill(ctx context.Context, url string, licenses int64) error {
 	if err == nil {
 		err = fill(ctx, db, IsPostgres(url), partners[0], licenses)
 	}
-	if err == nil && IsPostgres(url) {
-		// What autovacuum would have done by the time there are so many rows.
-		err = outside(ctx, db, `VACUUM ANALYZE`)
+	if err == nil {
+		err = Vacuum(ctx, db, url)
 	}
 	return errors.Join(err, db.Close())
+}
+
+// Vacuum does what autovacuum would have done by the time there are so many rows; SQLite
+// needs none of it.
+func Vacuum(ctx context.Context, db *sqldb.DB, url string) error {
+	if !IsPostgres(url) {
+		return nil
+	}
+	return outside(ctx, db, `VACUUM ANALYZE`)
 }
 
 // outside runs a PostgreSQL statement that no transaction takes.

@@ -29,8 +29,8 @@ func Shop(ctx context.Context, url string, partners int, licenses int64) error {
 			return errors.Join(prepare(ctx, tx, postgres), addShop(ctx, tx, int64(partners), licenses*i/parts+1, licenses*(i+1)/parts))
 		})
 	}
-	if err == nil && postgres {
-		err = outside(ctx, db, `VACUUM ANALYZE`)
+	if err == nil {
+		err = Vacuum(ctx, db, url)
 	}
 	if err != nil {
 		err = fmt.Errorf("seed a shop of %d licenses: %w", licenses, err)

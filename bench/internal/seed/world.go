@@ -116,8 +116,8 @@ func FillWorld(ctx context.Context, url string, licenses int64, say func(string,
 	if err == nil {
 		_, err = Join(ctx, db, 1)
 	}
-	if err == nil && postgres { // what autovacuum would have done by then
-		err = outside(ctx, db, `VACUUM ANALYZE`)
+	if err == nil {
+		err = Vacuum(ctx, db, url)
 	}
 	return errors.Join(err, db.Close())
 }
