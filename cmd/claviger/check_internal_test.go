@@ -158,6 +158,7 @@ func addPartner(t *testing.T, card devserver.Card, redirect string) (id, secret 
 
 // TestCheckScripts runs claviger check on a good application and on bad ones.
 func TestCheckScripts(t *testing.T) {
+	onlySQLite(t)
 	apps := map[string]*sampleApp{
 		"GOOD": {}, "ANYTHING": {acceptsAnything: true}, "BODYONLY": {bodyOnly: true}, "REDIRECTS": {redirects: true},
 		"KNOWN": {failsOnKnown: true}, "UNKNOWN": {failsOnUnknown: true}, "CODE": {failsOnCode: true},

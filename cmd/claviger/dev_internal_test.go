@@ -70,6 +70,7 @@ func appears(ts *testscript.TestScript, neg bool, args []string) {
 // TestDevScripts runs the commands of operators against a claviger dev with its own
 // sample application.
 func TestDevScripts(t *testing.T) {
+	onlySQLite(t)
 	card := startDev(t, "", "")
 	asked, err := http.PostForm(card.BaseURL+"/sign-in/send", url.Values{"email": {card.Buyer.Email}}) //nolint:noctx // of a test
 	if err != nil || asked.Body.Close() != nil || asked.StatusCode != http.StatusOK {
@@ -80,18 +81,21 @@ func TestDevScripts(t *testing.T) {
 
 // TestControlScripts has a claviger dev of its own, whose time they move.
 func TestControlScripts(t *testing.T) {
+	onlySQLite(t)
 	devScripts(t, "testdata/control", startDev(t, "", ""), nil)
 }
 
 // TestPartnerScripts has a claviger dev of its own: commands that are not told which
 // partner rely on there being one.
 func TestPartnerScripts(t *testing.T) {
+	onlySQLite(t)
 	devScripts(t, "testdata/partner", startDev(t, "", ""), nil)
 }
 
 // TestListenScripts relays the webhooks of a claviger dev to applications that verify
 // them. One of them breaks its first connection.
 func TestListenScripts(t *testing.T) {
+	onlySQLite(t)
 	card := startDev(t, "", "")
 	var asked atomic.Int64
 	verify := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

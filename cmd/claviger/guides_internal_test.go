@@ -63,11 +63,12 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// onlySQLite skips a test whose commands begin with an empty folder.
+// onlySQLite skips a test whose commands make an SQLite database, or none, wherever the
+// tests run: a second run beside PostgreSQL would do the same.
 func onlySQLite(t *testing.T) {
 	t.Helper()
 	if sqldbtest.Postgres() {
-		t.Skip("these commands make an SQLite database")
+		t.Skip("these commands use no PostgreSQL")
 	}
 }
 

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command lines of testdata, which read like a terminal.
 // Commands that serve are tested in package e2e.
 func TestScripts(t *testing.T) {
+	onlySQLite(t)
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},

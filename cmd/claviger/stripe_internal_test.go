@@ -15,6 +15,7 @@ import (
 // TestStripeScripts runs the command lines of testdata/stripe against a fake Stripe, which
 // knows some keys.
 func TestStripeScripts(t *testing.T) {
+	onlySQLite(t)
 	fake := &fakestripe.Server{Secret: "whsec_made", Allow: func(key string) int {
 		return map[string]int{"sk_test_wrong": http.StatusUnauthorized, "rk_test_narrow": http.StatusForbidden, "sk_test_down": http.StatusServiceUnavailable}[key]
 	}}
