@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/payment/stripetest"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
 // witness notes what each call was answered.
@@ -34,11 +35,21 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestCallsHaveStripesForm makes every call that this package makes, and requires that
+// TestMock asks stripe-mock, which takes long to start and no database: once for all of it.
+func TestMock(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("it uses no database")
+	}
+	url := stripetest.StartMock(t)
+	t.Run("calls have Stripe's form", func(t *testing.T) { testCalls(t, url) })
+	t.Run("it refuses", func(t *testing.T) { testRefusal(t, url) })
+}
+
+// testCalls makes every call that this package makes, and requires that
 // Stripe's description of its API allows it. What is answered is not looked at: stripe-mock
 // keeps no state.
-func TestCallsHaveStripesForm(t *testing.T) {
-	url := stripetest.StartMock(t)
+func testCalls(t *testing.T, url string) {
+	t.Helper()
 	w := &witness{t: t}
 	s := NewStripe(StripeConfig{Key: "sk_test_1", URL: url, Client: &http.Client{Transport: w}})
 	ctx, now := t.Context(), time.Now()
@@ -64,9 +75,9 @@ func TestCallsHaveStripesForm(t *testing.T) {
 	}
 }
 
-// TestMockRefuses: a parameter that Stripe does not know is noticed.
-func TestMockRefuses(t *testing.T) {
-	url := stripetest.StartMock(t)
+// testRefusal: a parameter that Stripe does not know is noticed.
+func testRefusal(t *testing.T, url string) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/checkout/sessions", strings.NewReader("mode=payment&no_such_parameter=1"))
 	if err != nil {
 		t.Fatal(err)
