@@ -30,7 +30,7 @@ func TestIsolation(t *testing.T) {
 	for _, rt := range table() {
 		t.Run(strings.TrimPrefix(string(rt.Kind)+rt.Path, "/"), func(t *testing.T) {
 			h := h.in(t)
-			own := func() areatest.Target { return h.at(rt, exists) } // a new one each time: an act may remove it
+			own := areatest.Each(rt.Kind, func() areatest.Target { return h.at(rt, exists) })
 			h.wantRefused(member, own())
 			h.wantRefused(buyer, own())
 			for _, m := range roles {

@@ -35,7 +35,7 @@ func TestIsolation(t *testing.T) {
 	for _, rt := range table() {
 		t.Run(strings.TrimPrefix(string(rt.Kind)+rt.Path, "/"), func(t *testing.T) {
 			h := h.in(t)
-			own := func() areatest.Target { return h.at(rt, h.tide.ID, h.tide) } // a new one each time: an act may remove it
+			own := areatest.Each(rt.Kind, func() areatest.Target { return h.at(rt, h.tide.ID, h.tide) })
 			for _, email := range []string{stranger, buyer} {
 				h.wantNowhere(rt, email, own())
 			}

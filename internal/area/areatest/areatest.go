@@ -38,6 +38,19 @@ type Target struct {
 	Leads string // how the address begins that a person who may is redirected to
 }
 
+// Each returns a target for each request: one for all of a page or stream, and a new one
+// for each act, which may remove what it is about.
+func Each(kind area.Kind, fill func() Target) func() Target {
+	var last *Target
+	return func() Target {
+		if last == nil || kind == area.Act {
+			to := fill()
+			last = &to
+		}
+		return *last
+	}
+}
+
 // At fills a row of the area at base.
 func (g Registry[H, O]) At(t testing.TB, h H, kind area.Kind, path, base string, of O) Target {
 	t.Helper()
