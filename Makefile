@@ -16,10 +16,10 @@ BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-w
 # Tests wait for browsers, databases and retries: more packages than cores at once.
 # The targets vet all packages by themselves, so that go test need not. Without cgo, as
 # the program is shipped, packages are compiled once for the tests and the program;
-# without debug information test binaries are linked in half the time. The end-to-end
-# tests come first, because they take longest. Tests live shortly and have memory: the
-# garbage collector took a third of their time.
-TEST := CGO_ENABLED=0 GOGC=400 script/temporary $(GO) test -p 4 -timeout 15m -vet=off -ldflags=-w
+# without debug information and symbols test binaries are linked in half the time. The
+# end-to-end tests come first, because they take longest. Tests live shortly and have
+# memory: the garbage collector took a third of their time.
+TEST := CGO_ENABLED=0 GOGC=400 script/temporary $(GO) test -p 4 -timeout 15m -vet=off -ldflags=-s
 ALL  := ./internal/e2e ./...
 
 help: ## List the targets
