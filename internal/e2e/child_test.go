@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"claviger/internal/devserver"
 	"claviger/internal/e2e/browser"
@@ -75,16 +77,53 @@ func chromium(t *testing.T) *browser.Browser {
 	return b
 }
 
-// program builds the real program, once, as it is shipped.
+// both is the folder that script/on-both gives to the two runs of this test binary;
+// empty when it runs once.
+var both = os.Getenv("ON_BOTH_FOLDER")
+
+// program builds the real program, once, as it is shipped: linking it costs more of the
+// processor than most tests. Of two runs one builds it for both.
 var program = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(folder, "claviger")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", path, "claviger/cmd/claviger")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
+	if both == "" {
+		return build(filepath.Join(folder, "claviger"))
+	}
+	made, failed := filepath.Join(both, "claviger"), filepath.Join(both, "failed")
+	err := os.Mkdir(filepath.Join(both, "building"), 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return awaitProgram(made, failed)
+	}
+	if err != nil {
+		return "", err
+	}
+	path, err := build(filepath.Join(both, "building", "claviger"))
+	if err != nil {
+		return "", errors.Join(err, os.WriteFile(failed, nil, 0o600))
+	}
+	return made, os.Rename(path, made) // whole, or not there
+})
+
+// awaitProgram waits until the other run has built the program, or could not.
+func awaitProgram(made, failed string) (string, error) {
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for ; ; <-look.C {
+		if _, err := os.Stat(made); err == nil {
+			return made, nil
+		}
+		if _, err := os.Stat(failed); err == nil {
+			return "", errors.New("the other run could not build the program")
+		}
+	}
+}
+
+func build(path string) (string, error) {
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-ldflags=-w", "-o", path, "claviger/cmd/claviger")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 // child is `claviger dev` in a process of its own.
 type child struct {
