@@ -4,26 +4,58 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// marked opens a database and writes a mark into it that tells it from others.
+// migrated is the file of a database that has every migration and no row: they take longer
+// than most tests.
+var migrated = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "claviger")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder too
+	ctx, path := context.Background(), filepath.Join(dir, "a.db")
+	db, err := Open(ctx, path, Options{})
+	if err != nil {
+		return nil, err
+	}
+	_, err = db.Migrate(ctx)
+	if err = errors.Join(err, db.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) //nolint:gosec // the path is ours
+})
+
+// marked opens a database, which it makes where there is none, and writes a mark into it
+// that tells it from others.
 func marked(t *testing.T, path, mark string) *DB {
 	t.Helper()
+	if os.Getenv("CLAVIGER_TEST_POSTGRES") != "" {
+		t.Skip("it is about SQLite's files")
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		empty, err := migrated()
+		if err == nil {
+			err = os.WriteFile(path, empty, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	db, err := Open(t.Context(), path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if _, err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	err = db.Write(t.Context(), func(tx *Tx) error {
 		tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, outcome, created_at) VALUES ('test', $1, '', '', 1)`, mark)
 		return nil
