@@ -160,10 +160,9 @@ func (l *listener) missed(heard bool) {
 }
 
 func (l *sqlite) listen(ctx context.Context, _ string, hear func(string)) error {
-	hear("")
 	ticker := time.NewTicker(peekEvery)
 	defer ticker.Stop()
-	known := int64(-1)
+	known := int64(-1) // the first is heard too: whoever looks then misses no later commit
 	for {
 		version, err := l.dataVersion(ctx)
 		switch {
@@ -171,11 +170,9 @@ func (l *sqlite) listen(ctx context.Context, _ string, hear func(string)) error 
 			return context.Cause(ctx)
 		case errors.Is(err, ErrClosed):
 			return err
-		case err == nil && known >= 0 && version != known:
-			hear("")
-		}
-		if err == nil {
+		case err == nil && version != known:
 			known = version
+			hear("")
 		}
 		select {
 		case <-ctx.Done():
