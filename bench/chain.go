@@ -45,6 +45,17 @@ func (c *chain) refresh(counted *atomic.Int64) error {
 	return nil
 }
 
+// dialAgain replaces the connection: the service closes one that was idle for two minutes.
+func (c *chain) dialAgain(ctx context.Context, addr string) error {
+	client, err := load.Dial(ctx, addr)
+	if err != nil {
+		return err
+	}
+	c.client.Close()
+	c.client = client
+	return nil
+}
+
 // connect begins a chain for each connection by an exchange.
 func (t *tokens) connect(ctx context.Context, alg string) ([]*chain, error) {
 	requests, err := t.people.exchanges(ctx, alg, inFlight)
@@ -122,6 +133,9 @@ func (t *tokens) losses(ctx context.Context) error {
 	var lost, all int
 	for _, chains := range t.chains {
 		for _, c := range chains {
+			if err := c.dialAgain(ctx, t.service.Addr); err != nil {
+				return err
+			}
 			if c.refresh(&t.refreshed) != nil {
 				lost++
 			}
