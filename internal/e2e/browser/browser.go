@@ -42,8 +42,9 @@ type Browser struct {
 	// before: colours and widths are those of the style sheet, whatever the database.
 	Once bool
 
-	ctx context.Context
-	end func()
+	ctx     context.Context
+	end     func()
+	colours *colours
 }
 
 // whole are the names of the browser as people have it, with windows and tabs: one that
@@ -114,7 +115,7 @@ func launch(program string) (*Browser, error) {
 		chromedp.Flag("js-flags", "--no-opt --no-maglev --single-threaded"),
 	)
 	ctx, cancel := chromedp.NewContext(alloc)
-	b := &Browser{ctx: ctx, end: func() {
+	b := &Browser{ctx: ctx, colours: &colours{readable: map[string]bool{}}, end: func() {
 		limited, stop := context.WithTimeout(ctx, patience)
 		_ = chromedp.Cancel(limited)
 		stop()

@@ -45,6 +45,7 @@ func TestBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for name, try := range map[string]func(*testing.T, *browser.Browser){
 		"look":        lookFindsWhatNobodyShouldMeet,
+		"colours":     lookJudgesEachWayToPaintText,
 		"expect":      expectedErrorsAreLeftOut,
 		"screenshots": screenshotsAreKept,
 		"cookies":     tabsShareNoCookies,
@@ -80,6 +81,54 @@ func lookFindsWhatNobodyShouldMeet(t *testing.T, b *browser.Browser) {
 				t.Errorf("heard of a page that is well: %s", all)
 			}
 		})
+	}
+}
+
+// lookJudgesEachWayToPaintText: what was readable in one way of painting is not taken for
+// readable in another.
+func lookJudgesEachWayToPaintText(t *testing.T, b *browser.Browser) {
+	look := func(text string) string {
+		heard := &listener{TB: t}
+		tab := b.Tab(heard)
+		tab.Open(site(t, text))
+		tab.Look("sample")
+		return strings.Join(heard.said, "\n")
+	}
+	if said := look(`<style>@media (prefers-color-scheme: dark) { a { text-decoration: none; font-weight: 700 } }</style>
+		<p style="color:#222">Dark on white, <a href="#a" style="color:#222">a link</a></p><p style="color:#242">Green</p><p style="color:#666;font-size:32px">Large</p>
+		<p style="color:#666;font-size:20px;font-weight:700">Bold</p>
+		<p style="color:#998" hidden>Hidden</p><p style="color:#988;visibility:hidden">Invisible</p>
+		<div style="position:absolute;clip-path:inset(50%)"><p style="color:#889">Clipped</p></div>
+		<p style="color:#898;position:absolute;top:-500px">Far off</p><p style="color:#797" aria-disabled="true">Disabled</p>
+		<p style="color:#222;background:linear-gradient(#fff,#ddd)">On an image</p>`); said != "" {
+		t.Errorf("heard of a page that is well: %s", said)
+	}
+	ill := `<p id="background" style="color:#222;background:#333">On dark</p>
+		<div style="background:#333"><p id="ancestor" style="color:#222">On dark</p></div>
+		<p id="size" style="color:#666">Small</p><p id="weight" style="color:#666;font-size:20px">Thin</p>
+		<div style="opacity:.4"><p id="opacity" style="color:#222">Faint</p></div>
+		<div style="position:relative"><div style="background:#333;height:5em"></div><p id="place" style="color:#222;position:absolute;top:0">Above</p></div>
+		<p id="hidden" style="color:#998">Seen</p><p id="invisible" style="color:#988">Seen</p>
+		<p id="clipped" style="color:#889">Seen</p><p id="far" style="color:#898">Seen</p><p id="disabled" style="color:#797">Not so</p>
+		<label>Name <input id="value" style="color:#ccc" value="Pale"></label>`
+	for range 2 { // what is unreadable is not forgotten
+		said := look(ill)
+		for _, id := range []string{"background", "ancestor", "size", "weight", "opacity", "place", "hidden", "invisible", "clipped", "far", "disabled", "value"} {
+			if !strings.Contains(said, "sample-1280-light: color-contrast-enhanced (serious) at #"+id+":") {
+				t.Errorf("nothing of #%s in\n%s", id, said)
+			}
+		}
+	}
+	said := look(`<style>@media (prefers-color-scheme: dark) { h2 { background: #333 } a { text-decoration: none } }
+		@media (width < 400px) { h1 { color: #999 } }</style>
+		<h2 style="color:#222">At night</h2><p style="color:#222">Nobody finds <a href="#a" style="color:#242">the link</a> then</p>`)
+	for _, want := range []string{"1280-dark: color-contrast-enhanced (serious) at h2", "1280-dark: link-in-text-block", "320-light: color-contrast-enhanced (serious) at h1"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nothing of %q in\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "1280-light") {
+		t.Errorf("heard of a page that is well at the desk in light: %s", said)
 	}
 }
 

@@ -39,7 +39,7 @@ func (tab *Tab) Look(name string) {
 		tab.paint(way.scheme, way.width)
 		what := fmt.Sprintf("%s-%d-%s", name, way.width, way.scheme)
 		seen := Eval[struct{ Breaches, Wide []string }](tab, breaches[way.scheme])
-		for _, text := range seen.Breaches {
+		for _, text := range append(seen.Breaches, tab.unreadable()...) {
 			tab.t.Errorf("%s: %s", what, text)
 		}
 		if len(seen.Wide) > 0 {
@@ -73,27 +73,15 @@ func (tab *Tab) Resize(width int64) {
 	tab.paint("light", width)
 }
 
-// breaches lists what axe finds, a line for each element, and what overflow does. All rules are looked at in
-// light; in dark only those that look at colours, since nothing else differs.
+// breaches lists what axe finds, a line for each element, and what overflow does. In dark only
+// what unreadable looks at differs.
 var breaches = map[string]string{
-	"light": fmt.Sprintf(axeRun, `runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
-  rules: {'color-contrast': {enabled: false}, 'color-contrast-enhanced': {enabled: true}}`),
-	"dark": fmt.Sprintf(axeRun, `runOnly: {type: 'rule', values: ['color-contrast-enhanced', 'link-in-text-block']}`),
+	"light": `axe.run(document, {
+  resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+  rules: {'color-contrast': {enabled: false}},
+}).then((r) => ({Breaches: claviger.breaches(r), Wide: ` + overflow + `}))`,
+	"dark": `({Wide: ` + overflow + `})`,
 }
-
-// contrast has the rule of 7:1 also find what breaches the one of 4.5:1, which axe leaves
-// to a rule of its own. Both look at the colours behind every text, which takes longest.
-const contrast = `;
-axe.configure({checks: [{id: 'color-contrast-enhanced', options: {
-  ignoreUnicode: true, ignoreLength: false, ignorePseudo: false, boldValue: 700, boldTextPt: 14, largeTextPt: 18,
-  contrastRatio: {normal: {expected: 7}, large: {expected: 4.5}},
-  pseudoSizeThreshold: .25, shadowOutlineEmMax: .1, textStrokeEmMin: .03,
-}}]});`
-
-const axeRun = `axe.run(document, {
-  resultTypes: ['violations'], %s,
-}).then((r) => ({Breaches: r.violations.flatMap((v) => v.nodes.map((n) =>
-  v.id + ' (' + v.impact + ') at ' + n.target.join(' ') + ': ' + n.failureSummary.replace(/\s+/g, ' '))), Wide: ` + overflow + `}))`
 
 // overflow lists the elements that stick out, when the page is wider than its window.
 const overflow = `(() => {

@@ -18,9 +18,10 @@ import (
 // belongs to the goroutine of its test. At the end of the test every error on its
 // console that was not announced fails it.
 type Tab struct {
-	t    testing.TB
-	ctx  context.Context
-	once bool // see Browser.Once
+	t       testing.TB
+	ctx     context.Context
+	once    bool // see Browser.Once
+	colours *colours
 
 	scheme string // as paint has set them
 	width  int64
@@ -35,7 +36,7 @@ type Tab struct {
 func (b *Browser) Tab(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	return newTab(ctx, t, cancel, b.Once)
+	return newTab(t, cancel, &Tab{ctx: ctx, once: b.Once, colours: b.colours})
 }
 
 // Beside opens another tab of the same person, in front of this one: it shares cookies
@@ -43,19 +44,19 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 func (tab *Tab) Beside(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(tab.ctx, chromedp.WithNewWindow(false))
-	beside := newTab(ctx, t, cancel, tab.once)
+	beside := newTab(t, cancel, &Tab{ctx: ctx, once: tab.once, colours: tab.colours})
 	beside.Front()
 	return beside
 }
 
-func newTab(ctx context.Context, t testing.TB, cancel context.CancelFunc, once bool) *Tab {
+func newTab(t testing.TB, cancel context.CancelFunc, tab *Tab) *Tab {
 	t.Helper()
-	tab := &Tab{t: t, ctx: ctx, once: once, flushed: make(chan string, 1)}
-	if err := chromedp.Do(ctx); err != nil {
+	tab.t, tab.flushed = t, make(chan string, 1)
+	if err := chromedp.Do(tab.ctx); err != nil {
 		cancel()
 		t.Fatalf("open a tab: %v", err)
 	}
-	messages := chromedp.Console(ctx)
+	messages := chromedp.Console(tab.ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -66,12 +67,12 @@ func newTab(ctx context.Context, t testing.TB, cancel context.CancelFunc, once b
 			tab.hear(m)
 		}
 	}()
-	t.Cleanup(func() { //nolint:contextcheck // a tab has its own
+	t.Cleanup(func() {
 		tab.Quiet()
 		cancel()
 		<-done
 	})
-	tab.paint("light", 1280) //nolint:contextcheck // likewise
+	tab.paint("light", 1280)
 	return tab
 }
 
