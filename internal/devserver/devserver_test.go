@@ -96,6 +96,28 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestSeededPasswords: derived ones are hashed at no cost, so that a start does not wait
+// for it; those that somebody chooses cost what they do elsewhere.
+func TestSeededPasswords(t *testing.T) {
+	cfg := config(sqldbtest.URL(t))
+	var accounts *account.Book
+	cfg.Prepare = func(s *app.Services) { accounts = s.Accounts }
+	once(t, cfg)
+	db, _, _ := services(t, cfg.App.DB)
+	hashes, err := sqldb.All(t.Context(), db, sqldb.Value[string], `SELECT password_hash FROM users`)
+	if err != nil || len(hashes) != 3 {
+		t.Fatalf("there are %v, %v", hashes, err)
+	}
+	for _, hash := range hashes {
+		if !strings.HasPrefix(hash, "$argon2id$v=19$m=8,t=1,p=1$") {
+			t.Errorf("hashed as %s", hash)
+		}
+	}
+	if accounts.HashCost != (account.HashCost{}) {
+		t.Errorf("passwords cost %+v", accounts.HashCost)
+	}
+}
+
 // TestSeedsDiffer: two databases have nothing in common, one has every secret
 // only once.
 func TestSeedsDiffer(t *testing.T) {
