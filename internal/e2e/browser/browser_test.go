@@ -110,10 +110,12 @@ func lookJudgesEachWayToPaintText(t *testing.T, b *browser.Browser) {
 		<div style="position:relative"><div style="background:#333;height:5em"></div><p id="place" style="color:#222;position:absolute;top:0">Above</p></div>
 		<p id="hidden" style="color:#998">Seen</p><p id="invisible" style="color:#988">Seen</p>
 		<p id="clipped" style="color:#889">Seen</p><p id="far" style="color:#898">Seen</p><p id="disabled" style="color:#797">Not so</p>
+		<div style="background:#333;height:5em"></div><p id="shifted" style="color:#222;position:relative;top:-4em">Above</p>
+		<div style="background:#333;height:5em"></div><p id="margin" style="color:#222;margin-top:-4em">Above</p>
 		<label>Name <input id="value" style="color:#ccc" value="Pale"></label>`
 	for range 2 { // what is unreadable is not forgotten
 		said := look(ill)
-		for _, id := range []string{"background", "ancestor", "size", "weight", "opacity", "place", "hidden", "invisible", "clipped", "far", "disabled", "value"} {
+		for _, id := range []string{"background", "ancestor", "size", "weight", "opacity", "place", "hidden", "invisible", "clipped", "far", "disabled", "shifted", "margin", "value"} {
 			if !strings.Contains(said, "sample-1280-light: color-contrast-enhanced (serious) at #"+id+":") {
 				t.Errorf("nothing of #%s in\n%s", id, said)
 			}

@@ -12,9 +12,10 @@ import (
 var contrast string
 
 // colours are the ways in which text is painted that axe found to be readable: its
-// colour, size and weight, and what is painted behind it. Nothing else decides whether it
-// can be read, and axe takes longest for that. Pages are mostly painted in the same few
-// ways, so each is judged once.
+// colour, size and weight, and what its ancestors paint behind it. Axe takes longest for
+// that, and pages are mostly painted in the same few ways, so each is judged once. Text
+// that is moved onto something else is judged each time; what is moved under text that
+// stays in its place is not seen.
 type colours struct {
 	mu       sync.Mutex
 	readable map[string]bool

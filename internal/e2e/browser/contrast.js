@@ -22,7 +22,9 @@ window.claviger = (() => {
     if (known.has(element)) return known.get(element);
     const s = getComputedStyle(element), above = behind(element.parentElement, known);
     const own = [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.mixBlendMode].join(' ');
-    const isMoved = s.position === 'absolute' || s.position === 'fixed' || s.float !== 'none' || s.transform !== 'none';
+    const isMoved = s.position === 'absolute' || s.position === 'fixed' || s.float !== 'none' || s.transform !== 'none' ||
+      s.position === 'relative' && [s.top, s.left].some((offset) => offset !== '0px' && offset !== 'auto') ||
+      [s.marginTop, s.marginLeft].some((margin) => margin.startsWith('-'));
     const isSolid = s.backgroundColor.startsWith('rgb(');
     let name = own === 'rgba(0, 0, 0, 0) none 1 none normal' ? above : above + '; ' + own;
     if (above === null || isMoved && !isSolid) name = null;
@@ -78,8 +80,9 @@ window.claviger = (() => {
       .flatMap((v) => v.nodes.filter(where).map((n) => n.element));
     // What axe cannot tell for the image behind a text, it cannot tell the next time.
     const hasImage = (n) => n.any.every((c) => ['bgImage', 'bgGradient'].includes(c.data?.messageKey));
-    const good = new Set([...elements(r.passes), ...elements(r.incomplete, hasImage)]);
-    return {Breaches: breaches(r), Readable: asked.filter(([name, list]) => name && list.some((e) => good.has(e))).map(([name]) => name)};
+    const good = new Set([...elements(r.passes), ...elements(r.incomplete, hasImage)]), bad = new Set(elements(r.violations));
+    const isReadable = ([name, list]) => name && list.some((e) => good.has(e)) && !list.some((e) => bad.has(e));
+    return {Breaches: breaches(r), Readable: asked.filter(isReadable).map(([name]) => name)};
   };
   return {breaches, ways, judge};
 })();
