@@ -18,7 +18,8 @@ func (b *buyer) search(text string) {
 		b.t.Fatalf("the key / leads to %q", at)
 	}
 	browser.Eval[string](b.Tab, `document.body.dataset.before = "1"`) // which the next page has not
-	b.Type("#side-search", text+"\r")
+	b.Type("#side-search", text)
+	b.Enter()
 	b.Await("body:not([data-before]) main h1")
 }
 

@@ -17,7 +17,8 @@ func TestDocs(t *testing.T) {
 	b.look("docs-home")
 	b.visit("/docs/portal") // a guide with all that guides have, and short
 	b.look("docs-portal")
-	b.Type("#side-search", "verify signature\r")
+	b.Type("#side-search", "verify signature")
+	b.Enter()
 	b.Await("main mark")
 	b.look("docs-search")
 

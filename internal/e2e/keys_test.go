@@ -94,7 +94,7 @@ func (b *buyer) wantEnterOpens(title string) {
 	b.t.Helper()
 	b.key("j")
 	browser.Eval[string](b.Tab, `document.body.dataset.before = "1"`)
-	b.Do(chromedp.KeyEvent(kb.Enter))
+	b.Enter()
 	b.Await("body:not([data-before]) main h1")
 	if at := b.Text("main h1"); at != title {
 		b.t.Errorf("Enter opens %q", at)

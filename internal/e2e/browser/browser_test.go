@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"claviger/internal/e2e/browser"
 )
 
@@ -49,6 +51,7 @@ func TestBrowser(t *testing.T) {
 		"expect":      expectedErrorsAreLeftOut,
 		"screenshots": screenshotsAreKept,
 		"cookies":     tabsShareNoCookies,
+		"type":        formsAreFilledIn,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, b) })
 	}
@@ -182,5 +185,23 @@ func tabsShareNoCookies(t *testing.T, b *browser.Browser) {
 	one.Press("#p a")
 	if got := one.Location(); got != url+"/next" {
 		t.Errorf("pressing led to %s", got)
+	}
+}
+
+func formsAreFilledIn(t *testing.T, b *browser.Browser) {
+	tab := b.Tab(t)
+	tab.Open(site(t, `<form action="/sent"><label>Name <input id="name" name="name" maxlength="7"></label>
+		<label>About <textarea id="about" name="about" hidden></textarea></label></form>
+		<script>document.querySelector('#name').addEventListener('input', () => document.querySelector('#about').hidden = false)</script>`))
+	tab.Type("#name", "Lovelace")
+	tab.Type("#about", "two\nlines")
+	if name, about := browser.Eval[string](tab, "document.forms[0].name.value"), browser.Eval[string](tab, "document.forms[0].about.value"); name != "Lovelac" || about != "two\nlines" {
+		t.Errorf("the form says %q, %q", name, about)
+	}
+	tab.Do(chromedp.Focus(chromedp.CSS("#name")))
+	tab.Enter()
+	tab.Await("body:not(:has(#name:focus))")
+	if at := tab.Location(); !strings.Contains(at, "/sent?name=Lovelac&about=two") {
+		t.Errorf("Enter leads to %s", at)
 	}
 }

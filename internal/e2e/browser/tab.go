@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // Tab is one person's browser window: it shares no cookies with other tabs. It
@@ -192,10 +194,21 @@ func (tab *Tab) Await(css string) {
 	run(tab, "await "+css, chromedp.WaitVisible(chromedp.CSS(css), chromedp.RetryInterval(pause)))
 }
 
-// Type writes into the input that the CSS selector finds first.
+// Type writes into the input that the CSS selector finds first, all at once: the browser
+// paints the page anew for each single key.
 func (tab *Tab) Type(css, text string) {
 	tab.t.Helper()
-	run(tab, "type into "+css, chromedp.SendKeys(chromedp.CSS(css), text))
+	tab.Await(css)
+	tab.Do(chromedp.Focus(chromedp.CSS(css)), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, input.InsertText, input.InsertTextParams{Text: text})
+		return err
+	}))
+}
+
+// Enter presses that key, on what has the focus.
+func (tab *Tab) Enter() {
+	tab.t.Helper()
+	run(tab, "press Enter", chromedp.KeyEvent(kb.Enter))
 }
 
 // Text is what the first element that the CSS selector finds says, as it is seen. It
