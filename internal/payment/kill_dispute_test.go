@@ -21,7 +21,7 @@ type kill struct {
 	statement int64
 }
 
-// TestDisputeKilled: a process that is killed before any write that an event of a
+// TestDisputeKilled: a process that is killed before any statement that an event of a
 // dispute causes, in its webhook or in the job after it, leaves what repeats of the event
 // and the next job end: the same as without a kill, and nothing twice.
 func TestDisputeKilled(t *testing.T) {
