@@ -23,6 +23,14 @@ func (s Supersede) Applies(r Refused, now time.Time) bool {
 	}, now)
 }
 
+// After counts one more refusal, a second after a request that was made at that time, when
+// the endpoint was known to have taken an event at known. It last took one at taken.
+func (r Refused) After(at, known, taken time.Time) Refused {
+	a := &Attempt{At: at, Took: time.Second, To: &Destination{Health: Health{takenAt: known}}}
+	after := refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent}.after(a, taken)
+	return Refused{Times: after.n, Since: after.since, Alone: after.alone, EventID: r.EventID, NewestEvent: after.newest}
+}
+
 // SupersedeBehind reads the first open events of licenses, calls between, and ends those
 // that by what it read make way.
 func (s *Store) SupersedeBehind(ctx context.Context, claim cluster.Claim, licenses []int64, between func()) error {

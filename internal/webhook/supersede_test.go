@@ -45,6 +45,37 @@ func TestSupersedeRuleIsOff(t *testing.T) {
 	}
 }
 
+// TestRefusedAlone: what the endpoint took between the first refusal and the request that
+// was refused again counts, also where it took another event after that request.
+func TestRefusedAlone(t *testing.T) {
+	first := webhook.Refused{}.After(start.Add(-time.Second), time.Time{}, start.Add(-time.Second))
+	if want := (webhook.Refused{Times: 1, Since: start}); first != want {
+		t.Fatalf("the first refusal: %+v, want %+v", first, want)
+	}
+	after := func(d time.Duration) time.Time { return start.Add(d * time.Second) }
+	for name, c := range map[string]struct {
+		known, taken time.Duration
+		want         bool
+	}{
+		"taken before the request":                     {-1, 5, true},
+		"taken before the first refusal":               {-1, -1, false},
+		"taken after the request":                      {-1, 11, false},
+		"taken before and after the request":           {5, 11, true},
+		"taken at the time of the request":             {-1, 10, true},
+		"taken at the time of the first refusal":       {0, 0, false},
+		"taken then, and after the request once again": {0, 11, false},
+	} {
+		want := webhook.Refused{Times: 2, Since: start, Alone: c.want}
+		if got := first.After(after(10), after(c.known), after(c.taken)); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	alone := webhook.Refused{Times: 2, Since: start, Alone: true}
+	if got := alone.After(after(10), after(-1), after(-1)); !got.Alone {
+		t.Error("a refusal took back that others were taken")
+	}
+}
+
 func TestWhatIsARefusal(t *testing.T) {
 	for status, want := range map[int]bool{
 		0: false, 200: false, 301: false, 400: true, 401: true, 403: true, 404: true, 408: false, 409: true, 410: false, 422: true,
