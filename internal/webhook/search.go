@@ -43,8 +43,7 @@ type Found struct {
 // Find looks at a partner's endpoint and for deliveries that can be sent now.
 func (s *Store) Find(ctx context.Context, q Search) (Found, error) {
 	f := Found{To: q.To}
-	err := s.fill(ctx, q, &f)
-	if err != nil {
+	if err := s.fill(ctx, q, &f); err != nil {
 		return Found{}, err
 	}
 	return f, nil
@@ -129,11 +128,12 @@ func scanSent(r *sqldb.Row, h *head) error {
 	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest, &h.Body)
 }
 
-// isFirst is whether h is the first open delivery of its license. Asked for the one that
-// stands in the way, it is looked up in the index for each h, whatever the planner
-// believes of the table: asked as NOT EXISTS, PostgreSQL may read all that is open.
-var isFirst = `(SELECT e.event_id FROM outbox AS e
-	WHERE e.license_id = h.license_id AND e.` + IsPending + ` AND e.event_id < h.event_id ORDER BY e.event_id LIMIT 1) IS NULL`
+// isFirst is whether h is the first open delivery of its license. PostgreSQL looks up the
+// one that stands in the way for each h; asked by NOT EXISTS, it may read all that is open.
+// It expects IS NOT TRUE of every second, and reads in order up to the limit. It would
+// expect IS NULL of next to none, and read and sort all that is due for each search.
+var isFirst = `(SELECT TRUE FROM outbox AS e
+	WHERE e.license_id = h.license_id AND e.` + IsPending + ` AND e.event_id < h.event_id ORDER BY e.event_id LIMIT 1) IS NOT TRUE`
 
 // findDue searches for due deliveries: the head of each license's queue and no other.
 // While the endpoint drains, what waits for a later time is as good as due.
