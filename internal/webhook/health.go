@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -219,21 +218,8 @@ type EndpointHealth struct {
 
 // EndpointHealth tells how a partner's endpoint does and how much waits for it.
 func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointHealth, error) {
-	var e EndpointHealth
-	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		waiting := queueWaiting(tx, partnerID, MaxCounted)
-		h, err := sqldb.One(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = $1`, partnerID)
-		if err != nil && !errors.Is(err, sqldb.ErrNone) {
-			return err
-		}
-		n, err := waiting.One(ctx)
-		e = h.told(n, MaxCounted)
-		return err
-	})
-	if err != nil {
-		return EndpointHealth{}, fmt.Errorf("read how the endpoint of partner %d does: %w", partnerID, err)
-	}
-	return e, nil
+	all, err := o.EndpointsHealth(ctx, []int64{partnerID}, MaxCounted)
+	return all[partnerID], err
 }
 
 // EndpointVersions returns a text for each of the partners that changes with how its
