@@ -135,8 +135,16 @@ func scanSent(r *sqldb.Row, h *head) error {
 var isFirst = `(SELECT TRUE FROM outbox AS e
 	WHERE e.license_id = h.license_id AND e.` + IsPending + ` AND e.event_id < h.event_id ORDER BY e.event_id LIMIT 1) IS NOT TRUE`
 
-// findDue searches for due deliveries: the head of each license's queue and no other.
-// While the endpoint drains, what waits for a later time is as good as due.
+// selectDue is the search for what a condition on h says is due: the head of each license's
+// queue and no other.
+func selectDue(condition string) string {
+	return `SELECT ` + headColumns + `, 0, ` + sentColumn + ` FROM outbox AS h
+		WHERE h.partner_id = $1 AND h.` + IsPending + ` AND ` + condition + ` AND (h.due_at, h.event_id) > ($4, $5) AND ` + isFirst + `
+		ORDER BY h.due_at, h.event_id LIMIT $3`
+}
+
+// findDue searches for due deliveries. While the endpoint drains, what waits for a later
+// time is as good as due.
 func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) ([]head, error) {
 	due, until := `h.due_at <= $2`, now
 	if f.To.draining != drainNothing {
@@ -149,9 +157,7 @@ func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) 
 	if q.After == (Cursor{}) {
 		limit += q.Held // which may be found again
 	}
-	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM outbox AS h
-		WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+due+` AND (h.due_at, h.event_id) > ($4, $5) AND `+isFirst+`
-		ORDER BY h.due_at, h.event_id LIMIT $3`, q.PartnerID, until, limit, q.After.DueAt, q.After.EventID)
+	found, err := sqldb.All(ctx, s.DB, scanSent, selectDue(due), q.PartnerID, until, limit, q.After.DueAt, q.After.EventID)
 	if err != nil {
 		return nil, fmt.Errorf("search for due deliveries: %w", err)
 	}
