@@ -85,6 +85,19 @@ func TestHealthAfterAnswers(t *testing.T) {
 			[]*webhook.Attempt{failed(30 * second), failed(4 * second), failed(4 * second), failed(4 * second), failed(4 * second), ok(3 * second), ok(3 * second)},
 			webhook.Row{TakenAt: ago(2 * second), ErrorAt: ago(time.Hour), Draining: webhook.DrainWaiting},
 		},
+		"one after five, all in its batch, over less": {
+			webhook.Row{},
+			[]*webhook.Attempt{failed(30*second - 1), failed(4 * second), failed(4 * second), failed(4 * second), failed(4 * second), ok(3 * second)},
+			webhook.Row{TakenAt: ago(2 * second)},
+		},
+		"two while it drains, and a failure between them": {
+			webhook.Row{Draining: webhook.DrainAll}, []*webhook.Attempt{ok(4 * second), failed(4 * second), ok(3 * second)}, webhook.Row{TakenAt: ago(2 * second)},
+		},
+		"one before the first failure": {
+			webhook.Row{TakenAt: ago(9 * second)},
+			[]*webhook.Attempt{ok(3 * second), failed(2 * second)},
+			webhook.Row{TakenAt: ago(2 * second), Failures: 1, FailingSince: ago(2 * second), ErrorAt: now, Error: text},
+		},
 		"one after five, and a failure before the next": {
 			webhook.Row{FailingSince: ago(minute), Failures: 5, ErrorAt: ago(30 * second)},
 			[]*webhook.Attempt{ok(3 * second), failed(3 * second), ok(3 * second)},
