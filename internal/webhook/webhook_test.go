@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -58,4 +59,28 @@ func TestStats(t *testing.T) {
 	if want := (webhook.Stats{Pending: 1, Delivered: 2, Exhausted: 1}); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
+}
+
+// TestTheFirstEventIsWrittenAsAnyOther: its row is made by another statement.
+func TestTheFirstEventIsWrittenAsAnyOther(t *testing.T) {
+	o := box(t)
+	write(t, o, func(tx *sqldb.Tx) {
+		tx.Queue(`DELETE FROM outbox`)
+		o.Enqueue(tx,
+			webhook.Notice{EventID: 5, PartnerID: 1, LicenseID: 1, CreatedAt: start, First: true},
+			webhook.Notice{EventID: 6, PartnerID: 1, LicenseID: 2, CreatedAt: start})
+	})
+	type row struct {
+		Partner, State, Attempts, Uncounted, Refusals, Generation int64
+		Due, NotBefore, RefusedSince, Created, Updated            time.Time
+		RefusedAlone                                              bool
+	}
+	rows, err := sqldb.All(t.Context(), o.DB, func(r *sqldb.Row, v *row) error {
+		return r.Scan(&v.Partner, &v.State, &v.Attempts, &v.Uncounted, &v.Refusals, &v.Generation, &v.Due, &v.NotBefore, &v.RefusedSince, &v.Created, &v.Updated, &v.RefusedAlone)
+	}, `SELECT partner_id, state, attempts, uncounted, refusals, generation, due_at, not_before, refused_since, created_at, updated_at, refused_alone FROM outbox ORDER BY event_id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := row{Partner: 1, State: int64(webhook.Pending), Due: o.Now(), Created: start, Updated: start}
+	webhooktest.Same(t, "rows", rows, []row{want, want})
 }
