@@ -48,6 +48,19 @@ func TestBudgetIsNotTakenBeforeTheOnlyOneThatWaits(t *testing.T) {
 	same(t, "b takes", b.Take("b", 0, 1), 1)
 }
 
+// Who takes less than is left has the next one woken.
+func TestBudgetIsPassedOn(t *testing.T) {
+	b := dispatch.NewBudget(2, 1)
+	same(t, "a takes all", b.Take("a", 0, 2), 2)
+	same(t, "b waits", b.Take("b", 0, 1), 0)
+	same(t, "c waits", b.Take("c", 0, 1), 0)
+	b.Give(2)
+	same(t, "woken", b.Woken(), []string{"b"})
+	same(t, "b takes", b.Take("b", 0, 1), 1)
+	same(t, "woken by what b left", b.Woken(), []string{"c"})
+	same(t, "c takes", b.Take("c", 0, 1), 1)
+}
+
 // When half is used, a lane has no more than its part.
 func TestBudgetIsShared(t *testing.T) {
 	b := dispatch.NewBudget(8, 2)
