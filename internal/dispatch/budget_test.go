@@ -17,6 +17,7 @@ func TestBudgetHasAnOrder(t *testing.T) {
 	for _, name := range []string{"b", "c", "d"} {
 		same(t, "nothing is left for "+name, b.Take(name, 0, 1), 0)
 	}
+	same(t, "who asks again waits once", b.Take("b", 0, 1), 0)
 	same(t, "who has some does not wait", b.Take("a", 2, 1), 0)
 	same(t, "woken while nothing is left", b.Woken(), nil)
 	b.Leave("d")
