@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -148,6 +149,30 @@ func TestTheNewIsSentWhenNothingComesEarly(t *testing.T) {
 	c = g.next()
 	same(t, "sent next", c.id, n+2)
 	r.finish(200, c)
+}
+
+// What was to come early, and did not since that is over, is sent in its time.
+func TestWhatDidNotComeEarlyIsSentInItsTime(t *testing.T) {
+	r, _, out := failTwice(t, 3, settings{})
+	g := newGate(t)
+	r.point(1, g.ServeHTTP)
+	out.Dispatcher.PollEvery(time.Hour)
+	r.run(out)
+	r.sell(out, 4)
+	r.finish(200, g.next())
+	c := g.next()
+	same(t, "comes early", c.id, 1)
+	r.until("the others are in memory", func() bool { return int64(out.Dispatcher.Counts().Held) == r.open() })
+	r.clock.step(time.Hour)
+	r.finish(500, c)
+	var sent []int64
+	for range 3 {
+		c := g.next()
+		sent = append(sent, c.id)
+		r.finish(200, c)
+	}
+	slices.Sort(sent)
+	same(t, "sent", sent, []int64{1, 2, 3})
 }
 
 // A first attempt is counted, also before its time, which may be that of another node's
