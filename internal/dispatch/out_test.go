@@ -2,7 +2,9 @@ package dispatch_test
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,7 +75,8 @@ func TestASuccessAfterFewFailuresSendsNothingEarly(t *testing.T) {
 // An early attempt that fails ends it for all, is made once, and changes nothing of the
 // schedule of its event.
 func TestAnEarlyAttemptIsNotCounted(t *testing.T) {
-	r, e, out := failTwice(t, 3, settings{})
+	var log strings.Builder
+	r, e, out := failTwice(t, 3, settings{log: &log})
 	e.answer(200)
 	e.answerTo(1, 500)
 	r.clock.step(10 * time.Second)
@@ -98,6 +101,13 @@ func TestAnEarlyAttemptIsNotCounted(t *testing.T) {
 	r.redeliver(out, 1)
 	r.step(out)
 	same(t, "redelivered", r.waits(), []string{"1 in 30s"}) // it begins anew
+	var attempts []string
+	for _, found := range regexp.MustCompile(`event_id=1 .*(attempt=.*) outcome=.*?( early=\w+|)(?: cause|\n)`).FindAllStringSubmatch(log.String(), -1) {
+		attempts = append(attempts, found[1]+found[2])
+	}
+	same(t, "logged", attempts, []string{
+		"attempt=1 of=4", "attempt=2 of=4", "attempt=3 of=4 early=true", "attempt=4 of=5", "attempt=5 of=5", "attempt=1 of=4",
+	})
 }
 
 // What the endpoint asked us to wait with waits, also what came early.

@@ -104,3 +104,25 @@ func TestASuccessNeedsNoSearch(t *testing.T) {
 		t.Errorf("one delivery asks %d times for the time", first)
 	}
 }
+
+// A new lane learns from its search that the endpoint is parked, and searches no more.
+func TestALaneOfAParkedEndpointComesToRest(t *testing.T) {
+	r := steppedHarness(t)
+	r.partner(1, (&endpoint{TB: t}).ServeHTTP)
+	r.license(1, 1)
+	r.event(r.out, 1)
+	r.write(func(tx *sqldb.Tx) {
+		tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at) VALUES (1, $1, 9, $1, $2, 0, $1)`,
+			start, start.Add(time.Hour))
+	})
+	var asked atomic.Int64 // for the time: by each search
+	out := r.manual(settings{now: func() time.Time { asked.Add(1); return r.clock.now() }})
+	out.Dispatcher.Hint(1, 1)
+	r.until("it searches", func() bool { return asked.Load() > 0 && out.Dispatcher.Heard(1) })
+	r.until("it searches no more", func() bool {
+		before := asked.Load()
+		time.Sleep(20 * time.Millisecond)
+		return asked.Load() == before
+	})
+	same(t, "attempts", r.attempts(), 0)
+}
